@@ -45,10 +45,10 @@ export interface ConnectionErrorDetails extends ErrorOptions {
   /** Whether sending the same call again cannot do harm. */
   readonly retrySafe?: boolean;
   /** The HTTP status that ended the call, where there is one. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** Of a process: its exit code, signal and last lines on stderr. */
-  readonly exitCode?: number | null;
-  readonly exitSignal?: string | null;
+  readonly exitCode?: number | null | undefined;
+  readonly exitSignal?: string | null | undefined;
   readonly stderr?: readonly string[];
 }
 

@@ -1,0 +1,57 @@
+export type AbortListener = (reason: unknown) => void;
+
+/**
+ * A one-way switch that ends a call: cheap where an `AbortController` is not, because the controller is only made when
+ * somebody reads `signal`. The first reason wins and is kept by identity.
+ */
+export class AbortSwitch {
+  #aborted = false;
+  #reason: unknown;
+  #listeners: AbortListener[] | undefined;
+  #controller: AbortController | undefined;
+
+  get aborted(): boolean {
+    return this.#aborted;
+  }
+
+  get reason(): unknown {
+    return this.#reason;
+  }
+
+  /** The same switch as a web-standard signal, made on first read. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Ends the call. Returns false if it had ended already. */
+  abort(reason: unknown): boolean {
+    if (this.#aborted) return false;
+    this.#aborted = true;
+    this.#reason = reason;
+    const listeners = this.#listeners;
+    this.#listeners = undefined;
+    if (listeners !== undefined) for (const listener of listeners) listener(reason);
+    this.#controller?.abort(reason);
+    return true;
+  }
+
+  /** Calls the listener once when the switch is thrown; at once if it has been. */
+  onAbort(listener: AbortListener): void {
+    if (this.#aborted) listener(this.#reason);
+    else if (this.#listeners === undefined) this.#listeners = [listener];
+    else this.#listeners.push(listener);
+  }
+
+  offAbort(listener: AbortListener): void {
+    const at = this.#listeners?.indexOf(listener) ?? -1;
+    if (at >= 0) this.#listeners?.splice(at, 1);
+  }
+
+  throwIfAborted(): void {
+    if (this.#aborted) throw this.#reason;
+  }
+}

@@ -1,0 +1,31 @@
+/** Where time comes from. Everything that waits takes a clock, so that tests can own time. */
+export interface Clock {
+  /** Milliseconds on a scale that never goes backwards. */
+  now(): number;
+  /** Runs the callback once, after at least `ms`. */
+  schedule(callback: () => void, ms: number): unknown;
+  cancel(handle: unknown): void;
+}
+
+/** The longest delay timers can take; longer ones are re-armed. */
+const LONGEST_DELAY = 2_147_483_647;
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  schedule: (callback, ms) => setTimeout(callback, Math.min(ms, LONGEST_DELAY)),
+  cancel: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+};
+
+/** Resolves after `ms`, or at once when the signal fires; either way nothing is left behind. */
+export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const done = () => {
+      clock.cancel(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = clock.schedule(done, ms);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,100 @@
+import { TimeoutError } from "../schema/errors.js";
+import { AbortSwitch } from "./abort-switch.js";
+import { type Clock, systemClock } from "./clock.js";
+
+export interface ScopeLimits {
+  /** The caller's own signal: its reason is what the call rejects with. */
+  readonly signal?: AbortSignal | undefined;
+  /** The longest silence: any sign of life starts it anew. `Infinity` switches it off. */
+  readonly timeoutMs?: number | undefined;
+  /** The longest the whole call may take. */
+  readonly deadlineMs?: number | undefined;
+}
+
+/**
+ * The life of one outgoing call and the only owner of its timer and of its listener on the caller's signal.
+ * It ends once: by the caller, by time, by the connection, or quietly by `close` when the call has settled.
+ */
+export class CallScope extends AbortSwitch {
+  readonly #clock: Clock;
+  readonly #label: string;
+  readonly #timeoutMs: number;
+  readonly #deadlineMs: number;
+  readonly #startedAt: number;
+  #heardAt: number;
+  #timer: unknown;
+  #callerSignal: AbortSignal | undefined;
+  #onCallerAbort: (() => void) | undefined;
+  #closed = false;
+
+  constructor(label: string, limits: ScopeLimits, clock: Clock = systemClock) {
+    super();
+    this.#label = label;
+    this.#clock = clock;
+    this.#timeoutMs = limits.timeoutMs ?? Number.POSITIVE_INFINITY;
+    this.#deadlineMs = limits.deadlineMs ?? Number.POSITIVE_INFINITY;
+    const timed = this.#timeoutMs !== Number.POSITIVE_INFINITY || this.#deadlineMs !== Number.POSITIVE_INFINITY;
+    this.#startedAt = timed ? clock.now() : 0;
+    this.#heardAt = this.#startedAt;
+    if (limits.signal !== undefined) this.#follow(limits.signal);
+    if (timed && !this.aborted) this.#arm(this.#startedAt);
+  }
+
+  /** A sign of life from the peer: the idle time starts anew. Costs one clock reading; the timer is left alone. */
+  touch(): void {
+    if (this.#timer !== undefined) this.#heardAt = this.#clock.now();
+  }
+
+  override abort(reason: unknown): boolean {
+    if (this.#closed) return false;
+    this.#release();
+    return super.abort(reason);
+  }
+
+  /** The call has settled: lets go of the timer and of the caller's signal. A closed scope cannot end again. */
+  close(): void {
+    this.#closed = true;
+    this.#release();
+  }
+
+  #follow(signal: AbortSignal): void {
+    if (signal.aborted) {
+      this.abort(signal.reason);
+      return;
+    }
+    const onAbort = () => this.abort(signal.reason);
+    this.#callerSignal = signal;
+    this.#onCallerAbort = onAbort;
+    signal.addEventListener("abort", onAbort, { once: true });
+  }
+
+  #arm(now: number): void {
+    const idleEnd = this.#heardAt + this.#timeoutMs;
+    const totalEnd = this.#startedAt + this.#deadlineMs;
+    this.#timer = this.#clock.schedule(() => this.#onTimer(), Math.max(0, Math.min(idleEnd, totalEnd) - now));
+  }
+
+  #onTimer(): void {
+    const now = this.#clock.now();
+    if (now >= this.#startedAt + this.#deadlineMs) this.#expire("deadline", this.#deadlineMs);
+    else if (now >= this.#heardAt + this.#timeoutMs) this.#expire("idle", this.#timeoutMs);
+    else this.#arm(now);
+  }
+
+  #expire(kind: "idle" | "deadline", ms: number): void {
+    const what = kind === "idle" ? "nothing heard for" : "not finished within";
+    this.abort(new TimeoutError(kind, ms, `${this.#label}: ${what} ${ms} ms`));
+  }
+
+  #release(): void {
+    if (this.#timer !== undefined) {
+      this.#clock.cancel(this.#timer);
+      this.#timer = undefined;
+    }
+    if (this.#onCallerAbort !== undefined) {
+      this.#callerSignal?.removeEventListener("abort", this.#onCallerAbort);
+      this.#onCallerAbort = undefined;
+      this.#callerSignal = undefined;
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import type { Clock } from "../call/clock.js";
+import type { HttpExchange } from "../http/exchange.js";
+import type { JsonText } from "../jsonrpc/format.js";
+import type { Params, RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
+import type { Parsed } from "../jsonrpc/parse.js";
+import type { RpcError } from "../schema/errors.js";
+import type { Implementation, InputRequest, ServerCapabilities } from "../schema/types.js";
+import type { ChangeBus } from "../store/change-bus.js";
+import type { Call, CallOrigin, ServerWire } from "./call.js";
+import type { MethodTable } from "./method-table.js";
+import type { PreparedResult } from "./prepared-result.js";
+
+export type Result = { readonly [key: string]: unknown };
+export type HandlerResult = Result | PreparedResult;
+export type HeaderReader = (name: string) => string | undefined;
+
+/** How a handler asks the client, and remembers what it did, while its call runs. */
+export interface Asker {
+  /** Puts one question to the client; resolves with the client's answer as it came. */
+  ask(request: InputRequest, options: AskOptions): Promise<unknown>;
+  /** Runs work once per call, however often the handler is run. */
+  step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
+}
+
+export interface AskOptions {
+  /** Names the question across rounds; by default questions are counted. */
+  readonly key?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** How serving a call ended. */
+export type Outcome =
+  | { readonly kind: "result"; readonly result: JsonText }
+  | { readonly kind: "error"; readonly error: RpcErrorObject; /** The SDK refused it before any handler ran. */ readonly refused: boolean }
+  /** Cancelled: nothing is to be written for it. */
+  | { readonly kind: "dropped" };
+
+/** Turns handler state into a text that only this server can read, and back. */
+export interface StateSeal {
+  seal(state: unknown, binding: string): Promise<string>;
+  /** Rejects with a `Refusal` that says nothing, and tells the log why. */
+  open(sealed: string, binding: string): Promise<unknown>;
+}
+
+export interface SessionLimits {
+  /** Whether HTTP sessions are kept at all; without them each request stands alone. */
+  readonly enabled: boolean;
+  readonly idleMs: number;
+  readonly max: number;
+}
+
+/** What an era may ask of the server that it serves. */
+export interface ServerHost {
+  readonly info: Implementation;
+  readonly instructions: string | undefined;
+  readonly capabilities: ServerCapabilities;
+  readonly changes: ChangeBus;
+  readonly clock: Clock;
+  readonly seal: StateSeal;
+  readonly askTimeoutMs: number;
+  readonly maxRounds: number;
+  /** Every version that this server speaks, newest first. */
+  readonly versions: readonly string[];
+  /** Serves one call to its end. Never rejects. */
+  run(call: Call): Promise<Outcome>;
+  /** A notification from a client, for handlers of the server's author. */
+  receive(notification: RpcNotification, session: EraSession): void;
+  report(error: unknown, where: ReportContext): void;
+  debug(message: string, fields: Record<string, unknown>): void;
+  /** Hooks of the author on resource subscriptions. */
+  retain(uri: string): void;
+  release(uri: string): void;
+}
+
+export interface ReportContext {
+  readonly where: string;
+  readonly method?: string | undefined;
+  readonly id?: string | number | undefined;
+}
+
+/** What an era knows about one connection. */
+export interface EraSession {
+  /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
+  decode(request: RpcRequest, origin: CallOrigin): Call;
+  /** A notification other than a cancellation. */
+  receive(notification: RpcNotification): void;
+  /** Whether an inbound array may be taken apart. */
+  acceptsBatch(items: readonly unknown[]): boolean;
+  /** Whether a cancellation may end this call. */
+  cancellable(call: Call): boolean;
+  close(): void;
+}
+
+export type BuiltinHandler = (call: Call, host: ServerHost) => HandlerResult | Promise<HandlerResult>;
+
+/** One way of speaking HTTP, on the server. */
+export interface HttpBinding {
+  /** Methods other than POST that this era answers. */
+  readonly methods: readonly string[];
+  /** Answers one exchange; `body` is undefined for methods without one. */
+  serve(exchange: HttpExchange, body: Parsed | undefined): void;
+  /** Ends everything at once: streams and sessions. */
+  close(): void;
+}
+
+export interface HttpBindingOptions {
+  readonly sessions: SessionLimits;
+  readonly preferJson: boolean;
+  readonly keepAliveMs: number;
+  readonly eventLog: import("../store/event-log.js").EventLog | undefined;
+  readonly retryMs: number | undefined;
+}
+
+/** What a protocol era answers for on the server. Built once, shared, no state. */
+export interface ServerEra {
+  readonly name: string;
+  readonly versions: readonly string[];
+  /** A method missing here does not exist in this era, unless the author defined it. */
+  readonly methods: MethodTable;
+  /** What the era itself answers. */
+  readonly builtins: ReadonlyMap<string, BuiltinHandler>;
+  claims(message: RpcMessage, header?: HeaderReader): boolean;
+  /** What this era keeps for one connection. */
+  attach(host: ServerHost, wire: ServerWire): EraSession;
+  encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
+  encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** Runs a handler that may ask, in this era's way of asking. */
+  settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
+  /** Refuses a question that this client cannot answer. */
+  http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
+}
+
+/** Picks the era that a message is written in. The last era takes what no other claims. */
+export function pickEra(eras: readonly ServerEra[], message: RpcMessage, header?: HeaderReader): ServerEra {
+  return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as ServerEra);
+}
+
+export type { Params };

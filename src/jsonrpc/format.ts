@@ -1,0 +1,23 @@
+import type { Params, RequestId, RpcErrorObject } from "./message.js";
+
+/** JSON that has been written already. */
+export type JsonText = string;
+
+export function formatRequest(id: RequestId, method: string, params: Params | undefined): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
+}
+
+export function formatNotification(method: string, params: Params | undefined): string {
+  return JSON.stringify({ jsonrpc: "2.0", method, params });
+}
+
+/** Wraps a result that is text already, so that no result is written twice. */
+export function formatResult(id: RequestId, result: JsonText): string {
+  return typeof id === "number"
+    ? `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+    : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+}
+
+export function formatFailure(id: RequestId | undefined, error: RpcErrorObject): string {
+  return JSON.stringify(id === undefined ? { jsonrpc: "2.0", error } : { jsonrpc: "2.0", id, error });
+}

@@ -1,0 +1,227 @@
+import { ConnectionError, McpError, ProtocolError } from "../schema/errors.js";
+import type { Channel } from "./channel.js";
+import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
+import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
+import { classify, isRequestId, type ParseFailure, type Parsed, parseFrame } from "./parse.js";
+import { idKey } from "./request-id.js";
+
+/** Who waits for the answer to a request that this side sent. Exactly one of the two is called, at most once. */
+export interface ResponseSink {
+  onResponse(response: RpcResponse): void;
+  onFailure(error: Error): void;
+  /** A notification that names this request. */
+  onProgress?(params: Params): void;
+}
+
+/** A request that this side sent and whose answer is awaited. */
+export interface Inflight {
+  readonly id: RequestId;
+  readonly sink: ResponseSink;
+  /** Stops waiting: the entry is gone at once, and an answer that still comes is dropped silently. */
+  abandon(): void;
+}
+
+export interface PeerEvents {
+  onRequest(request: RpcRequest): void;
+  onNotification(notification: RpcNotification): void;
+  /** An inbound text that is no message; answering it is the owner's choice. */
+  onInvalid(failure: ParseFailure): void;
+  /** Whether an inbound array may be taken apart; without this, none is. */
+  acceptsBatch?(items: readonly unknown[]): boolean;
+  /** Something went wrong that concerns no call. */
+  onProblem(problem: Error): void;
+  onClose(reason: Error | undefined): void;
+}
+
+export interface OutgoingRequest {
+  readonly id?: RequestId | undefined;
+  readonly method: string;
+  readonly params: Params | undefined;
+}
+
+/** Ids chosen by callers that were abandoned lately: their late answers are not worth a report. */
+const REMEMBERED_ABANDONED = 64;
+
+/** Correlates requests and answers on a channel. The only place where an id is looked up. */
+export class Peer {
+  readonly #channel: Channel;
+  readonly #events: PeerEvents;
+  readonly #inflight = new Map<RequestId, Inflight>();
+  readonly #abandoned: RequestId[] = [];
+  #nextId = 0;
+  #closed: { readonly reason: Error | undefined } | undefined;
+
+  constructor(channel: Channel, events: PeerEvents) {
+    this.#channel = channel;
+    this.#events = events;
+  }
+
+  open(): void | Promise<void> {
+    return this.#channel.open({
+      onFrame: (text) => this.#receive(text),
+      onProblem: (problem) => this.#events.onProblem(problem),
+      onClose: (reason) => this.#onClose(reason),
+    });
+  }
+
+  get closed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** How many requests await an answer. */
+  get pending(): number {
+    return this.#inflight.size;
+  }
+
+  /** The request in flight under this id, in either spelling. */
+  find(id: RequestId): Inflight | undefined {
+    return this.#inflight.get(idKey(id));
+  }
+
+  /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
+  request(out: OutgoingRequest, sink: ResponseSink): Inflight {
+    if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
+    const id = out.id === undefined ? this.#mint() : this.#claim(out.id);
+    const key = idKey(id);
+    const entry: Inflight = { id, sink, abandon: () => this.#abandon(key, entry) };
+    const frame = formatRequest(id, out.method, out.params);
+    this.#inflight.set(key, entry);
+    this.#write(frame, (error) => {
+      if (this.#remove(key, entry)) sink.onFailure(notWritten(error));
+    });
+    return entry;
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (this.#closed === undefined) return this.#write(formatNotification(method, params));
+  }
+
+  respond(id: RequestId, result: JsonText): void {
+    if (this.#closed === undefined) this.#write(formatResult(id, result));
+  }
+
+  respondError(id: RequestId | undefined, error: RpcErrorObject): void {
+    if (this.#closed === undefined) this.#write(formatFailure(id, error));
+  }
+
+  /** Ends the channel; pending requests are told so at once. */
+  async close(): Promise<void> {
+    this.#failAll(undefined);
+    await this.#channel.close();
+  }
+
+  #write(frame: string, onFailure?: (error: Error) => void): void | Promise<void> {
+    const failed = (error: unknown) => {
+      const reason = error instanceof Error ? error : new Error(String(error));
+      if (onFailure !== undefined) onFailure(reason);
+      else if (this.#closed === undefined) this.#events.onProblem(reason);
+    };
+    try {
+      return this.#channel.send(frame)?.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #mint(): number {
+    while (this.#inflight.has(this.#nextId)) this.#nextId++;
+    return this.#nextId++;
+  }
+
+  #claim(id: RequestId): RequestId {
+    if (!isRequestId(id)) throw new McpError("invalid_request_id", "A request id must be a string or an integer");
+    if (this.#inflight.has(idKey(id))) {
+      throw new McpError("duplicate_request_id", `Request id ${JSON.stringify(id)} is already in flight`);
+    }
+    return id;
+  }
+
+  #remove(key: RequestId, entry: Inflight): boolean {
+    return this.#inflight.get(key) === entry && this.#inflight.delete(key);
+  }
+
+  #abandon(key: RequestId, entry: Inflight): void {
+    if (!this.#remove(key, entry) || typeof key === "number") return;
+    if (this.#abandoned.push(key) > REMEMBERED_ABANDONED) this.#abandoned.shift();
+  }
+
+  #receive(text: string): void {
+    const parsed = parseFrame(text);
+    if (parsed.kind !== "batch") return this.#take(parsed);
+    if (this.#events.acceptsBatch?.(parsed.items) === true) {
+      for (const item of parsed.items) this.#take(classify(item));
+    } else {
+      const message = "Invalid request: batches are not part of this protocol version";
+      this.#events.onInvalid({ code: -32600, message, id: undefined, answer: false });
+    }
+  }
+
+  #take(parsed: Parsed): void {
+    switch (parsed.kind) {
+      case "request":
+        return this.#events.onRequest(parsed.message);
+      case "notification":
+        return this.#events.onNotification(parsed.message);
+      case "response":
+        return this.#settle(parsed.message);
+      case "invalid":
+        return this.#takeInvalid(parsed.failure);
+      case "batch":
+        return this.#events.onProblem(new ProtocolError("A batch inside a batch was dropped"));
+    }
+  }
+
+  #settle(response: RpcResponse): void {
+    if (response.id === undefined || response.id === null) {
+      const said = "error" in response ? `: ${response.error.message} (${response.error.code})` : "";
+      return this.#events.onProblem(new ProtocolError(`The peer reported an error that names no request${said}`));
+    }
+    const key = idKey(response.id);
+    const entry = this.#inflight.get(key);
+    if (entry === undefined) return this.#unmatched(key);
+    this.#inflight.delete(key);
+    entry.sink.onResponse(response);
+  }
+
+  #takeInvalid(failure: ParseFailure): void {
+    const key = failure.answer && failure.id !== undefined ? idKey(failure.id) : undefined;
+    const entry = key === undefined ? undefined : this.#inflight.get(key);
+    if (key === undefined || entry === undefined) return this.#events.onInvalid(failure);
+    this.#inflight.delete(key);
+    entry.sink.onFailure(new ProtocolError(failure.message));
+  }
+
+  #unmatched(key: RequestId): void {
+    const late = typeof key === "number" ? key >= 0 && key < this.#nextId : this.#abandoned.includes(key);
+    if (!late) this.#events.onProblem(new ProtocolError(`An answer names no request of this side: id ${key}`));
+  }
+
+  #onClose(reason: Error | undefined): void {
+    this.#failAll(reason);
+    this.#events.onClose(reason);
+  }
+
+  #failAll(reason: Error | undefined): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = { reason };
+    const waiting = [...this.#inflight.values()];
+    this.#inflight.clear();
+    for (const entry of waiting) entry.sink.onFailure(connectionLost(reason));
+  }
+}
+
+function notConnected(reason: Error | undefined): ConnectionError {
+  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
+}
+
+function notWritten(cause: Error): ConnectionError {
+  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery: "not_sent", cause });
+}
+
+function connectionLost(reason: Error | undefined): ConnectionError {
+  if (!(reason instanceof ConnectionError)) {
+    return new ConnectionError("The connection was closed before the answer came", { delivery: "sent", cause: reason });
+  }
+  const { message, exitCode, exitSignal, stderr } = reason;
+  return new ConnectionError(message, { delivery: "sent", cause: reason, exitCode, exitSignal, stderr });
+}
