@@ -1,5 +1,6 @@
-/** A request id as the wire carries it. `0` and `""` are ids; `7` and `"7"` are different values of one id. */
-export type RequestId = string | number;
+import type { RequestId } from "../schema/types.js";
+
+export type { RequestId };
 
 export type Params = { readonly [key: string]: unknown };
 
