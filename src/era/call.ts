@@ -2,7 +2,7 @@ import { AbortSwitch } from "../call/abort-switch.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcResponse } from "../jsonrpc/message.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../schema/types.js";
-import type { ServerEra } from "./era.js";
+import type { EraSession, ServerEra } from "./era.js";
 
 /** What is known about the client that made a call. */
 export interface ClientFacts {
@@ -24,7 +24,10 @@ export interface ServerWire {
 
 /** What came along with a request outside its JSON. */
 export interface CallOrigin {
+  /** What an authorization gate found out; handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
+  /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
+  readonly principal?: string | undefined;
   /** A request header by lower-case name, on HTTP. */
   header?(name: string): string | undefined;
   readonly sessionId?: string | undefined;
@@ -32,6 +35,7 @@ export interface CallOrigin {
 
 export interface CallFacts {
   readonly era: ServerEra;
+  readonly session: EraSession;
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;
@@ -46,6 +50,7 @@ export interface CallFacts {
 /** One request being served. All it needs is given at birth; it ends once. */
 export class Call {
   readonly era: ServerEra;
+  readonly session: EraSession;
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;
@@ -56,12 +61,15 @@ export class Call {
   readonly logLevel: () => LoggingLevel | undefined;
   /** Thrown when the call is cancelled, its connection ends, or the server shuts down. */
   readonly end = new AbortSwitch();
+  /** The state that the author put into an earlier round's result. */
+  authoredState: unknown;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
   #open = true;
 
   constructor(facts: CallFacts) {
     this.era = facts.era;
+    this.session = facts.session;
     this.id = facts.id;
     this.method = facts.method;
     this.params = facts.params;

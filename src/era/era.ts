@@ -59,16 +59,23 @@ export interface ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  /** How many times one call may come back with questions. */
   readonly maxRounds: number;
+  /** Whether results name the server. */
+  readonly identify: boolean;
   /** Every version that this server speaks, newest first. */
   readonly versions: readonly string[];
   /** Serves one call to its end. Never rejects. */
   run(call: Call): Promise<Outcome>;
+  /** Whether the author defined this method. */
+  knows(method: string): boolean;
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Hooks of the author on resource subscriptions. */
+  /** Calls the listener when the server begins to close; returns the way to stop listening. */
+  onClosing(listener: () => void): () => void;
+  /** Somebody begins to watch a resource, and stops. */
   retain(uri: string): void;
   release(uri: string): void;
 }
@@ -127,7 +134,7 @@ export interface ServerEra {
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
-  /** Refuses a question that this client cannot answer. */
+  /** This era's way of speaking HTTP, for one server. */
   http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
 }
 

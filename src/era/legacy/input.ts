@@ -1,0 +1,63 @@
+import { CallScope } from "../../call/scope.js";
+import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import type { Params } from "../../jsonrpc/message.js";
+import { McpError, ProtocolError } from "../../schema/errors.js";
+import { inputShapes } from "../../schema/input-shapes.js";
+import type { InputRequest } from "../../schema/types.js";
+import type { Call } from "../call.js";
+import type { Asker, AskOptions, HandlerResult, ServerHost } from "../era.js";
+import { missingCapability } from "../input-capability.js";
+
+/** Runs a handler whose questions are sent to the client as requests while it waits. */
+export function settleByPushing(
+  call: Call,
+  host: ServerHost,
+  run: (asker: Asker) => Promise<HandlerResult>,
+): Promise<HandlerResult> {
+  return run(new Pushed(call, host));
+}
+
+class Pushed implements Asker {
+  readonly #call: Call;
+  readonly #host: ServerHost;
+
+  constructor(call: Call, host: ServerHost) {
+    this.#call = call;
+    this.#host = host;
+  }
+
+  async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    const call = this.#call;
+    const missing = missingCapability(request, call.client.capabilities);
+    if (missing !== undefined) {
+      throw new McpError("missing_capability", `The client cannot answer ${request.method}: it did not declare ${Object.keys(missing)}`);
+    }
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#host.askTimeoutMs };
+    const scope = new CallScope(request.method, limits, this.#host.clock);
+    const endWithCall = (reason: unknown) => scope.abort(reason);
+    call.end.onAbort(endWithCall);
+    try {
+      const response = await call.wire.request(call, request.method, paramsAt(call.client.version, request), scope);
+      if ("error" in response) throw fromErrorObject(response.error);
+      const problem = inputShapes.get(request.method)?.result(response.result);
+      if (problem === undefined) return response.result;
+      throw new ProtocolError(`The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`);
+    } finally {
+      call.end.offAbort(endWithCall);
+      scope.close();
+    }
+  }
+
+  /** The handler runs once, so its steps do. */
+  async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
+    return work();
+  }
+}
+
+/** Modes of elicitation are named from 2025-11-25 on; a question by URL needs an id there. */
+function paramsAt(version: string, request: InputRequest): Params | undefined {
+  if (request.method !== "elicitation/create") return request.params as unknown as Params | undefined;
+  const { mode, ...params } = request.params as unknown as { mode?: string } & Params;
+  if (mode === "url") return { elicitationId: crypto.randomUUID(), ...params, mode };
+  return version >= "2025-11-25" && mode !== undefined ? { ...params, mode } : params;
+}

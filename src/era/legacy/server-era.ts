@@ -1,0 +1,32 @@
+import { toErrorObject } from "../../jsonrpc/error-codes.js";
+import type { BuiltinHandler, ServerEra } from "../era.js";
+import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { encodeResult } from "./encode.js";
+import { initialize } from "./initialize.js";
+import { settleByPushing } from "./input.js";
+import { legacyMethods } from "./methods.js";
+import { createLegacyBinding } from "./server-http.js";
+import { LegacySession } from "./session.js";
+import { setLevel, subscribe, unsubscribe } from "./subscribe.js";
+
+const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHandler>([
+  ["initialize", initialize],
+  ["ping", () => ({})],
+  ["logging/setLevel", setLevel],
+  ["resources/subscribe", subscribe],
+  ["resources/unsubscribe", unsubscribe],
+]);
+
+/** The era of handshakes and sessions. It takes whatever no other era claims, so it stands last. */
+export const legacyServer: ServerEra = {
+  name: "legacy",
+  versions: HANDSHAKE_VERSIONS,
+  methods: legacyMethods,
+  builtins,
+  claims: () => true,
+  attach: (host, wire) => new LegacySession(legacyServer, host, wire),
+  encode: encodeResult,
+  encodeError: toErrorObject,
+  settle: settleByPushing,
+  http: createLegacyBinding,
+};

@@ -1,0 +1,136 @@
+import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
+import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
+import { isRequestId } from "../../jsonrpc/parse.js";
+import type { InitializeParams, LoggingLevel, ProgressToken } from "../../schema/types.js";
+import type { Change } from "../../store/change-bus.js";
+import { Call, type CallOrigin, type ClientFacts, type ServerWire } from "../call.js";
+import type { EraSession, ServerEra, ServerHost } from "../era.js";
+import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { legacyMethods } from "./methods.js";
+
+type Phase =
+  | { readonly name: "new" }
+  /** `initialize` was answered; the client's `initialized` is awaited. */
+  | { readonly name: "answered"; readonly client: ClientFacts }
+  | { readonly name: "ready"; readonly client: ClientFacts };
+
+const STRANGER: ClientFacts = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
+const BATCHING_VERSION = "2025-03-26";
+
+/** What one handshake established, and all that hangs on it: version, client, log level, subscriptions. */
+export class LegacySession implements EraSession {
+  readonly #era: ServerEra;
+  readonly #host: ServerHost;
+  readonly #wire: ServerWire;
+  readonly #subscriptions = new Set<string>();
+  #phase: Phase = { name: "new" };
+  #logLevel: LoggingLevel | undefined;
+  #stopListening: (() => void) | undefined;
+
+  constructor(era: ServerEra, host: ServerHost, wire: ServerWire) {
+    this.#era = era;
+    this.#host = host;
+    this.#wire = wire;
+  }
+
+  /** The session that a call of this era belongs to. */
+  static of(call: Call): LegacySession {
+    return call.session as LegacySession;
+  }
+
+  get client(): ClientFacts {
+    return this.#phase.name === "new" ? STRANGER : this.#phase.client;
+  }
+
+  get opened(): boolean {
+    return this.#phase.name !== "new";
+  }
+
+  decode(request: RpcRequest, origin: CallOrigin): Call {
+    if (request.method === "initialize") this.#open(request.params);
+    else if (this.#phase.name === "new" && request.method !== "ping") throw this.#tooEarly(request.method);
+    const params = request.params ?? {};
+    return new Call({
+      era: this.#era,
+      session: this,
+      id: request.id,
+      method: request.method,
+      params,
+      client: this.client,
+      wire: this.#wire,
+      origin,
+      progressToken: progressTokenOf(params),
+      logLevel: () => this.#logLevel,
+    });
+  }
+
+  receive(notification: RpcNotification): void {
+    if (notification.method === "notifications/initialized") this.#ready();
+    else this.#host.receive(notification, this);
+  }
+
+  acceptsBatch(items: readonly unknown[]): boolean {
+    const hasInitialize = items.some((item) => (item as { method?: unknown } | null)?.method === "initialize");
+    return this.opened && this.client.version === BATCHING_VERSION && items.length > 0 && !hasInitialize;
+  }
+
+  /** The handshake cannot be called off. */
+  cancellable(call: Call): boolean {
+    return call.method !== "initialize";
+  }
+
+  setLogLevel(level: LoggingLevel): void {
+    this.#logLevel = level;
+  }
+
+  subscribe(uri: string): void {
+    if (this.#subscriptions.has(uri)) return;
+    this.#subscriptions.add(uri);
+    this.#host.retain(uri);
+  }
+
+  unsubscribe(uri: string): void {
+    if (this.#subscriptions.delete(uri)) this.#host.release(uri);
+  }
+
+  close(): void {
+    this.#stopListening?.();
+    this.#stopListening = undefined;
+    for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
+  }
+
+  /** Takes effect before the next message is looked at, so that a client may write ahead. */
+  #open(params: Params | undefined): void {
+    if (this.opened) throw new Refusal(INVALID_REQUEST, "Invalid request: this connection is already initialized");
+    const problem = legacyMethods.get("initialize")?.params(params);
+    if (problem !== undefined) throw invalidParams("initialize", problem);
+    const { protocolVersion, capabilities, clientInfo } = params as unknown as InitializeParams;
+    const served = this.#host.versions.filter((version) => this.#era.versions.includes(version));
+    const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
+    this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
+  }
+
+  #ready(): void {
+    if (this.#phase.name !== "answered") return;
+    this.#phase = { name: "ready", client: this.#phase.client };
+    this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+  }
+
+  #onChange(change: Change): void {
+    if (change.kind !== "resource") {
+      this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
+    } else if (this.#subscriptions.has(change.uri)) {
+      this.#wire.notify(undefined, "notifications/resources/updated", { uri: change.uri });
+    }
+  }
+
+  #tooEarly(method: string): Refusal {
+    if (!legacyMethods.has(method) && !this.#host.knows(method)) return methodNotFound(method);
+    return new Refusal(INVALID_REQUEST, `Invalid request: ${method} before initialize`);
+  }
+}
+
+function progressTokenOf(params: Params): ProgressToken | undefined {
+  const token = (params._meta as { progressToken?: unknown } | undefined)?.progressToken;
+  return isRequestId(token) ? token : undefined;
+}

@@ -1,0 +1,73 @@
+import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
+import { isRequestId } from "../../jsonrpc/parse.js";
+import type { Params } from "../../jsonrpc/message.js";
+import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
+import { isLoggingLevel } from "../logging-level.js";
+
+export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
+export const CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo";
+export const CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities";
+export const LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel";
+export const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
+export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
+
+export const UNSUPPORTED_VERSION = -32022;
+export const MISSING_CAPABILITY = -32021;
+
+/** The facts that each request carries about itself. */
+export interface Envelope {
+  readonly version: string;
+  readonly capabilities: ClientCapabilities;
+  readonly info: Implementation | undefined;
+  readonly logLevel: LoggingLevel | undefined;
+  readonly progressToken: ProgressToken | undefined;
+}
+
+type Meta = Record<string, unknown>;
+
+export function metaOf(params: Params | undefined): Meta | undefined {
+  const meta = params?._meta;
+  return typeof meta === "object" && meta !== null && !Array.isArray(meta) ? (meta as Meta) : undefined;
+}
+
+/** The version key alone marks a message as belonging to this era. */
+export function hasEnvelope(params: Params | undefined): boolean {
+  return metaOf(params)?.[VERSION_KEY] !== undefined;
+}
+
+/** Reads the envelope; throws a refusal that names what is missing. */
+export function readEnvelope(params: Params | undefined, supported: readonly string[], all: readonly string[]): Envelope {
+  const meta = metaOf(params);
+  if (meta === undefined) throw malformed("_meta", "an object");
+  const version = meta[VERSION_KEY];
+  if (typeof version !== "string") throw malformed(`_meta["${VERSION_KEY}"]`, "a protocol version");
+  if (!supported.includes(version)) throw unsupportedVersion(version, all);
+  const capabilities = meta[CAPABILITIES_KEY];
+  if (!isObject(capabilities)) throw malformed(`_meta["${CAPABILITIES_KEY}"]`, "an object of client capabilities");
+  const logLevel = meta[LOG_LEVEL_KEY];
+  if (logLevel !== undefined && !isLoggingLevel(logLevel)) throw malformed(`_meta["${LOG_LEVEL_KEY}"]`, "a log level");
+  const progressToken = meta.progressToken;
+  if (progressToken !== undefined && !isRequestId(progressToken)) {
+    throw malformed("_meta.progressToken", "a string or an integer");
+  }
+  return { version, capabilities, info: readImplementation(meta[CLIENT_INFO_KEY]), logLevel, progressToken };
+}
+
+/** An identity that is malformed counts as unknown: it is for display only. */
+export function readImplementation(value: unknown): Implementation | undefined {
+  if (!isObject(value) || typeof value.name !== "string" || typeof value.version !== "string") return undefined;
+  return value as unknown as Implementation;
+}
+
+export function unsupportedVersion(requested: string | undefined, supported: readonly string[]): Refusal {
+  const message = `Unsupported protocol version; this server speaks ${supported.join(", ")}`;
+  return new Refusal(UNSUPPORTED_VERSION, message, requested === undefined ? { supported } : { supported, requested });
+}
+
+function malformed(place: string, expected: string): Refusal {
+  return new Refusal(INVALID_PARAMS, `Invalid params: ${place} must be ${expected}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,185 @@
+import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
+import { inputShapes } from "../../schema/input-shapes.js";
+import type { InputRequest } from "../../schema/types.js";
+import type { Call } from "../call.js";
+import type { Asker, AskOptions, HandlerResult, ServerHost } from "../era.js";
+import { missingCapability } from "../input-capability.js";
+import { PreparedResult } from "../prepared-result.js";
+import { MISSING_CAPABILITY } from "./envelope.js";
+import { modernMethods } from "./methods.js";
+
+/** What rides in the sealed state from one round to the next. */
+interface Progress {
+  readonly answers: Record<string, unknown>;
+  readonly steps: Record<string, unknown>;
+  /** What each question was, to notice when the handler asks another under the same key. */
+  readonly asked: Record<string, string>;
+  readonly round: number;
+}
+
+const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
+
+/** Thrown into a handler at a question that has no answer yet: the handler stops and will be run again. */
+export class Suspended extends Error {
+  override readonly name = "Suspended";
+  constructor(key: string) {
+    super(`waiting for the client's answer to "${key}"`);
+  }
+}
+
+/**
+ * Runs a handler whose questions are answered in later requests. The handler starts anew in every round; recorded answers
+ * and steps come back at once, and the first questions without an answer become the round's result.
+ */
+export async function settleInRounds(
+  call: Call,
+  host: ServerHost,
+  run: (asker: Asker) => Promise<HandlerResult>,
+): Promise<HandlerResult> {
+  if (modernMethods.get(call.method)?.asks !== true) return run(new NoQuestions(call.method));
+  const replay = new Replay(call, host, await restore(call, host));
+  let result: HandlerResult | undefined;
+  let failure: unknown;
+  try {
+    result = await run(replay);
+  } catch (error) {
+    failure = error;
+  }
+  if (replay.suspended) return replay.toResult();
+  if (failure !== undefined) throw failure;
+  return sealAuthored(call, host, result as HandlerResult);
+}
+
+/** A handler that speaks the wire itself gets its state sealed all the same. */
+async function sealAuthored(call: Call, host: ServerHost, result: HandlerResult): Promise<HandlerResult> {
+  if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
+  const refused = Object.values((result.inputRequests ?? {}) as Record<string, InputRequest>)
+    .map((request) => missingCapability(request, call.client.capabilities))
+    .find((missing) => missing !== undefined);
+  if (refused !== undefined) throw missingCapabilityRefusal(refused);
+  if (result.requestState === undefined) return result;
+  return { ...result, requestState: await host.seal.seal({ authored: result.requestState }, bindingOf(call)) };
+}
+
+async function restore(call: Call, host: ServerHost): Promise<Progress> {
+  const { requestState } = call.params;
+  const opened = typeof requestState === "string" ? await host.seal.open(requestState, bindingOf(call)) : FRESH;
+  if (typeof opened === "object" && opened !== null && "authored" in opened) {
+    call.authoredState = opened.authored;
+    return merge(FRESH, call);
+  }
+  return merge(opened as Progress, call);
+}
+
+/** Adds the answers that came with this request to those of earlier rounds. Unknown keys are harmless. */
+function merge(progress: Progress, call: Call): Progress {
+  const given = call.params.inputResponses;
+  if (given === undefined) return progress;
+  return { ...progress, answers: { ...progress.answers, ...(given as Record<string, unknown>) } };
+}
+
+/** State is good only for the request that it was made for. */
+function bindingOf(call: Call): string {
+  const { name, uri, arguments: args } = call.params;
+  return JSON.stringify([call.method, name ?? uri ?? null, args ?? null, call.origin.principal ?? null]);
+}
+
+class Replay implements Asker {
+  readonly #call: Call;
+  readonly #host: ServerHost;
+  readonly #progress: Progress;
+  readonly #questions = new Map<string, InputRequest>();
+  readonly #steps: Record<string, unknown>;
+  readonly #asked: Record<string, string>;
+  readonly #running = new Set<Promise<unknown>>();
+  #count = 0;
+
+  constructor(call: Call, host: ServerHost, progress: Progress) {
+    this.#call = call;
+    this.#host = host;
+    this.#progress = progress;
+    this.#steps = { ...progress.steps };
+    this.#asked = { ...progress.asked };
+  }
+
+  get suspended(): boolean {
+    return this.#questions.size > 0;
+  }
+
+  async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    const missing = missingCapability(request, this.#call.client.capabilities);
+    if (missing !== undefined) throw missingCapabilityRefusal(missing);
+    const key = options.key ?? `ask-${++this.#count}`;
+    this.#noteQuestion(key, request);
+    const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
+    if (answer !== undefined && this.#fits(request, key, answer)) return answer;
+    this.#questions.set(key, request);
+    throw new Suspended(key);
+  }
+
+  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    if (Object.hasOwn(this.#steps, name)) return this.#steps[name] as T;
+    if (this.suspended) throw new Suspended(name);
+    const running = (async () => work())();
+    this.#running.add(running);
+    try {
+      const value = await running;
+      this.#steps[name] = value === undefined ? null : value;
+      return value;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  async toResult(): Promise<HandlerResult> {
+    await Promise.allSettled(this.#running);
+    const round = this.#progress.round + 1;
+    if (round > this.#host.maxRounds) {
+      throw new Refusal(INVALID_PARAMS, `${this.#call.method} asked for more than ${this.#host.maxRounds} rounds of input`);
+    }
+    const answers = Object.fromEntries(
+      Object.entries(this.#progress.answers).filter(([key]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key)),
+    );
+    const state: Progress = { answers, steps: this.#steps, asked: this.#asked, round };
+    return {
+      resultType: "input_required",
+      inputRequests: Object.fromEntries(this.#questions),
+      requestState: await this.#host.seal.seal(state, bindingOf(this.#call)),
+    };
+  }
+
+  /** An answer of the wrong shape is a broken client; an answer to a question that does not exist is not looked at. */
+  #fits(request: InputRequest, key: string, answer: unknown): boolean {
+    const problem = inputShapes.get(request.method)?.result(answer);
+    if (problem === undefined) return true;
+    const place = `/inputResponses/${key}${problem.path}`;
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.#call.method}: ${place} must be ${problem.expected}`);
+  }
+
+  #noteQuestion(key: string, request: InputRequest): void {
+    const identity = JSON.stringify(request);
+    const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
+    if (before !== undefined && before !== identity) {
+      this.#host.debug("a question changed between rounds; give it a key of its own", { method: this.#call.method, key });
+    }
+    this.#asked[key] = identity;
+  }
+}
+
+/** For methods that this era does not let ask. Steps still run: once, because there is one round. */
+class NoQuestions implements Asker {
+  constructor(readonly method: string) {}
+
+  async ask(): Promise<never> {
+    throw new Error(`${this.method} cannot ask the client: only tools, prompts and resources can`);
+  }
+
+  async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
+    return work();
+  }
+}
+
+function missingCapabilityRefusal(requiredCapabilities: object): Refusal {
+  const message = `The client did not declare a capability that this request needs: ${Object.keys(requiredCapabilities).join(", ")}`;
+  return new Refusal(MISSING_CAPABILITY, message, { requiredCapabilities });
+}

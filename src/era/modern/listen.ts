@@ -1,0 +1,69 @@
+import type { Params } from "../../jsonrpc/message.js";
+import type { SubscriptionFilter } from "../../schema/types.js";
+import type { Change } from "../../store/change-bus.js";
+import type { Call } from "../call.js";
+import type { Result, ServerHost } from "../era.js";
+import { SUBSCRIPTION_KEY } from "./envelope.js";
+
+/**
+ * Serves one subscription: acknowledges what it will honour, passes on matching changes, and ends when the client cancels
+ * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
+ */
+export function listen(call: Call, host: ServerHost): Promise<Result> {
+  const filter = honoured((call.params.notifications ?? {}) as SubscriptionFilter, host);
+  const tag = { [SUBSCRIPTION_KEY]: call.id };
+  const send = (method: string, params: Params) => call.notify(method, { ...params, _meta: tag });
+  const uris = filter.resourceSubscriptions ?? [];
+
+  return new Promise((resolve) => {
+    const stopListening = host.changes.subscribe((change) => {
+      const notification = toNotification(change, filter);
+      if (notification !== undefined) send(notification.method, notification.params);
+    });
+    const stopClosing = host.onClosing(() => finish());
+    for (const uri of uris) host.retain(uri);
+    const release = () => {
+      stopListening();
+      stopClosing();
+      call.end.offAbort(release);
+      for (const uri of uris) host.release(uri);
+      resolve({ _meta: tag });
+    };
+    const finish = () => {
+      if (call.wire.shared) {
+        call.afterAnswer = () => call.wire.notify(undefined, "notifications/cancelled", { requestId: call.id });
+      }
+      release();
+    };
+    call.end.onAbort(release);
+    send("notifications/subscriptions/acknowledged", { notifications: filter });
+    if (Object.keys(filter).length === 0) finish();
+  });
+}
+
+/** The part of the filter that this server can serve. */
+function honoured(filter: SubscriptionFilter, host: ServerHost): SubscriptionFilter {
+  const { tools, prompts, resources } = host.capabilities;
+  const uris = filter.resourceSubscriptions ?? [];
+  return {
+    ...(filter.toolsListChanged === true && tools?.listChanged === true && { toolsListChanged: true }),
+    ...(filter.promptsListChanged === true && prompts?.listChanged === true && { promptsListChanged: true }),
+    ...(filter.resourcesListChanged === true && resources?.listChanged === true && { resourcesListChanged: true }),
+    ...(uris.length > 0 && resources?.subscribe === true && { resourceSubscriptions: [...new Set(uris)] }),
+  };
+}
+
+function toNotification(change: Change, filter: SubscriptionFilter): { method: string; params: Params } | undefined {
+  switch (change.kind) {
+    case "tools":
+      return filter.toolsListChanged ? { method: "notifications/tools/list_changed", params: {} } : undefined;
+    case "prompts":
+      return filter.promptsListChanged ? { method: "notifications/prompts/list_changed", params: {} } : undefined;
+    case "resources":
+      return filter.resourcesListChanged ? { method: "notifications/resources/list_changed", params: {} } : undefined;
+    case "resource":
+      return filter.resourceSubscriptions?.includes(change.uri) === true
+        ? { method: "notifications/resources/updated", params: { uri: change.uri } }
+        : undefined;
+  }
+}
