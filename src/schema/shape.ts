@@ -26,6 +26,7 @@ export function test(expected: string, fits: (value: unknown) => boolean): Check
 }
 
 export const anything: Check = () => undefined;
+export const present: Check = test("any value", (value) => value !== undefined);
 export const string: Check = test("a string", (value) => typeof value === "string");
 export const boolean: Check = test("a boolean", (value) => typeof value === "boolean");
 export const number: Check = test("a finite number", Number.isFinite);
