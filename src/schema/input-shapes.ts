@@ -1,0 +1,143 @@
+/** What a server may ask of a client in the middle of a request, and what the client answers. */
+import type { Check } from "./check.js";
+import {
+  anyObject,
+  array,
+  boolean,
+  choose,
+  integer,
+  nullish,
+  number,
+  object,
+  oneOf,
+  optional,
+  pattern,
+  range,
+  record,
+  string,
+  tagged,
+  test,
+  url,
+} from "./shape.js";
+import { params, result, role, samplingContent, samplingMessage, tool } from "./shapes.js";
+
+export interface InputShape {
+  readonly params: Check;
+  readonly result: Check;
+}
+
+/* Forms */
+
+const strings = array(string);
+const field = { title: string, description: string };
+const options = array(object({ const: string, title: string }));
+
+const textField = object(
+  {},
+  {
+    ...field,
+    minLength: number,
+    maxLength: number,
+    format: oneOf("email", "uri", "date", "date-time"),
+    default: string,
+  },
+);
+const listedChoice = object({ enum: strings }, { ...field, enumNames: strings, default: string });
+const titledChoice = object({ oneOf: options }, { ...field, default: string });
+const numberField = object({}, { ...field, minimum: number, maximum: number, default: number });
+const booleanField = object({}, { ...field, default: boolean });
+
+const listedItems = object({ type: oneOf("string"), enum: strings });
+const titledItems = object({ anyOf: options });
+const multiChoice = object(
+  { items: choose((items) => (items.anyOf === undefined ? listedItems : titledItems)) },
+  { ...field, minItems: number, maxItems: number, default: strings },
+);
+
+const stringField = choose((value) => {
+  if (value.enum !== undefined) return listedChoice;
+  return value.oneOf === undefined ? textField : titledChoice;
+});
+
+/** One field of a form. */
+export const primitiveSchema: Check = tagged("type", {
+  string: stringField,
+  number: numberField,
+  integer: numberField,
+  boolean: booleanField,
+  array: multiChoice,
+});
+
+const form = object({ type: oneOf("object"), properties: record(primitiveSchema) }, { required: strings });
+
+const elicitForm = params({ message: string, requestedSchema: form }, { mode: oneOf("form") });
+const elicitUrl = params({ mode: oneOf("url"), message: string, url }, { elicitationId: string });
+
+const fieldValue = test("a string, a number, a boolean or an array of strings", (value) =>
+  typeof value === "string" ||
+  Number.isFinite(value) ||
+  typeof value === "boolean" ||
+  (Array.isArray(value) && value.every((item) => typeof item === "string")));
+
+const elicitation: InputShape = {
+  params: choose((value) => (value.mode === "url" ? elicitUrl : elicitForm)),
+  result: result({ action: oneOf("accept", "decline", "cancel") }, { content: nullish(record(fieldValue)) }),
+};
+
+/* Sampling */
+
+const modelPreferences = object(
+  {},
+  {
+    hints: array(object({}, { name: string })),
+    costPriority: range(0, 1),
+    speedPriority: range(0, 1),
+    intelligencePriority: range(0, 1),
+  },
+);
+
+const sampling: InputShape = {
+  params: params(
+    { messages: array(samplingMessage), maxTokens: integer },
+    {
+      modelPreferences,
+      systemPrompt: string,
+      includeContext: oneOf("none", "thisServer", "allServers"),
+      temperature: number,
+      stopSequences: strings,
+      metadata: anyObject,
+      tools: array(tool),
+      toolChoice: object({}, { mode: oneOf("auto", "required", "none") }),
+    },
+  ),
+  result: result({ role, content: samplingContent, model: string }, { stopReason: string }),
+};
+
+/* Roots */
+
+const root = object({ uri: pattern("a file:// address", /^file:\/\//) }, { name: string, _meta: anyObject });
+
+const roots: InputShape = { params: optional(params({})), result: result({ roots: array(root) }) };
+
+/** The kinds of input, by method. */
+export const inputShapes: ReadonlyMap<string, InputShape> = new Map([
+  ["elicitation/create", elicitation],
+  ["sampling/createMessage", sampling],
+  ["roots/list", roots],
+]);
+
+/** A kind that is not known passes, so that the caller can say which it was (mrtr:client:unknown-kind). */
+const inputRequest = tagged(
+  "method",
+  Object.fromEntries([...inputShapes].map(([method, shape]) => [method, object({ params: shape.params })])),
+  { open: true },
+);
+
+/** A result that asks for input. That it asks for something at all is judged where it is handled. */
+export const inputRequiredResult: Check = result({}, { inputRequests: record(inputRequest), requestState: string });
+
+/** What a retried request carries. Which answer belongs to which question is known only to whoever asked. */
+export const inputParams: { readonly [member: string]: Check } = {
+  inputResponses: record(anyObject),
+  requestState: string,
+};

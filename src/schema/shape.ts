@@ -1,0 +1,156 @@
+/**
+ * A small kit for wire checks. Each function returns a `Check` made once, at import; a value that fits costs no
+ * allocation. Objects are open: unknown members pass. Member names in a problem's path are the peer's own, values
+ * never appear.
+ */
+import type { Check, Problem } from "./check.js";
+
+type Members = { readonly [member: string]: unknown };
+type Checks = { readonly [member: string]: Check };
+
+/** Puts a problem one level deeper: `/name` inside `params` is `/params/name`. */
+export function within(member: string | number, problem: Problem): Problem {
+  const segment = String(member).replaceAll("~", "~0").replaceAll("/", "~1");
+  return { path: `/${segment}${problem.path}`, expected: problem.expected };
+}
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A check from a test and the words for what was expected. */
+export function test(expected: string, fits: (value: unknown) => boolean): Check {
+  const problem: Problem = Object.freeze({ path: "", expected });
+  return (value) => (fits(value) ? undefined : problem);
+}
+
+export const anything: Check = () => undefined;
+export const present: Check = test("any value", (value) => value !== undefined);
+export const string: Check = test("a string", (value) => typeof value === "string");
+export const boolean: Check = test("a boolean", (value) => typeof value === "boolean");
+export const number: Check = test("a finite number", Number.isFinite);
+export const integer: Check = test("an integer", Number.isSafeInteger);
+export const stringOrInteger: Check = test("a string or an integer", (value) =>
+  typeof value === "string" || Number.isSafeInteger(value));
+export const anyObject: Check = test("an object", isObject);
+export const base64: Check = test("base64", (value) => typeof value === "string" && isBase64(value));
+export const url: Check = test("a URL", (value) => typeof value === "string" && URL.canParse(value));
+
+/** A number from `low` to `high`, both included. */
+export function range(low: number, high: number): Check {
+  return test(`a number from ${low} to ${high}`, (value) => typeof value === "number" && value >= low && value <= high);
+}
+
+/** A string that fits a pattern; `expected` names what the pattern stands for. */
+export function pattern(expected: string, regexp: RegExp): Check {
+  return test(expected, (value) => typeof value === "string" && regexp.test(value));
+}
+
+/** Exactly one of these strings. */
+export function oneOf(...words: readonly string[]): Check {
+  const quoted = words.map((word) => JSON.stringify(word)).join(", ");
+  return test(words.length === 1 ? quoted : `one of ${quoted}`, (value) => words.includes(value as string));
+}
+
+/** The check, or nothing at all. */
+export function optional(check: Check): Check {
+  return (value) => (value === undefined ? undefined : check(value));
+}
+
+/** The check, null, or nothing at all: for members that peers are known to send as null. */
+export function nullish(check: Check): Check {
+  return (value) => (value === undefined || value === null ? undefined : check(value));
+}
+
+/** A check that is made elsewhere and may not exist yet. */
+export function lazy(make: () => Check): Check {
+  let check: Check | undefined;
+  return (value) => {
+    check ??= make();
+    return check(value);
+  };
+}
+
+const notArray: Problem = Object.freeze({ path: "", expected: "an array" });
+
+/** A list whose items all fit, of at most `max` items. */
+export function array(of: Check, max = Number.POSITIVE_INFINITY): Check {
+  const tooLong: Problem = Object.freeze({ path: "", expected: `at most ${max} items` });
+  return (value) => {
+    if (!Array.isArray(value)) return notArray;
+    if (value.length > max) return tooLong;
+    for (let index = 0; index < value.length; index++) {
+      const problem = of(value[index]);
+      if (problem !== undefined) return within(index, problem);
+    }
+    return undefined;
+  };
+}
+
+const notObject: Problem = Object.freeze({ path: "", expected: "an object" });
+
+/** An object used as a map: every value fits, names are free. */
+export function record(of: Check): Check {
+  return (value) => {
+    if (!isObject(value)) return notObject;
+    for (const member in value) {
+      const problem = of(value[member]);
+      if (problem !== undefined) return within(member, problem);
+    }
+    return undefined;
+  };
+}
+
+/** An object with these members; the optional ones may be absent. Others are not looked at. */
+export function object(required: Checks, optionals: Checks = {}): Check {
+  const names = [...Object.keys(required), ...Object.keys(optionals)];
+  const checks = [...Object.values(required), ...Object.values(optionals).map(optional)];
+  return (value) => {
+    if (!isObject(value)) return notObject;
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index]!;
+      const problem = checks[index]!(value[name]);
+      if (problem !== undefined) return within(name, problem);
+    }
+    return undefined;
+  };
+}
+
+/** Both checks, in turn. */
+export function both(first: Check, second: Check): Check {
+  return (value) => first(value) ?? second(value);
+}
+
+/** Picks the check by looking at the object, so that alternatives are not tried in vain. */
+export function choose(pick: (value: Members) => Check): Check {
+  return (value) => (isObject(value) ? pick(value)(value) : notObject);
+}
+
+/**
+ * An object of the kind that its member `tag` names. An unknown kind is a problem, unless `open`: then it passes with
+ * any members, as long as its tag is a string.
+ */
+export function tagged(tag: string, kinds: Checks, options: { readonly open?: boolean } = {}): Check {
+  const table = new Map(Object.entries(kinds));
+  const unknownKind = object({ [tag]: options.open === true ? string : oneOf(...table.keys()) });
+  return choose((value) => table.get(value[tag] as string) ?? unknownKind);
+}
+
+/** One value, or a list of such values. */
+export function oneOrMany(check: Check): Check {
+  const many = array(check);
+  return (value) => (Array.isArray(value) ? many(value) : check(value));
+}
+
+const outsideBase64 = /[^A-Za-z0-9+/]/;
+
+/** Standard alphabet, padding complete or absent, white space allowed: what `atob` takes, without decoding. */
+function isBase64(text: string): boolean {
+  const first = text.search(outsideBase64);
+  if (first === -1) return text.length % 4 !== 1;
+  const tail = text.slice(first);
+  if (tail === "=" || tail === "==") return text.length % 4 === 0;
+  const packed = text.replace(/[\t\n\f\r ]+/g, "");
+  return packed.length < text.length && isBase64(packed);
+}

@@ -1,0 +1,277 @@
+import { deepEqual, ok } from "node:assert/strict";
+import { describe, test } from "node:test";
+import * as core from "@modelcontextprotocol/core";
+import { legacyMethods, legacyNotifications } from "#src/era/legacy/methods.js";
+import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
+import type { Check } from "#src/schema/check.js";
+import { inputRequiredResult, inputShapes, primitiveSchema } from "#src/schema/input-shapes.js";
+import * as kit from "#src/schema/shape.js";
+import * as shapes from "#src/schema/shapes.js";
+import { mutantsOf } from "../support/mutants.js";
+import { protocolExamples } from "../support/protocol-examples.js";
+
+type Judge = (value: unknown) => boolean;
+type Zod = { safeParse(value: unknown): { success: boolean } };
+
+/** Our check and the official schema for one thing of the protocol. */
+interface Pair {
+  readonly ours: Check;
+  readonly theirs: Judge;
+}
+
+function pair(ours: Check | undefined, schema: Zod): Pair {
+  ok(ours !== undefined, "there is a check of ours");
+  return { ours, theirs: (value) => schema.safeParse(value).success };
+}
+
+const methodTables = [modernMethods, legacyMethods, inputShapes];
+
+function request(method: string, schema: Zod): Pair {
+  const shape = methodTables.find((table) => table.has(method))?.get(method);
+  return pair(shape && kit.object({ method: kit.oneOf(method), params: shape.params }), schema);
+}
+
+function result(method: string, schema: Zod): Pair {
+  return pair(methodTables.find((table) => table.has(method))?.get(method)?.result, schema);
+}
+
+function notification(method: string, schema: Zod): Pair {
+  const params = modernNotifications.get(method) ?? legacyNotifications.get(method);
+  return pair(params && kit.object({ method: kit.oneOf(method), params }), schema);
+}
+
+/** The same pair for a message that carries the thing in one of its members. */
+function inMember(member: string, inner: Pair): Pair {
+  const theirs: Judge = (value) => kit.isObject(value) && inner.theirs(value[member]);
+  return { ours: kit.object({ [member]: inner.ours }), theirs };
+}
+
+function kind(type: string, check: Check): Check {
+  return kit.both(kit.object({ type: kit.oneOf(type) }), check);
+}
+
+const results: { [type: string]: Pair } = {
+  CallToolResult: result("tools/call", core.CallToolResultSchema),
+  CompleteResult: result("completion/complete", core.CompleteResultSchema),
+  DiscoverResult: result("server/discover", core.DiscoverResultSchema),
+  GetPromptResult: result("prompts/get", core.GetPromptResultSchema),
+  InitializeResult: result("initialize", core.InitializeResultSchema),
+  ListPromptsResult: result("prompts/list", core.ListPromptsResultSchema),
+  ListResourceTemplatesResult: result("resources/templates/list", core.ListResourceTemplatesResultSchema),
+  ListResourcesResult: result("resources/list", core.ListResourcesResultSchema),
+  ListToolsResult: result("tools/list", core.ListToolsResultSchema),
+  ReadResourceResult: result("resources/read", core.ReadResourceResultSchema),
+  SubscriptionsListenResult: result("subscriptions/listen", core.SubscriptionsListenResultSchema),
+};
+
+const inputRequests: { [method: string]: Zod } = {
+  "elicitation/create": core.ElicitRequestSchema,
+  "sampling/createMessage": core.CreateMessageRequestSchema,
+  "roots/list": core.ListRootsRequestSchema,
+};
+
+const theirInputRequests: Judge = (value) =>
+  kit.isObject(value) &&
+  Object.values(value).every((one) => kit.isObject(one) && inputRequests[String(one.method)]?.safeParse(one).success);
+
+const theirInputRequired: Judge = (value) =>
+  core.ResultSchema.safeParse(value).success &&
+  kit.isObject(value) &&
+  (value.inputRequests === undefined || theirInputRequests(value.inputRequests)) &&
+  (value.requestState === undefined || typeof value.requestState === "string");
+
+const pairs: { [type: string]: Pair } = {
+  ...results,
+  ...Object.fromEntries(Object.entries(results).map(([type, inner]) => [`${type}Response`, inMember("result", inner)])),
+  InputRequiredResult: { ours: inputRequiredResult, theirs: theirInputRequired },
+  InputRequests: {
+    ours: (value) => inputRequiredResult({ inputRequests: value ?? null }),
+    theirs: theirInputRequests,
+  },
+
+  CallToolRequest: request("tools/call", core.CallToolRequestSchema),
+  CompleteRequest: request("completion/complete", core.CompleteRequestSchema),
+  DiscoverRequest: request("server/discover", core.DiscoverRequestSchema),
+  GetPromptRequest: request("prompts/get", core.GetPromptRequestSchema),
+  InitializeRequest: request("initialize", core.InitializeRequestSchema),
+  ListPromptsRequest: request("prompts/list", core.ListPromptsRequestSchema),
+  ListResourceTemplatesRequest: request("resources/templates/list", core.ListResourceTemplatesRequestSchema),
+  ListResourcesRequest: request("resources/list", core.ListResourcesRequestSchema),
+  ListToolsRequest: request("tools/list", core.ListToolsRequestSchema),
+  PingRequest: request("ping", core.PingRequestSchema),
+  ReadResourceRequest: request("resources/read", core.ReadResourceRequestSchema),
+  SetLevelRequest: request("logging/setLevel", core.SetLevelRequestSchema),
+  SubscribeRequest: request("resources/subscribe", core.SubscribeRequestSchema),
+  SubscriptionsListenRequest: request("subscriptions/listen", core.SubscriptionsListenRequestSchema),
+  UnsubscribeRequest: request("resources/unsubscribe", core.UnsubscribeRequestSchema),
+  CallToolRequestParams: pair(modernMethods.get("tools/call")?.params, core.CallToolRequestParamsSchema),
+  CompleteRequestParams: pair(modernMethods.get("completion/complete")?.params, core.CompleteRequestParamsSchema),
+  GetPromptRequestParams: pair(modernMethods.get("prompts/get")?.params, core.GetPromptRequestParamsSchema),
+  PaginatedRequestParams: pair(modernMethods.get("tools/list")?.params, core.PaginatedRequestParamsSchema),
+
+  ElicitRequest: request("elicitation/create", core.ElicitRequestSchema),
+  ElicitRequestFormParams: pair(inputShapes.get("elicitation/create")?.params, core.ElicitRequestParamsSchema),
+  ElicitRequestURLParams: pair(
+    inputShapes.get("elicitation/create")?.params,
+    core.ElicitRequestURLParamsSchema.partial({ elicitationId: true }).or(core.ElicitRequestFormParamsSchema),
+  ),
+  ElicitResult: result("elicitation/create", core.ElicitResultSchema),
+  CreateMessageRequest: request("sampling/createMessage", core.CreateMessageRequestSchema),
+  CreateMessageRequestParams: pair(
+    inputShapes.get("sampling/createMessage")?.params,
+    core.CreateMessageRequestParamsSchema,
+  ),
+  CreateMessageResult: result("sampling/createMessage", core.CreateMessageResultWithToolsSchema),
+  ListRootsRequest: request("roots/list", core.ListRootsRequestSchema),
+  ListRootsResult: result("roots/list", core.ListRootsResultSchema),
+
+  CancelledNotification: notification("notifications/cancelled", core.CancelledNotificationSchema),
+  ElicitationCompleteNotification: notification(
+    "notifications/elicitation/complete",
+    core.ElicitationCompleteNotificationSchema,
+  ),
+  InitializedNotification: notification("notifications/initialized", core.InitializedNotificationSchema),
+  LoggingMessageNotification: notification("notifications/message", core.LoggingMessageNotificationSchema),
+  ProgressNotification: notification("notifications/progress", core.ProgressNotificationSchema),
+  PromptListChangedNotification: notification(
+    "notifications/prompts/list_changed",
+    core.PromptListChangedNotificationSchema,
+  ),
+  ResourceListChangedNotification: notification(
+    "notifications/resources/list_changed",
+    core.ResourceListChangedNotificationSchema,
+  ),
+  ResourceUpdatedNotification: notification("notifications/resources/updated", core.ResourceUpdatedNotificationSchema),
+  RootsListChangedNotification: notification(
+    "notifications/roots/list_changed",
+    core.RootsListChangedNotificationSchema,
+  ),
+  SubscriptionsAcknowledgedNotification: notification(
+    "notifications/subscriptions/acknowledged",
+    core.SubscriptionsAcknowledgedNotificationSchema,
+  ),
+  ToolListChangedNotification: notification("notifications/tools/list_changed", core.ToolListChangedNotificationSchema),
+  CancelledNotificationParams: pair(
+    modernNotifications.get("notifications/cancelled"),
+    core.CancelledNotificationParamsSchema,
+  ),
+  LoggingMessageNotificationParams: pair(
+    modernNotifications.get("notifications/message"),
+    core.LoggingMessageNotificationParamsSchema,
+  ),
+  ProgressNotificationParams: pair(
+    modernNotifications.get("notifications/progress"),
+    core.ProgressNotificationParamsSchema,
+  ),
+  ResourceUpdatedNotificationParams: pair(
+    modernNotifications.get("notifications/resources/updated"),
+    core.ResourceUpdatedNotificationParamsSchema,
+  ),
+
+  AudioContent: pair(kind("audio", shapes.contentBlock), core.AudioContentSchema),
+  BlobResourceContents: pair(shapes.blobResourceContents, core.BlobResourceContentsSchema),
+  ClientCapabilities: pair(shapes.clientCapabilities, core.ClientCapabilitiesSchema),
+  EmbeddedResource: pair(kind("resource", shapes.contentBlock), core.EmbeddedResourceSchema),
+  ImageContent: pair(kind("image", shapes.contentBlock), core.ImageContentSchema),
+  Resource: pair(shapes.resource, core.ResourceSchema),
+  ResourceLink: pair(kind("resource_link", shapes.contentBlock), core.ResourceLinkSchema),
+  Root: pair((root) => inputShapes.get("roots/list")?.result({ roots: [root] }), core.RootSchema),
+  SamplingMessage: pair(shapes.samplingMessage, core.SamplingMessageSchema),
+  ServerCapabilities: pair(shapes.serverCapabilities, core.ServerCapabilitiesSchema),
+  TextContent: pair(kind("text", shapes.contentBlock), core.TextContentSchema),
+  TextResourceContents: pair(shapes.textResourceContents, core.TextResourceContentsSchema),
+  Tool: pair(shapes.tool, core.ToolSchema),
+  ToolResultContent: pair(kind("tool_result", shapes.samplingContent), core.ToolResultContentSchema),
+  ToolUseContent: pair(kind("tool_use", shapes.samplingContent), core.ToolUseContentSchema),
+  BooleanSchema: pair(kind("boolean", primitiveSchema), core.BooleanSchemaSchema),
+  NumberSchema: pair(primitiveSchema, core.NumberSchemaSchema),
+  StringSchema: pair(kind("string", primitiveSchema), core.StringSchemaSchema),
+  TitledMultiSelectEnumSchema: pair(primitiveSchema, core.PrimitiveSchemaDefinitionSchema),
+  TitledSingleSelectEnumSchema: pair(primitiveSchema, core.PrimitiveSchemaDefinitionSchema),
+  UntitledMultiSelectEnumSchema: pair(primitiveSchema, core.PrimitiveSchemaDefinitionSchema),
+  UntitledSingleSelectEnumSchema: pair(primitiveSchema, core.PrimitiveSchemaDefinitionSchema),
+};
+
+/** Examples of whole messages whose checks live elsewhere. */
+const notOurs = /Error$|^InputResponses$|^ModelPreferences$/;
+
+interface Difference {
+  /** Which of the two takes what the other refuses. */
+  readonly wider: "ours" | "theirs";
+  readonly type: RegExp;
+  readonly change: RegExp;
+  readonly why: string;
+}
+
+const differences: readonly Difference[] = [
+  {
+    wider: "ours",
+    type: /Result(Response)?$|Content$|^(Prompt|Sampling)Message|^CreateMessage/,
+    change: /content(\/\d+)?(\/content\/\d+)?\/type by "mutant"$/,
+    why: "a content block of an unknown kind reaches the caller as it came",
+  },
+  {
+    wider: "ours",
+    type: /^List.*Result(Response)?$/,
+    change: /^replace (\/result)?\/nextCursor by null$/,
+    why: "a null cursor ends a list",
+  },
+  {
+    wider: "ours",
+    type: /^InputReq/,
+    change: /\/method by "mutant"$/,
+    why: "an input request of an unknown kind is refused by name, by whoever was asked",
+  },
+  {
+    wider: "ours",
+    type: /^Elicit|^InputReq/,
+    change: /drop .*\/elicitationId$/,
+    why: "only one version has an elicitationId",
+  },
+  {
+    wider: "theirs",
+    type: /^CallToolResult/,
+    change: /^drop (\/result)?\/content$|^replace (\/result)? by \{/,
+    why: "a tool result without content is complete only where the version has no resultType to tell",
+  },
+  {
+    wider: "theirs",
+    type: /^Cancelled/,
+    change: /^drop (\/params)?\/requestId$|^replace (\/params)? by \{/,
+    why: "a cancellation that names no request is malformed",
+  },
+  {
+    wider: "theirs",
+    type: /^Elicit|EnumSchema$|^InputReq/,
+    change: /\/(enum|oneOf)\b|\/enumNames\b/,
+    why: "a malformed choice must not pass for a field of free text",
+  },
+];
+
+describe("our checks agree with the official schemas", () => {
+  const used = new Set<Difference>();
+  for (const { type, name, value } of protocolExamples().filter(({ type }) => !notOurs.test(type))) {
+    test(`${type}: ${name}`, () => {
+      const judged = pairs[type];
+      ok(judged !== undefined, `no check is compared for ${type}`);
+      deepEqual(judged.ours(value), undefined);
+      const surprises = new Set<string>();
+      for (const mutant of mutantsOf(value)) {
+        const ours = judged.ours(mutant.value) === undefined;
+        if (ours === judged.theirs(mutant.value)) continue;
+        const wider = ours ? "ours" : "theirs";
+        const known = differences.find((d) => d.wider === wider && d.type.test(type) && d.change.test(mutant.change));
+        if (known === undefined) surprises.add(`${wider} takes: ${mutant.change}`);
+        else used.add(known);
+      }
+      deepEqual([...surprises], []);
+    });
+  }
+
+  test("every difference in the table is met", () => {
+    deepEqual(
+      differences.filter((difference) => !used.has(difference)).map(({ why }) => why),
+      [],
+    );
+  });
+});
