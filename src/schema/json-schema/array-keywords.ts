@@ -1,0 +1,68 @@
+import { ASSERTIONS, issue } from "./assertions.js";
+import { checkMember, quietly } from "./combine.js";
+import type { Site } from "./compiler.js";
+import type { Node } from "./types.js";
+
+/** The keywords that apply schemas to the items of an array. `late` ones go by what the rest evaluated. */
+export function arrayNodes(site: Site): { early: Node[]; late: Node[] } {
+  const early: Node[] = [];
+  const late: Node[] = [];
+  const prefix = site.list("prefixItems") ?? [];
+  const items = site.one("items");
+  const contains = site.one("contains");
+  const unevaluated = site.one("unevaluatedItems");
+  if (prefix.length > 0 || items !== undefined) early.push(eachItem(prefix, items));
+  if (contains !== undefined)
+    early.push(containsNode(contains, count(site, "minContains", 1), count(site, "maxContains", Infinity)));
+  if (unevaluated !== undefined) late.push(unseenItems(unevaluated));
+  return { early, late };
+}
+
+function count(site: Site, keyword: string, otherwise: number): number {
+  const value = site.schema[keyword];
+  if (value === undefined) return otherwise;
+  const made = ASSERTIONS.minItems!(value);
+  if (typeof made === "string") throw site.wrong(keyword, made);
+  return value as number;
+}
+
+function eachItem(prefix: readonly Node[], items: Node | undefined): Node {
+  return (value, run, seen) => {
+    if (!Array.isArray(value)) return true;
+    const end = items === undefined ? Math.min(prefix.length, value.length) : value.length;
+    let ok = true;
+    for (let index = 0; index < end; index += 1) {
+      if (checkMember(prefix[index] ?? items!, index, value[index], run)) continue;
+      if (run.quiet > 0) return false;
+      ok = false;
+    }
+    if (seen !== undefined) seen.items = Math.max(seen.items, end);
+    return ok;
+  };
+}
+
+function containsNode(node: Node, min: number, max: number): Node {
+  return (value, run, seen) => {
+    if (!Array.isArray(value)) return true;
+    let matches = 0;
+    for (const [index, item] of value.entries()) {
+      if (!quietly(node, item, run, undefined)) continue;
+      matches += 1;
+      seen?.indexes.add(index);
+    }
+    if (matches < min) return issue(run, `must have at least ${min} matching ${min === 1 ? "item" : "items"}`);
+    return matches <= max || issue(run, `must have at most ${max} matching ${max === 1 ? "item" : "items"}`);
+  };
+}
+
+function unseenItems(node: Node): Node {
+  return (value, run, seen) => {
+    if (!Array.isArray(value) || seen === undefined) return true;
+    let ok = true;
+    for (let index = seen.items; index < value.length; index += 1) {
+      if (!seen.indexes.has(index) && !checkMember(node, index, value[index], run)) ok = false;
+    }
+    seen.items = value.length;
+    return ok;
+  };
+}

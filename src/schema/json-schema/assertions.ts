@@ -1,0 +1,182 @@
+import { isObject, type Node, pointerTo, type Run } from "./types.js";
+
+const MAX_ISSUES = 32;
+
+/** Reports an issue at the present value. */
+export function issue(run: Run, message: string, path = ""): false {
+  if (run.quiet === 0 && run.issues.length < MAX_ISSUES) run.issues.push({ path, message });
+  return false;
+}
+
+/** Makes an assertion from its keyword's value, or says what that value should have been. */
+type Assertion = (limit: unknown) => Node | string;
+
+const TYPES: Record<string, (value: unknown) => boolean> = {
+  null: (value) => value === null,
+  boolean: (value) => typeof value === "boolean",
+  number: (value) => typeof value === "number",
+  integer: (value) => Number.isInteger(value),
+  string: (value) => typeof value === "string",
+  array: (value) => Array.isArray(value),
+  object: isObject,
+};
+
+const type: Assertion = (limit) => {
+  const names: unknown[] = Array.isArray(limit) ? limit : [limit];
+  const tests = names.map((name) => (typeof name === "string" && Object.hasOwn(TYPES, name) ? TYPES[name] : undefined));
+  if (tests.length === 0 || tests.includes(undefined))
+    return `one of ${Object.keys(TYPES).join(", ")}, or a list of these`;
+  const [only] = tests as ((value: unknown) => boolean)[];
+  const message = `must be ${names.map((name) => `${/^[aio]/.test(String(name)) ? "an" : "a"} ${name}`).join(" or ")}`;
+  if (tests.length === 1) return (value, run) => only!(value) || issue(run, message);
+  return (value, run) => tests.some((test) => test!(value)) || issue(run, message);
+};
+
+/** A text that is equal for equal JSON values, whatever the order of their keys. */
+export function canonical(value: unknown, depth = 0): string {
+  if (depth > 512) throw new RangeError("nested too deeply");
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`).join()}}`;
+}
+
+/** A set of JSON values. */
+class ValueSet {
+  readonly #plain = new Set<unknown>();
+  readonly #nested = new Set<string>();
+  constructor(values: readonly unknown[]) {
+    for (const value of values) this.add(value);
+  }
+  has(value: unknown): boolean {
+    return isNested(value) ? this.#nested.size > 0 && this.#nested.has(canonical(value)) : this.#plain.has(value);
+  }
+  add(value: unknown): void {
+    if (isNested(value)) this.#nested.add(canonical(value));
+    else this.#plain.add(value);
+  }
+}
+
+function isNested(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function oneOfValues(values: readonly unknown[]): Node {
+  const set = new ValueSet(values);
+  const list = values.map((value) => canonical(value)).join(", ");
+  const shown = list.length > 200 ? "one of the allowed values" : values.length === 1 ? list : `one of ${list}`;
+  return (value, run) => set.has(value) || issue(run, `must be ${shown}`);
+}
+
+function numeric(test: (value: number, limit: number) => boolean, words: string, above = -Infinity): Assertion {
+  return (limit) => {
+    if (typeof limit !== "number" || !(limit > above)) return above === 0 ? "a number above 0" : "a number";
+    return (value, run) => typeof value !== "number" || test(value, limit) || issue(run, `must be ${words} ${limit}`);
+  };
+}
+
+function isMultiple(value: number, factor: number): boolean {
+  const quotient = value / factor;
+  return (
+    Number.isInteger(quotient) || Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient)
+  );
+}
+
+/** A bound on a size: `size` is undefined for a value that the keyword does not concern. */
+function sized(
+  size: (value: unknown, limit: number) => number | undefined,
+  atLeast: boolean,
+  what: readonly [string, string],
+): Assertion {
+  return (limit) => {
+    if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 0) return "an integer of 0 or more";
+    const message = `must have ${atLeast ? "at least" : "at most"} ${limit} ${limit === 1 ? what[0] : what[1]}`;
+    return (value, run) => {
+      const count = size(value, limit);
+      return count === undefined || (atLeast ? count >= limit : count <= limit) || issue(run, message);
+    };
+  };
+}
+
+/** Code points, not code units; counted only where the difference can matter. */
+function textSize(value: unknown, limit: number): number | undefined {
+  if (typeof value !== "string") return undefined;
+  if (value.length < limit) return value.length;
+  if (value.length / 2 > limit) return value.length / 2;
+  let count = 0;
+  for (const _ of value) count += 1;
+  return count;
+}
+
+const listSize = (value: unknown) => (Array.isArray(value) ? value.length : undefined);
+const objectSize = (value: unknown) => (isObject(value) ? Object.keys(value).length : undefined);
+
+export function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** Whether an object has a property that JSON would carry. */
+export function hasKey(value: Record<string, unknown>, key: string): boolean {
+  return value[key] !== undefined && Object.hasOwn(value, key);
+}
+
+function requireKeys(keys: readonly string[]): Node {
+  return (value, run) => {
+    if (!isObject(value)) return true;
+    let ok = true;
+    for (const key of keys) if (!hasKey(value, key)) ok = issue(run, "is required", pointerTo(key));
+    return ok;
+  };
+}
+
+/** The keywords that look at the value alone. */
+export const ASSERTIONS: Readonly<Record<string, Assertion>> = {
+  type,
+  const: (limit) => oneOfValues([limit]),
+  enum: (limit) => (Array.isArray(limit) ? oneOfValues(limit) : "a list"),
+  minimum: numeric((value, limit) => value >= limit, "at least"),
+  maximum: numeric((value, limit) => value <= limit, "at most"),
+  exclusiveMinimum: numeric((value, limit) => value > limit, "above"),
+  exclusiveMaximum: numeric((value, limit) => value < limit, "below"),
+  multipleOf: numeric(isMultiple, "a multiple of", 0),
+  minLength: sized(textSize, true, ["character", "characters"]),
+  maxLength: sized(textSize, false, ["character", "characters"]),
+  minItems: sized(listSize, true, ["item", "items"]),
+  maxItems: sized(listSize, false, ["item", "items"]),
+  minProperties: sized(objectSize, true, ["property", "properties"]),
+  maxProperties: sized(objectSize, false, ["property", "properties"]),
+  pattern: (limit) => {
+    const pattern = typeof limit === "string" ? toPattern(limit) : undefined;
+    if (pattern === undefined) return "a regular expression";
+    return (value, run) =>
+      typeof value !== "string" || pattern.test(value) || issue(run, `must match ${pattern.source}`);
+  },
+  uniqueItems: (limit) => {
+    if (typeof limit !== "boolean") return "true or false";
+    return (value, run) => !limit || !Array.isArray(value) || areUnique(value) || issue(run, "must not repeat an item");
+  },
+  required: (limit) => (isTextList(limit) ? requireKeys(limit) : "a list of property names"),
+  dependentRequired: (limit) => {
+    if (!isObject(limit) || !Object.values(limit).every(isTextList)) return "an object of lists of property names";
+    const needs = Object.entries(limit).map(([key, keys]) => [key, requireKeys(keys as string[])] as const);
+    return (value, run, seen) =>
+      !isObject(value) || needs.every(([key, node]) => !hasKey(value, key) || node(value, run, seen));
+  },
+};
+
+export function toPattern(source: string): RegExp | undefined {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    return undefined;
+  }
+}
+
+function areUnique(items: readonly unknown[]): boolean {
+  const set = new ValueSet([]);
+  for (const item of items) {
+    if (set.has(item)) return false;
+    set.add(item);
+  }
+  return true;
+}

@@ -1,0 +1,52 @@
+import { hasKey, issue } from "./assertions.js";
+import { all, attempt, pass, quietly } from "./combine.js";
+import type { Site } from "./compiler.js";
+import { isObject, type Node } from "./types.js";
+
+/** The keywords that apply other schemas to the same value. */
+export function branchNodes(site: Site): Node[] {
+  const nodes: Node[] = [];
+  const allOf = site.list("allOf");
+  const anyOf = site.list("anyOf");
+  const oneOf = site.list("oneOf");
+  const not = site.one("not");
+  const test = site.one("if");
+  const dependent = site.map("dependentSchemas");
+  if (allOf !== undefined) nodes.push(all(allOf));
+  if (anyOf !== undefined) nodes.push(anyNode(anyOf));
+  if (oneOf !== undefined) nodes.push(oneNode(oneOf));
+  if (not !== undefined)
+    nodes.push((value, run) => !quietly(not, value, run, undefined) || issue(run, "must not match the excluded shape"));
+  if (test !== undefined) nodes.push(ifNode(test, site.one("then") ?? pass, site.one("else") ?? pass));
+  for (const [key, node] of dependent ?? []) {
+    nodes.push((value, run, seen) => !isObject(value) || !hasKey(value, key) || node(value, run, seen));
+  }
+  return nodes;
+}
+
+function anyNode(nodes: readonly Node[]): Node {
+  return (value, run, seen) => {
+    let ok = false;
+    for (const node of nodes) {
+      if (!attempt(node, value, run, seen)) continue;
+      if (seen === undefined) return true;
+      ok = true;
+    }
+    return ok || issue(run, "must match one of the allowed shapes");
+  };
+}
+
+function oneNode(nodes: readonly Node[]): Node {
+  return (value, run, seen) => {
+    let matches = 0;
+    for (const node of nodes) {
+      if (attempt(node, value, run, seen)) matches += 1;
+      if (matches > 1) return issue(run, "must match exactly one of the allowed shapes, and matches several");
+    }
+    return matches === 1 || issue(run, "must match exactly one of the allowed shapes");
+  };
+}
+
+function ifNode(test: Node, yes: Node, no: Node): Node {
+  return (value, run, seen) => (attempt(test, value, run, seen) ? yes : no)(value, run, seen);
+}

@@ -1,0 +1,77 @@
+import { issue } from "./assertions.js";
+import { type Node, pointerTo, type Run, type Seen } from "./types.js";
+
+export const pass: Node = () => true;
+export const never: Node = (_value, run) => issue(run, "is not allowed");
+
+/** All nodes must pass. Every one reports, unless nobody listens. */
+export function all(nodes: readonly Node[]): Node {
+  const [first, second] = nodes;
+  if (first === undefined) return pass;
+  if (second === undefined) return first;
+  return (value, run, seen) => {
+    let ok = true;
+    for (const node of nodes) {
+      if (node(value, run, seen)) continue;
+      if (run.quiet > 0) return false;
+      ok = false;
+    }
+    return ok;
+  };
+}
+
+/** Whether a branch passes, without a word about why not. */
+export function quietly(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
+  run.quiet += 1;
+  const ok = node(value, run, seen);
+  run.quiet -= 1;
+  return ok;
+}
+
+/** Like `quietly`, and what the branch evaluated counts only if it passes. */
+export function attempt(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
+  if (seen === undefined) return quietly(node, value, run, undefined);
+  const own = newSeen();
+  const ok = quietly(node, value, run, own);
+  if (ok) mergeSeen(seen, own);
+  return ok;
+}
+
+/** Checks a member of the value: issues found in it get its place prefixed. */
+export function checkMember(node: Node, key: string | number, member: unknown, run: Run): boolean {
+  const mark = run.issues.length;
+  if (node(member, run, undefined)) return true;
+  for (const found of run.issues.slice(mark)) found.path = pointerTo(key) + found.path;
+  return false;
+}
+
+/** `late` sees what `node` evaluated, and nothing that the surroundings did. */
+export function withOwnSeen(node: Node, late: Node): Node {
+  return (value, run, seen) => {
+    const own = newSeen();
+    const ok = node(value, run, own) && late(value, run, own);
+    if (ok && seen !== undefined) mergeSeen(seen, own);
+    return ok;
+  };
+}
+
+/** Remembers the resource being evaluated, for `$dynamicRef`. */
+export function inScope(base: string, node: Node): Node {
+  return (value, run, seen) => {
+    run.scope.push(base);
+    const ok = node(value, run, seen);
+    run.scope.pop();
+    return ok;
+  };
+}
+
+function newSeen(): Seen {
+  return { allKeys: false, keys: new Set(), items: 0, indexes: new Set() };
+}
+
+function mergeSeen(into: Seen, from: Seen): void {
+  into.allKeys ||= from.allKeys;
+  into.items = Math.max(into.items, from.items);
+  for (const key of from.keys) into.keys.add(key);
+  for (const index of from.indexes) into.indexes.add(index);
+}

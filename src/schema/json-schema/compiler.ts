@@ -1,0 +1,168 @@
+import { DefinitionError } from "../errors.js";
+import { arrayNodes } from "./array-keywords.js";
+import { ASSERTIONS } from "./assertions.js";
+import { branchNodes } from "./branch-keywords.js";
+import { all, inScope, never, pass, withOwnSeen } from "./combine.js";
+import { draft7View } from "./draft-7.js";
+import { objectNodes } from "./object-keywords.js";
+import { baseOf, type Place, type SchemaDocument } from "./schema-document.js";
+import { isObject, type Node, pointerTo } from "./types.js";
+
+/** Following more references than this at once, or in all, means a schema or value made to cost too much. */
+const MAX_REF_DEPTH = 512;
+const MAX_REF_STEPS = 1_000_000;
+
+/** A schema under compilation: references to it work before it is done, so that schemas may be recursive. */
+interface Slot {
+  node: Node;
+}
+
+/** Turns each schema of a document into a closure, once. */
+export class Compiler {
+  readonly #slots = new Map<string, Map<unknown, Slot>>();
+  readonly #queue: (() => void)[] = [];
+
+  constructor(
+    readonly document: SchemaDocument,
+    readonly draft7: boolean,
+  ) {}
+
+  compileRoot(): Node {
+    const { schema, base } = this.document.root;
+    const node = this.compile(schema, base, "#", 0);
+    // References are compiled from a queue and not recursively: a long chain of them must not exhaust the stack.
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) next();
+    return node;
+  }
+
+  /** The closure of the subschema `schema`, found at `where` inside a resource with the base `outer`. */
+  compile(schema: unknown, outer: string, where: string, depth: number): Node {
+    if (schema === true) return pass;
+    if (schema === false) return never;
+    if (!isObject(schema)) throw new DefinitionError(`${where}: a schema must be an object or a boolean`);
+    const base = baseOf(schema, outer);
+    const slot = this.#slot(schema, base);
+    if (slot.node !== pass) return slot.node;
+    this.document.count(depth, where);
+    const node = this.#compileObject(schema, base, where, depth);
+    slot.node = node;
+    return node;
+  }
+
+  /** A closure for what a reference points to, which may not be compiled yet. */
+  refer(place: Place, where: string): Node {
+    if (!isObject(place.schema)) return this.compile(place.schema, place.base, where, 0);
+    const slot = this.#slot(place.schema, place.base);
+    this.#queue.push(() => this.compile(place.schema, place.base, where, 0));
+    return (value, run, seen) => {
+      run.depth += 1;
+      run.steps += 1;
+      if (run.depth > MAX_REF_DEPTH || run.steps > MAX_REF_STEPS) throw new RangeError("too much to check");
+      const ok = slot.node(value, run, seen);
+      run.depth -= 1;
+      return ok;
+    };
+  }
+
+  #slot(schema: object, base: string): Slot {
+    const slots = this.#slots.get(base) ?? new Map<unknown, Slot>();
+    this.#slots.set(base, slots);
+    const slot = slots.get(schema) ?? { node: pass };
+    slots.set(schema, slot);
+    return slot;
+  }
+
+  #compileObject(raw: Record<string, unknown>, base: string, where: string, depth: number): Node {
+    const schema = this.draft7 ? draft7View(raw) : raw;
+    const site = new Site(this, schema, base, where, depth);
+    site.map("$defs");
+    site.map("definitions");
+    const objects = objectNodes(site);
+    const arrays = arrayNodes(site);
+    const nodes = [...this.#assertions(schema, where), ...this.#references(schema, base, where), ...branchNodes(site)];
+    const node = all([...nodes, ...objects.early, ...arrays.early]);
+    const late = [...objects.late, ...arrays.late];
+    const whole = late.length === 0 ? node : withOwnSeen(node, all(late));
+    return this.document.dynamicAnchors.size === 0 ? whole : inScope(base, whole);
+  }
+
+  #assertions(schema: Record<string, unknown>, where: string): Node[] {
+    const nodes: Node[] = [];
+    for (const [keyword, make] of Object.entries(ASSERTIONS)) {
+      if (schema[keyword] === undefined) continue;
+      const made = make(schema[keyword]);
+      if (typeof made === "string") throw new DefinitionError(`${where}/${keyword} must be ${made}`);
+      nodes.push(made);
+    }
+    return nodes;
+  }
+
+  #references(schema: Record<string, unknown>, base: string, where: string): Node[] {
+    const nodes: Node[] = [];
+    const { $ref, $dynamicRef } = schema;
+    if ($ref !== undefined) nodes.push(this.refer(this.#target($ref, base, `${where}/$ref`), `${where}/$ref`));
+    if ($dynamicRef === undefined) return nodes;
+    const at = `${where}/$dynamicRef`;
+    const target = this.#target($dynamicRef, base, at);
+    const fixed = this.refer(target, at);
+    if (!isObject(target.schema) || target.anchor === undefined || target.schema.$dynamicAnchor !== target.anchor) {
+      return [...nodes, fixed];
+    }
+    const suffix = `#${target.anchor}`;
+    const byBase = new Map<string, Node>();
+    for (const [name, place] of this.document.dynamicAnchors) {
+      if (name === place.base + suffix) byBase.set(place.base, this.refer(place, at));
+    }
+    nodes.push((value, run, seen) => {
+      const outermost = run.scope.find((scope) => byBase.has(scope));
+      return (outermost === undefined ? fixed : byBase.get(outermost)!)(value, run, seen);
+    });
+    return nodes;
+  }
+
+  #target(reference: unknown, base: string, where: string) {
+    if (typeof reference !== "string") throw new DefinitionError(`${where} must be a string`);
+    return this.document.resolve(reference, base, where);
+  }
+}
+
+/** One schema object on its way to a closure, as the keyword groups see it. */
+export class Site {
+  constructor(
+    readonly compiler: Compiler,
+    readonly schema: Record<string, unknown>,
+    readonly base: string,
+    readonly where: string,
+    readonly depth: number,
+  ) {}
+
+  /** The subschema under a keyword. */
+  one(keyword: string): Node | undefined {
+    const value = this.schema[keyword];
+    return value === undefined ? undefined : this.#compile(value, `/${keyword}`);
+  }
+
+  /** The subschemas in a list under a keyword. */
+  list(keyword: string): readonly Node[] | undefined {
+    const value = this.schema[keyword];
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) throw this.wrong(keyword, "a list of schemas");
+    return value.map((schema, index) => this.#compile(schema, `/${keyword}/${index}`));
+  }
+
+  /** The subschemas in an object under a keyword. */
+  map(keyword: string): readonly (readonly [string, Node])[] | undefined {
+    const value = this.schema[keyword];
+    if (value === undefined) return undefined;
+    if (!isObject(value)) throw this.wrong(keyword, "an object of schemas");
+    return Object.entries(value).map(([key, schema]) => [key, this.#compile(schema, `/${keyword}${pointerTo(key)}`)]);
+  }
+
+  wrong(keyword: string, expected: string): DefinitionError {
+    return new DefinitionError(`${this.where}/${keyword} must be ${expected}`);
+  }
+
+  #compile(schema: unknown, pointer: string): Node {
+    return this.compiler.compile(schema, this.base, this.where + pointer, this.depth + 1);
+  }
+}

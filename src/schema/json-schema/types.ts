@@ -1,0 +1,49 @@
+/** A JSON Schema object as an author or a peer gives it. It is never changed and never copied. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** What is wrong with a value: `path` is a JSON pointer into the value, `message` never echoes the value. */
+export interface SchemaIssue {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** A compiled schema: no issues when the value fits. */
+export type CompiledSchema = (value: unknown) => readonly SchemaIssue[];
+
+/** The seam for another JSON Schema implementation. `compile` throws a `DefinitionError` for a schema it cannot use. */
+export interface JsonSchemaValidator {
+  compile(schema: JsonSchema | boolean): CompiledSchema;
+}
+
+/** The state of one validation. */
+export interface Run {
+  readonly issues: { path: string; message: string }[];
+  /** Above zero while a branch is tried whose failure is not a failure of the value. */
+  quiet: number;
+  /** References being followed, and followed in all: both are bounded. */
+  depth: number;
+  steps: number;
+  /** The bases of the schema resources being evaluated, outermost first. Filled only for `$dynamicRef`. */
+  readonly scope: string[];
+}
+
+/** What was evaluated of an object or array so far; kept only where an `unevaluated*` keyword asks for it. */
+export interface Seen {
+  allKeys: boolean;
+  readonly keys: Set<string>;
+  /** Items below this index are evaluated. */
+  items: number;
+  readonly indexes: Set<number>;
+}
+
+/** A compiled schema or keyword: true when the value fits; else it has reported why, unless the run is quiet. */
+export type Node = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A JSON pointer of one step, with its leading slash. */
+export function pointerTo(key: PropertyKey): string {
+  return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}

@@ -1,0 +1,70 @@
+import { DefinitionError } from "../errors.js";
+import { Compiler } from "./compiler.js";
+import { SchemaDocument } from "./schema-document.js";
+import {
+  type CompiledSchema,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaValidator,
+  type Run,
+  type SchemaIssue,
+} from "./types.js";
+
+export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "./types.js";
+
+export interface JsonSchemaValidatorOptions {
+  /** Further documents that a `$ref` may name by their `$id`. Nothing else outside a schema is ever looked up. */
+  readonly documents?: readonly JsonSchema[];
+}
+
+const DIALECTS = [
+  /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/,
+  /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/,
+];
+const NONE: readonly SchemaIssue[] = [];
+
+/**
+ * A validator for JSON Schema 2020-12 (and draft-07 where `$schema` says so). It builds closures, needs no code
+ * generation, fetches nothing, treats `format` as an annotation, and bounds the schema's size and depth and the work
+ * per value. A schema object is compiled once for as long as it lives, so it must not change afterwards.
+ */
+export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
+  const cache = new WeakMap<object, CompiledSchema>();
+  return {
+    compile(schema) {
+      const known = typeof schema === "object" && schema !== null ? cache.get(schema) : undefined;
+      if (known !== undefined) return known;
+      const compiled = compile(schema, options.documents ?? []);
+      if (typeof schema === "object") cache.set(schema, compiled);
+      return compiled;
+    },
+  };
+}
+
+export const defaultValidator: JsonSchemaValidator = createValidator();
+
+function compile(schema: unknown, documents: readonly JsonSchema[]): CompiledSchema {
+  const draft7 = isDraft7(schema);
+  const node = new Compiler(new SchemaDocument(schema, documents), draft7).compileRoot();
+  return (value) => {
+    const run: Run = { issues: [], quiet: 0, depth: 0, steps: 0, scope: [] };
+    try {
+      return node(value, run, undefined) ? NONE : run.issues;
+    } catch (error) {
+      // Bounds are enforced by throwing: a mere failure would turn into a pass under `not`.
+      if (error instanceof RangeError) return [{ path: "", message: "is nested too deeply, or too costly to check" }];
+      throw error;
+    }
+  };
+}
+
+function isDraft7(schema: unknown): boolean {
+  const dialect = isObject(schema) ? schema.$schema : undefined;
+  if (dialect === undefined) return false;
+  const index = DIALECTS.findIndex((known) => typeof dialect === "string" && known.test(dialect));
+  if (index < 0)
+    throw new DefinitionError(
+      `the dialect ${JSON.stringify(dialect)} ($schema) is not supported; use JSON Schema 2020-12`,
+    );
+  return index === 1;
+}
