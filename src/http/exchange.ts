@@ -1,7 +1,14 @@
 /** A response body that is written piece by piece. */
 export interface HttpStream {
-  /** Writes text. Returns false when the reader is behind; `onDrain` tells when it has caught up. */
+  /**
+   * Writes text. Returns false when the reader is behind: what was given is kept, and a writer that cares for memory
+   * waits for `onDrain`. After `end`, or once the client has gone, it does nothing and returns true.
+   */
   write(text: string): boolean;
+  /**
+   * Calls the listener once, later: when the reader has caught up or has gone, or soon if it is not behind at all.
+   * A writer that is refused again asks again; nobody waits for ever.
+   */
   onDrain(listener: () => void): void;
   /** Ends the response after what was written. Idempotent. */
   end(): void;
@@ -17,13 +24,22 @@ export interface HttpExchange {
   readonly method: string;
   /** Path and query, as requested: `/mcp?x=1`. */
   readonly url: string;
-  /** A request header by lower-case name; several values are joined by ", ". */
+  /**
+   * A request header by lower-case name; several values are joined by ", ". `host` is the authority the client asked
+   * for, also where the protocol carries it elsewhere (HTTP/2, a web `Request`).
+   */
   header(name: string): string | undefined;
-  /** The request body. Rejects with `BodyTooLarge` beyond `limit` bytes and with `BodyNotText` if it is not UTF-8. */
+  /**
+   * The request body, without a byte order mark. Called at most once. Rejects with `BodyTooLarge` beyond `limit` bytes,
+   * `BodyNotText` if it is not UTF-8, `BodyIncomplete` if the client went away while sending, and `BodyTaken` if
+   * something in front has read it and not handed it over.
+   */
   text(limit: number): Promise<string>;
-  /** Calls the listener once if the client goes away before the response is complete. */
+  /** Calls the listener once if the client goes away, or already is, before the response is complete. Never in this turn. */
   onGone(listener: () => void): void;
+  /** Answers at once. `content-length` is set here. */
   reply(status: number, headers: HttpHeaders, body?: string): void;
+  /** Sends status and headers at once and the body as it is written. */
   stream(status: number, headers: HttpHeaders): HttpStream;
   /** What an authorization gate in front found out about the caller; handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
@@ -41,4 +57,33 @@ export class BodyNotText extends Error {
   constructor() {
     super("request body is not valid UTF-8");
   }
+}
+
+export class BodyIncomplete extends Error {
+  override readonly name = "BodyIncomplete";
+  constructor(options?: ErrorOptions) {
+    super("the client went away before the whole request body had arrived", options);
+  }
+}
+
+export class BodyTaken extends Error {
+  override readonly name = "BodyTaken";
+  constructor() {
+    super("request body was read before it came here; take the body parser away or hand its result over as `body`");
+  }
+}
+
+/** The body as something in front has read it: text is passed on, any other value is a parsed JSON body. */
+export function toBodyText(body: unknown): string {
+  return typeof body === "string" ? body : (JSON.stringify(body) ?? "");
+}
+
+/** True if the request announces more than `limit` bytes, so that nothing of it needs to be read. */
+export function announcesMoreThan(limit: number, contentLength: string | undefined): boolean {
+  return contentLength !== undefined && Number(contentLength) > limit;
+}
+
+/** True for the answers that must not carry a body, nor a content-length. */
+export function isBodiless(status: number): boolean {
+  return status === 204 || status === 304 || status < 200;
 }

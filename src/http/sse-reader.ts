@@ -1,0 +1,225 @@
+/** One dispatched event. */
+export interface SseEvent {
+  /** The event's type; `message` unless the stream names another. */
+  readonly event: string;
+  readonly data: string;
+  /** The id given with this very event; `SseReader.lastEventId` is the one to resume from. */
+  readonly id: string | undefined;
+}
+
+export interface SseReaderOptions {
+  /** The most characters that the lines of one event may hold together. 4 Mi unless given. */
+  readonly maxEventSize?: number;
+}
+
+export class SseEventTooLarge extends Error {
+  override readonly name = "SseEventTooLarge";
+  constructor(readonly limit: number) {
+    super(`event of the stream is larger than ${limit} characters`);
+  }
+}
+
+const DEFAULT_MAX_EVENT_SIZE = 4 * 1024 * 1024;
+/** The longest time a timer can wait; a longer one would fire at once. */
+const MAX_TIMER_MS = 2_147_483_647;
+const DIGITS = /^[0-9]+$/;
+const LF = 10;
+const SPACE = 32;
+const BOM = 0xfeff;
+
+/**
+ * An incremental reader of `text/event-stream`, after the algorithm of the HTML standard.
+ *
+ * The result does not depend on how the stream is cut into chunks, and every line is acted upon as soon as its end has
+ * been seen: a CR ends a line without waiting to see whether LF follows.
+ *
+ * A listener that throws, and an event that is too large, break the reader: the error leaves by `push`, and nothing is
+ * delivered any more.
+ */
+export class SseReader {
+  /** The id that the last complete block left; empty when there was none. Survives events without an id. */
+  lastEventId = "";
+  /** The stream's wish for how long to wait before connecting again; undefined if it has none. */
+  retryMs: number | undefined;
+
+  readonly #onEvent: (event: SseEvent) => void;
+  readonly #maxEventSize: number;
+  #decoder: TextDecoder | undefined;
+  #started = false;
+  #ended = false;
+  /** The last chunk ended in CR: a LF that comes first in the next one belongs to it. */
+  #skipLf = false;
+  /** The line in progress, as far as former chunks held it. */
+  #tail = "";
+  #data: string | undefined;
+  #event = "";
+  #id: string | undefined;
+  /** Characters of the data lines of the event in progress. */
+  #size = 0;
+
+  constructor(onEvent: (event: SseEvent) => void, options?: SseReaderOptions) {
+    this.#onEvent = onEvent;
+    this.#maxEventSize = options?.maxEventSize ?? DEFAULT_MAX_EVENT_SIZE;
+  }
+
+  /** True after `end`, and after an error. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Reads on. Does nothing after `end`. */
+  push(chunk: Uint8Array | string): void {
+    if (this.#ended) return;
+    let text: string;
+    if (typeof chunk === "string") {
+      text = chunk;
+    } else {
+      // A byte order mark is kept here, so that it is taken away in one place for text and bytes.
+      this.#decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
+      text = this.#decoder.decode(chunk, { stream: true });
+    }
+    if (text === "") return;
+    try {
+      this.#read(text);
+    } catch (error) {
+      this.end();
+      throw error;
+    }
+  }
+
+  /** Ends the stream: an event that has not seen its blank line is dropped. May be called by the listener. */
+  end(): void {
+    this.#ended = true;
+    this.#tail = "";
+    this.#data = undefined;
+    this.#decoder = undefined;
+  }
+
+  #read(text: string): void {
+    let start = 0;
+    if (!this.#started) {
+      this.#started = true;
+      if (text.charCodeAt(0) === BOM) start = 1;
+    }
+    if (this.#skipLf && start < text.length) {
+      this.#skipLf = false;
+      if (text.charCodeAt(start) === LF) start++;
+    }
+    let lf = text.indexOf("\n", start);
+    let cr = text.indexOf("\r", start);
+    // Each kind of line end is searched for again only once it has been passed, so that the work stays linear.
+    while (lf !== -1 || cr !== -1) {
+      const atCr = lf === -1 || (cr !== -1 && cr < lf);
+      const end = atCr ? cr : lf;
+      if (this.#tail === "") {
+        this.#line(text, start, end);
+      } else {
+        const line = this.#tail + text.slice(start, end);
+        this.#tail = "";
+        this.#line(line, 0, line.length);
+      }
+      if (this.#ended) return;
+      start = end + 1;
+      if (atCr) {
+        if (start === text.length) this.#skipLf = true;
+        else if (lf === start) lf = text.indexOf("\n", ++start);
+        cr = text.indexOf("\r", start);
+      } else {
+        lf = text.indexOf("\n", start);
+      }
+    }
+    if (start === text.length) return;
+    this.#tail += start === 0 ? text : text.slice(start);
+    this.#assertFits(this.#tail.length);
+  }
+
+  #line(text: string, start: number, end: number): void {
+    if (start === end) {
+      this.#dispatch();
+      return;
+    }
+    this.#assertFits(end - start);
+    if (end - start >= 5 && text.startsWith("data:", start)) {
+      this.#addData(text.slice(text.charCodeAt(start + 5) === SPACE ? start + 6 : start + 5, end), end - start);
+      return;
+    }
+    const first = text.charCodeAt(start);
+    // Comments, and fields that start like none of `data`, `event`, `id` and `retry`, are ignored unread.
+    if (first !== 100 && first !== 101 && first !== 105 && first !== 114) return;
+    const line = text.slice(start, end);
+    const colon = line.indexOf(":");
+    const value = colon === -1 ? "" : line.slice(line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1);
+    this.#field(colon === -1 ? line : line.slice(0, colon), value, end - start);
+  }
+
+  #addData(value: string, length: number): void {
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+    this.#size += length;
+  }
+
+  #field(name: string, value: string, length: number): void {
+    switch (name) {
+      case "data":
+        // Only the bare line `data` comes here.
+        this.#addData(value, length);
+        return;
+      case "event":
+        this.#event = value;
+        return;
+      case "id":
+        if (!value.includes("\0")) this.#id = value;
+        return;
+      case "retry":
+        if (DIGITS.test(value)) this.retryMs = Math.min(Number(value), MAX_TIMER_MS);
+    }
+  }
+
+  #dispatch(): void {
+    const data = this.#data;
+    const id = this.#id;
+    const event = this.#event;
+    this.#data = undefined;
+    this.#id = undefined;
+    this.#event = "";
+    this.#size = 0;
+    if (id !== undefined) this.lastEventId = id;
+    if (data !== undefined) this.#onEvent({ event: event === "" ? "message" : event, data, id });
+  }
+
+  #assertFits(more: number): void {
+    if (this.#size + more > this.#maxEventSize) throw new SseEventTooLarge(this.#maxEventSize);
+  }
+}
+
+/**
+ * Pumps a response body into a reader until the body ends, the reader is ended by its listener, or the signal fires.
+ * The body is always either read to its end or cancelled. Rejects with the body's error, the reader's, or the signal's
+ * reason.
+ */
+export async function readSse(
+  body: ReadableStream<Uint8Array>,
+  reader: SseReader,
+  signal?: AbortSignal,
+): Promise<void> {
+  const source = body.getReader();
+  // Nobody waits for the cancellation: a source that never settles it must not hold up the caller.
+  const cancel = (reason: unknown) => void source.cancel(reason).catch(() => {});
+  const stop = () => cancel(signal?.reason);
+  if (signal?.aborted) stop();
+  else signal?.addEventListener("abort", stop, { once: true });
+  try {
+    while (!reader.ended) {
+      const { done, value } = await source.read();
+      if (signal?.aborted) throw signal.reason;
+      if (done) return reader.end();
+      reader.push(value);
+    }
+    cancel(undefined);
+  } catch (error) {
+    reader.end();
+    cancel(error);
+    throw signal?.aborted ? signal.reason : error;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}

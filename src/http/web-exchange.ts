@@ -1,0 +1,229 @@
+import {
+  announcesMoreThan,
+  BodyIncomplete,
+  BodyNotText,
+  BodyTaken,
+  BodyTooLarge,
+  type HttpExchange,
+  type HttpHeaders,
+  type HttpStream,
+  isBodiless,
+  toBodyText,
+} from "./exchange.js";
+
+export interface WebExchangeOptions {
+  /** What the authorization gate found out about the caller. */
+  readonly auth?: unknown;
+  /** The body, if something in front has read it: its text, or the parsed JSON value. */
+  readonly body?: unknown;
+  /** How many bytes of a stream may wait for the reader before `write` returns false. 64 KiB unless given. */
+  readonly highWaterMark?: number;
+}
+
+/** Client closed request: nobody reads it, but whoever awaits the response must not wait for ever. */
+const GONE_STATUS = 499;
+const DEFAULT_HIGH_WATER_MARK = 64 * 1024;
+const encoder = new TextEncoder();
+
+/** An exchange over a web-standard `Request`; the response is settled by `reply`, `stream` or the client's departure. */
+export function createWebExchange(
+  request: Request,
+  options: WebExchangeOptions = {},
+): { exchange: HttpExchange; response: Promise<Response> } {
+  const exchange = new WebExchange(request, options);
+  return { exchange, response: exchange.response };
+}
+
+class WebExchange implements HttpExchange {
+  readonly method: string;
+  readonly url: string;
+  readonly auth: unknown;
+  readonly response: Promise<Response>;
+
+  readonly #request: Request;
+  readonly #options: WebExchangeOptions;
+  #respond!: (response: Response) => void;
+  /** The request's signal is watched while there is one. */
+  #goneListeners: Array<() => void> = [];
+  #stream: WebStream | undefined;
+  #state: "open" | "complete" | "gone" = "open";
+
+  constructor(request: Request, options: WebExchangeOptions) {
+    this.#request = request;
+    this.#options = options;
+    this.method = request.method;
+    this.url = toPath(request.url);
+    this.auth = options.auth;
+    this.response = new Promise((resolve) => {
+      this.#respond = resolve;
+    });
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers.get(name);
+    if (value !== null) return value;
+    return name === "host" ? new URL(this.#request.url).host : undefined;
+  }
+
+  async text(limit: number): Promise<string> {
+    if (this.#options.body !== undefined) return toBodyText(this.#options.body);
+    if (this.#request.bodyUsed) throw new BodyTaken();
+    if (announcesMoreThan(limit, this.header("content-length"))) throw new BodyTooLarge(limit);
+    const body = this.#request.body;
+    return body === null ? "" : readText(body, limit);
+  }
+
+  onGone(listener: () => void): void {
+    if (this.#state === "complete") return;
+    if (this.#state === "gone") {
+      queueMicrotask(listener);
+      return;
+    }
+    this.#goneListeners.push(listener);
+    if (this.#goneListeners.length > 1) return;
+    const { signal } = this.#request;
+    if (signal.aborted) queueMicrotask(this.#leave);
+    else signal.addEventListener("abort", this.#leave, { once: true });
+  }
+
+  reply(status: number, headers: HttpHeaders, body?: string): void {
+    if (this.#state !== "open") return;
+    this.#complete();
+    const bytes = body === undefined || isBodiless(status) ? null : encoder.encode(body);
+    const length = isBodiless(status) ? {} : { "content-length": String(bytes?.byteLength ?? 0) };
+    this.#respond(new Response(bytes, { status, headers: { ...headers, ...length } }));
+  }
+
+  stream(status: number, headers: HttpHeaders): HttpStream {
+    const stream = new WebStream(
+      () => this.#complete(),
+      this.#leave,
+      this.#options.highWaterMark ?? DEFAULT_HIGH_WATER_MARK,
+    );
+    if (this.#state === "gone") stream.leave();
+    else this.#respond(new Response(stream.body, { status, headers }));
+    this.#stream = stream;
+    return stream;
+  }
+
+  readonly #leave = (): void => {
+    if (this.#state !== "open") return;
+    this.#state = "gone";
+    this.#respond(new Response(null, { status: GONE_STATUS }));
+    this.#stream?.leave();
+    for (const listener of this.#takeListeners()) listener();
+  };
+
+  #complete(): void {
+    if (this.#state !== "open") return;
+    this.#state = "complete";
+    this.#takeListeners();
+  }
+
+  #takeListeners(): Array<() => void> {
+    const listeners = this.#goneListeners;
+    this.#goneListeners = [];
+    if (listeners.length > 0) this.#request.signal.removeEventListener("abort", this.#leave);
+    return listeners;
+  }
+}
+
+class WebStream implements HttpStream {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #onEnd: () => void;
+  #controller!: ReadableStreamDefaultController<Uint8Array>;
+  #waiting: Array<() => void> = [];
+  #closed = false;
+
+  constructor(onEnd: () => void, onCancel: () => void, highWaterMark: number) {
+    this.#onEnd = onEnd;
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#release(),
+        cancel: () => {
+          this.#closed = true;
+          onCancel();
+          this.#release();
+        },
+      },
+      { highWaterMark, size: (chunk) => chunk.byteLength },
+    );
+  }
+
+  write(text: string): boolean {
+    if (this.#closed) return true;
+    if (text !== "") this.#controller.enqueue(encoder.encode(text));
+    return this.#hasRoom();
+  }
+
+  onDrain(listener: () => void): void {
+    if (this.#closed || this.#hasRoom()) queueMicrotask(listener);
+    else this.#waiting.push(listener);
+  }
+
+  end(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#controller.close();
+    this.#onEnd();
+    this.#release();
+  }
+
+  /** The client has gone: what is left of the body is of no use, and a reader that is still there learns so. */
+  leave(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#controller.error(new DOMException("The client has gone", "AbortError"));
+    this.#release();
+  }
+
+  #hasRoom(): boolean {
+    return (this.#controller.desiredSize ?? 0) > 0;
+  }
+
+  #release(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const listener of waiting) listener();
+  }
+}
+
+async function readText(body: ReadableStream<Uint8Array>, limit: number): Promise<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let size = 0;
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch((cause: unknown) => {
+      throw new BodyIncomplete({ cause });
+    });
+    if (done) return text + decode(decoder, undefined);
+    size += value.byteLength;
+    try {
+      if (size > limit) throw new BodyTooLarge(limit);
+      text += decode(decoder, value);
+    } catch (error) {
+      reader.cancel(error).catch(() => {});
+      throw error;
+    }
+  }
+}
+
+/** Without a chunk: the end, where an unfinished character is an error too. */
+function decode(decoder: TextDecoder, chunk: Uint8Array | undefined): string {
+  try {
+    return decoder.decode(chunk, { stream: chunk !== undefined });
+  } catch {
+    throw new BodyNotText();
+  }
+}
+
+function toPath(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const hash = url.indexOf("#", start);
+  return url.slice(start, hash === -1 ? undefined : hash);
+}

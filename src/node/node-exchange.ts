@@ -1,0 +1,199 @@
+import { Buffer, isUtf8 } from "node:buffer";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import {
+  announcesMoreThan,
+  BodyIncomplete,
+  BodyNotText,
+  BodyTaken,
+  BodyTooLarge,
+  type HttpExchange,
+  type HttpHeaders,
+  type HttpStream,
+  isBodiless,
+  toBodyText,
+} from "../http/exchange.js";
+
+export interface NodeExchangeOptions {
+  /** What the authorization gate found out about the caller. */
+  readonly auth?: unknown;
+  /** The body, if something in front has read it: its text, or the parsed JSON value. */
+  readonly body?: unknown;
+}
+
+/** An exchange over `node:http`, without web objects in between. */
+export function createNodeExchange(
+  req: IncomingMessage,
+  res: ServerResponse,
+  options?: NodeExchangeOptions,
+): HttpExchange {
+  return new NodeExchange(req, res, options);
+}
+
+class NodeExchange implements HttpExchange {
+  readonly auth: unknown;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #body: unknown;
+  /** Part of the request is left unread: the connection cannot carry another one. */
+  #closes = false;
+
+  constructor(req: IncomingMessage, res: ServerResponse, options: NodeExchangeOptions | undefined) {
+    this.#req = req;
+    this.#res = res;
+    this.auth = options?.auth;
+    this.#body = options?.body;
+  }
+
+  get method(): string {
+    return this.#req.method ?? "GET";
+  }
+
+  get url(): string {
+    return this.#req.url ?? "/";
+  }
+
+  header(name: string): string | undefined {
+    const { headers } = this.#req;
+    const value = headers[name] ?? (name === "host" ? headers[":authority"] : undefined);
+    return typeof value === "object" ? value.join(", ") : value;
+  }
+
+  text(limit: number): Promise<string> {
+    if (this.#body !== undefined) return Promise.resolve(toBodyText(this.#body));
+    if (announcesMoreThan(limit, this.#req.headers["content-length"])) {
+      this.#closes = true;
+      return Promise.reject(new BodyTooLarge(limit));
+    }
+    return readText(this.#req, limit).catch((error: unknown) => {
+      this.#closes = true;
+      throw error;
+    });
+  }
+
+  onGone(listener: () => void): void {
+    const res = this.#res;
+    if (res.writableFinished) return;
+    if (res.destroyed) {
+      process.nextTick(listener);
+      return;
+    }
+    res.once("close", () => {
+      if (!res.writableFinished) listener();
+    });
+  }
+
+  reply(status: number, headers: HttpHeaders, body?: string): void {
+    const res = this.#res;
+    if (res.destroyed) return;
+    const fields = toFields(headers);
+    if (!isBodiless(status)) fields.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
+    if (this.#closes) fields.push("connection", "close");
+    res.writeHead(status, fields);
+    res.end(body);
+  }
+
+  stream(status: number, headers: HttpHeaders): HttpStream {
+    const res = this.#res;
+    if (!res.destroyed) {
+      res.writeHead(status, toFields(headers));
+      // Headers go out now, together with what is written in this turn.
+      const { socket } = res;
+      if (socket !== null) {
+        socket.cork();
+        process.nextTick(uncork, socket);
+      }
+      res.flushHeaders();
+    }
+    return new NodeStream(res);
+  }
+}
+
+class NodeStream implements HttpStream {
+  readonly #res: ServerResponse;
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+  }
+
+  write(text: string): boolean {
+    const res = this.#res;
+    if (res.destroyed || res.writableEnded || text === "") return true;
+    return res.write(text);
+  }
+
+  onDrain(listener: () => void): void {
+    const res = this.#res;
+    if (res.destroyed || !res.writableNeedDrain) {
+      process.nextTick(listener);
+      return;
+    }
+    const release = () => {
+      res.off("drain", release);
+      res.off("close", release);
+      listener();
+    };
+    res.on("drain", release);
+    res.on("close", release);
+  }
+
+  end(): void {
+    const res = this.#res;
+    if (!res.destroyed && !res.writableEnded) res.end();
+  }
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork();
+}
+
+function toFields(headers: HttpHeaders): string[] {
+  const fields: string[] = [];
+  for (const name in headers) fields.push(name, headers[name] as string);
+  return fields;
+}
+
+function readText(req: IncomingMessage, limit: number): Promise<string> {
+  if (req.readableDidRead) return Promise.reject(new BodyTaken());
+  return new Promise((resolve, reject) => {
+    let first: Buffer | undefined;
+    let rest: Buffer[] | undefined;
+    let size = 0;
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) return fail(new BodyTooLarge(limit));
+      if (first === undefined) first = chunk;
+      else if (rest === undefined) rest = [first, chunk];
+      else rest.push(chunk);
+    };
+    const onEnd = () => {
+      stop();
+      const body = rest === undefined ? first : Buffer.concat(rest, size);
+      if (body === undefined) resolve("");
+      else if (isUtf8(body)) resolve(toText(body));
+      else reject(new BodyNotText());
+    };
+    const onCut = (cause?: unknown) => fail(new BodyIncomplete({ cause }));
+    const stop = () => {
+      req.off("data", onData);
+      req.off("end", onEnd);
+      req.off("error", onCut);
+      req.off("close", onCut);
+    };
+    const fail = (error: Error) => {
+      stop();
+      req.pause();
+      reject(error);
+    };
+    if (req.destroyed) return onCut();
+    req.on("data", onData);
+    req.on("end", onEnd);
+    req.on("error", onCut);
+    req.on("close", onCut);
+  });
+}
+
+function toText(body: Buffer): string {
+  const start = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
+  return body.toString("utf8", start);
+}

@@ -1,0 +1,157 @@
+import {
+  BodyTooLarge,
+  type HttpExchange,
+  type HttpHeaders,
+  type HttpStream,
+  isBodiless,
+  toBodyText,
+} from "../http/exchange.js";
+
+export interface ArrayExchangeInit {
+  readonly method?: string;
+  readonly url?: string;
+  /** By lower-case name. `host` is `localhost` unless given; undefined leaves it out. */
+  readonly headers?: { readonly [name: string]: string | undefined };
+  /** Text, or a value that is sent as JSON. */
+  readonly body?: unknown;
+  readonly auth?: unknown;
+}
+
+/** An exchange in memory, with what was answered laid open. */
+export interface ArrayExchange extends HttpExchange {
+  /** The answer's status; undefined until there is one. */
+  readonly status: number | undefined;
+  /** The answer's headers, as they were given. */
+  readonly headers: HttpHeaders;
+  /** Each piece of the answer's body, as it was written. */
+  readonly chunks: string[];
+  body(): string;
+  /** Resolves when the answer is complete, or the client has gone. */
+  readonly done: Promise<void>;
+  /** The client goes away. */
+  disconnect(): void;
+  /** The client reads no more: writes return false until `resume`. */
+  pause(): void;
+  resume(): void;
+}
+
+/** An exchange for tests: the request is given, the answer collects in an array. POST to /mcp unless told otherwise. */
+export function createArrayExchange(init: ArrayExchangeInit = {}): ArrayExchange {
+  return new MemoryExchange(init);
+}
+
+class MemoryExchange implements ArrayExchange {
+  readonly method: string;
+  readonly url: string;
+  readonly auth: unknown;
+  readonly chunks: string[] = [];
+  readonly done: Promise<void>;
+  status: number | undefined;
+  headers: HttpHeaders = {};
+
+  readonly #requestHeaders: { readonly [name: string]: string | undefined };
+  readonly #requestBody: string;
+  #finish!: () => void;
+  #state: "open" | "answering" | "complete" | "gone" = "open";
+  #paused = false;
+  #goneListeners: Array<() => void> = [];
+  #drainListeners: Array<() => void> = [];
+
+  constructor(init: ArrayExchangeInit) {
+    this.method = init.method ?? "POST";
+    this.url = init.url ?? "/mcp";
+    this.auth = init.auth;
+    this.#requestHeaders = { host: "localhost", ...init.headers };
+    this.#requestBody = init.body === undefined ? "" : toBodyText(init.body);
+    this.done = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+  }
+
+  header(name: string): string | undefined {
+    return this.#requestHeaders[name];
+  }
+
+  async text(limit: number): Promise<string> {
+    if (new TextEncoder().encode(this.#requestBody).byteLength > limit) throw new BodyTooLarge(limit);
+    return this.#requestBody;
+  }
+
+  onGone(listener: () => void): void {
+    if (this.#state === "gone") queueMicrotask(listener);
+    else if (this.#state !== "complete") this.#goneListeners.push(listener);
+  }
+
+  reply(status: number, headers: HttpHeaders, body?: string): void {
+    if (!this.#begin(status, headers)) return;
+    if (body !== undefined && !isBodiless(status)) this.chunks.push(body);
+    this.#complete();
+  }
+
+  stream(status: number, headers: HttpHeaders): HttpStream {
+    this.#begin(status, headers);
+    return {
+      write: (text) => this.#write(text),
+      onDrain: (listener) => this.#onDrain(listener),
+      end: () => this.#complete(),
+    };
+  }
+
+  body(): string {
+    return this.chunks.join("");
+  }
+
+  disconnect(): void {
+    if (this.#state === "complete" || this.#state === "gone") return;
+    this.#state = "gone";
+    this.#release();
+    const listeners = this.#goneListeners;
+    this.#goneListeners = [];
+    for (const listener of listeners) listener();
+    this.#finish();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#release();
+  }
+
+  /** False after the client has gone. A second answer is a mistake in the code under test. */
+  #begin(status: number, headers: HttpHeaders): boolean {
+    if (this.#state === "gone") return false;
+    if (this.#state !== "open") throw new Error(`exchange is answered twice: ${this.status}, then ${status}`);
+    this.#state = "answering";
+    this.status = status;
+    this.headers = headers;
+    return true;
+  }
+
+  #write(text: string): boolean {
+    if (this.#state !== "answering") return true;
+    this.chunks.push(text);
+    return !this.#paused;
+  }
+
+  #onDrain(listener: () => void): void {
+    if (this.#paused && this.#state === "answering") this.#drainListeners.push(listener);
+    else queueMicrotask(listener);
+  }
+
+  #complete(): void {
+    if (this.#state !== "answering") return;
+    this.#state = "complete";
+    this.#goneListeners = [];
+    this.#release();
+    this.#finish();
+  }
+
+  #release(): void {
+    const listeners = this.#drainListeners;
+    this.#drainListeners = [];
+    for (const listener of listeners) listener();
+  }
+}
