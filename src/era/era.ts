@@ -1,11 +1,12 @@
 import type { Clock } from "../call/clock.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { JsonText } from "../jsonrpc/format.js";
-import type { Params, RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
+import type { RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
 import type { RpcError } from "../schema/errors.js";
 import type { Implementation, InputRequest, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
+import type { EventLog } from "../store/event-log.js";
 import type { Call, CallOrigin, ServerWire } from "./call.js";
 import type { MethodTable } from "./method-table.js";
 import type { PreparedResult } from "./prepared-result.js";
@@ -113,9 +114,13 @@ export interface HttpBinding {
 
 export interface HttpBindingOptions {
   readonly sessions: SessionLimits;
+  /** Answer with one JSON document instead of a stream wherever that loses nothing the client asked for. */
   readonly preferJson: boolean;
+  /** A comment is written on a stream that has been silent this long. */
   readonly keepAliveMs: number;
-  readonly eventLog: import("../store/event-log.js").EventLog | undefined;
+  /** Remembers what was streamed, so that a lost stream can be read on; without one, nothing is resumable. */
+  readonly eventLog: EventLog | undefined;
+  /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
 }
 
@@ -143,4 +148,3 @@ export function pickEra(eras: readonly ServerEra[], message: RpcMessage, header?
   return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as ServerEra);
 }
 
-export type { Params };

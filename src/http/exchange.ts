@@ -43,6 +43,8 @@ export interface HttpExchange {
   stream(status: number, headers: HttpHeaders): HttpStream;
   /** What an authorization gate in front found out about the caller; handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
+  /** Who the gate says is calling, in one word that does not change from request to request. */
+  readonly principal?: string | undefined;
 }
 
 export class BodyTooLarge extends Error {

@@ -28,5 +28,5 @@ export const legacyServer: ServerEra = {
   encode: encodeResult,
   encodeError: toErrorObject,
   settle: settleByPushing,
-  http: createLegacyBinding,
+  http: (host, options) => createLegacyBinding(legacyServer, host, options),
 };

@@ -29,7 +29,7 @@ export const modernServer: ServerEra = {
   encode: encodeResult,
   encodeError,
   settle: settleInRounds,
-  http: createModernBinding,
+  http: (host, options) => createModernBinding(modernServer, host, options),
 };
 
 /** Nothing is kept between requests; the session only knows the way back. */
