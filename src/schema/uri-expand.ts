@@ -3,7 +3,7 @@ import { DefinitionError } from "./errors.js";
 const MAX_LENGTH = 2048;
 const MAX_VARIABLES = 32;
 const NAME = /^(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*$/;
-const LITERAL = /^(?:[^\x00-\x20"<>\\^`|{}%\x7f]|%[0-9A-Fa-f]{2})*$/;
+const LITERAL = /^(?:[^\s\p{Cc}"<>\\^`|{}%]|%[0-9A-Fa-f]{2})*$/u;
 
 /** How an expression's operator shapes its expansion (RFC 6570, appendix A). */
 export interface Operator {
@@ -92,7 +92,7 @@ export function expandParts(
   values: { readonly [name: string]: TemplateValue },
 ): string {
   let uri = "";
-  for (const part of parts) uri += typeof part === "string" ? escape(part, true) : expandExpression(part, values);
+  for (const part of parts) uri += typeof part === "string" ? encodeText(part, true) : expandExpression(part, values);
   return uri;
 }
 
@@ -114,7 +114,7 @@ function expandVariable(
   value: TemplateValue,
   operator: Operator,
 ): string[] {
-  const encode = (item: unknown) => escape(String(item), operator.reserved);
+  const encode = (item: unknown) => encodeText(String(item), operator.reserved);
   const label = (text: string) => (operator.named ? name + (text === "" ? operator.ifEmpty : `=${text}`) : text);
   if (value === undefined || value === null) return [];
   if (typeof value !== "object") {
@@ -134,7 +134,7 @@ function expandVariable(
 }
 
 /** Percent-encodes all but unreserved characters; with `reserved`, also leaves reserved ones and escapes as they are. */
-function escape(text: string, reserved: boolean): string {
+function encodeText(text: string, reserved: boolean): string {
   const kept = reserved ? /%[0-9A-Fa-f]{2}|[\w.~:/?#[\]@!$&'()*+,;=-]/y : /[\w.~-]/y;
   let out = "";
   for (let at = 0; at < text.length; ) {

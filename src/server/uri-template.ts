@@ -194,8 +194,8 @@ function readQuery(plan: Plan, text: string | undefined): Map<string, string | s
     const value = decode(equals < 0 ? "" : pair.slice(equals + 1));
     if (value === undefined) return undefined;
     const known = values.get(name);
-    if (variable.explode) values.set(name, [...(known ?? []), value]);
-    else if (known === undefined) values.set(name, value);
+    if (Array.isArray(known)) known.push(value);
+    else if (known === undefined) values.set(name, variable.explode ? [value] : value);
   }
   return values;
 }
