@@ -1,5 +1,5 @@
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions, ServerHost } from "../era/era.js";
+import type { Asker, AskOptions } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import { McpError } from "../schema/errors.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
@@ -24,13 +24,11 @@ export type ElicitAnswer<T> =
 /** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
 export class Context {
   readonly #call: Call;
-  readonly #host: ServerHost;
   readonly #asker: Asker;
   #lastProgress = Number.NEGATIVE_INFINITY;
 
-  constructor(call: Call, host: ServerHost, asker: Asker) {
+  constructor(call: Call, asker: Asker) {
     this.#call = call;
-    this.#host = host;
     this.#asker = asker;
   }
 
