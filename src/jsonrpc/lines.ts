@@ -84,11 +84,11 @@ export class LineDecoder {
     const start = this.#contentStart(bytes, from, to);
     const end = to > start && bytes[to - 1] === CR ? to - 1 : to;
     this.#atStart = false;
-    if (isBlank(bytes, start, end)) return;
     if (end - start > this.#maxLineBytes) {
       this.#onProblem(this.#tooLong());
       return;
     }
+    if (isBlank(bytes, start, end)) return;
     const line = this.#decode(bytes.subarray(start, end));
     if (line !== undefined) this.#onLine(line);
   }
