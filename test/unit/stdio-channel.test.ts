@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { PassThrough } from "node:stream";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { childEnvironment, defaultEnvironment } from "#src/node/environment.js";
@@ -8,6 +9,7 @@ import { planEndTree } from "#src/node/process-tree.js";
 import { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "#src/node/stdio-client.js";
 import { ConnectionError } from "#src/schema/errors.js";
 import { ChannelLog } from "../support/channel-log.js";
+import { awaitPresence } from "../support/presence.js";
 
 const child = (name: string): string =>
   fileURLToPath(new URL(`../../../test/support/children/${name}.mjs`, import.meta.url));
@@ -33,11 +35,6 @@ function exists(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-/** The end of an orphan has no event here: it is asked for until the process table says so. */
-async function vanished(pid: number): Promise<void> {
-  while (exists(pid)) await new Promise(setImmediate);
 }
 
 function asConnectionError(reason: unknown): ConnectionError {
@@ -157,54 +154,82 @@ describe("stdio client channel: a server that goes away", () => {
     assert.equal(channel.pid, undefined);
   });
 
-  test("tells at once when a descendant holds the pipes of a crashed server, and ends it", async () => {
-    const channel = run("wrapper", ["pipes", "same", "crash"], { shutdown: never });
+  test("tells of a crash although a descendant holds the pipes, and ends the descendant", async () => {
+    using grandchild = await awaitPresence();
+    const channel = run("wrapper", [String(grandchild.port), "pipes", "same", "crash"], { shutdown: never });
     const log = await ChannelLog.open(channel);
-    const [pid] = await log.received(1);
+    await grandchild.arrived;
+    channel.send("crash");
     assert.equal(asConnectionError(await log.closed).exitCode, 1);
-    await vanished(Number(pid));
+    await grandchild.gone;
   });
 });
 
 describe("stdio client channel: close by force", () => {
-  test("sends SIGTERM to a server that outlives the end of its input", async () => {
-    const channel = run("stubborn", [], { shutdown: { stdinMs: 50, termMs: 600_000 } });
+  /** Resolves for each line on stderr in turn. */
+  function stderrLines(): { readonly take: (line: string) => void; next(): Promise<string> } {
+    const stream = new PassThrough({ objectMode: true });
+    const lines = stream[Symbol.asyncIterator]();
+    return { take: (line) => stream.write(line), next: async () => (await lines.next()).value as string };
+  }
+
+  test("sends SIGTERM to a server that outlives the end of its input, when the time is over", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const stderr = stderrLines();
+    const channel = run("stubborn", [], { stderr: stderr.take, shutdown: { stdinMs: 1000, termMs: 1000 } });
     const log = await ChannelLog.open(channel);
     await log.received(1);
-    await channel.close();
-    assert.deepEqual(channel.stderrTail, ["end of input", "SIGTERM"]);
+    const closing = channel.close();
+    assert.equal(await stderr.next(), "end of input");
+    t.mock.timers.tick(999);
+    assert.ok(exists(channel.pid!));
+    t.mock.timers.tick(1);
+    assert.equal(await stderr.next(), "SIGTERM");
+    await closing;
     assert.deepEqual(log.closes, [undefined]);
   });
 
-  test("kills a server that outlives SIGTERM too", async () => {
-    const channel = run("stubborn", ["term"], { shutdown: soon });
+  test("kills a server that outlives SIGTERM too", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const stderr = stderrLines();
+    const channel = run("stubborn", ["term"], { stderr: stderr.take });
     const log = await ChannelLog.open(channel);
     await log.received(1);
     const pid = channel.pid!;
-    await channel.close();
-    assert.deepEqual(channel.stderrTail, ["end of input", "SIGTERM"]);
+    const closing = channel.close();
+    assert.equal(await stderr.next(), "end of input");
+    t.mock.timers.tick(2000);
+    assert.equal(await stderr.next(), "SIGTERM");
+    t.mock.timers.tick(1999);
+    assert.ok(exists(pid));
+    t.mock.timers.tick(1);
+    await closing;
     assert.equal(exists(pid), false);
+    assert.deepEqual(channel.stderrTail, ["end of input", "SIGTERM"]);
     assert.deepEqual(log.closes, [undefined]);
   });
 
   for (const pipes of ["pipes", "no-pipes"]) {
     test(`ends what the server has started (${pipes})`, async () => {
-      const channel = run("wrapper", [pipes, "same", "stay"], { shutdown: soon });
+      using grandchild = await awaitPresence();
+      const channel = run("wrapper", [String(grandchild.port), pipes, "same", "stay"], { shutdown: soon });
       const log = await ChannelLog.open(channel);
-      const [pid] = await log.received(1);
+      await grandchild.arrived;
       await channel.close();
-      await vanished(Number(pid));
+      await grandchild.gone;
       assert.deepEqual(log.closes, [undefined]);
     });
   }
 
   test("does not wait for a descendant out of reach that holds the pipes", async () => {
-    const channel = run("wrapper", ["pipes", "own", "leave"], { shutdown: { stdinMs: 300, termMs: 600_000 } });
+    using grandchild = await awaitPresence();
+    const shutdown = { stdinMs: 300, termMs: 600_000 };
+    const channel = run("wrapper", [String(grandchild.port), "pipes", "own", "leave"], { shutdown });
     const log = await ChannelLog.open(channel);
-    const [pid] = await log.received(1);
+    await grandchild.arrived;
     await channel.close();
+    assert.ok(grandchild.here);
     assert.deepEqual(log.closes, [undefined]);
-    process.kill(Number(pid), "SIGKILL");
   });
 
   test("finishes although a write is stuck in a pipe that nobody reads", async () => {
@@ -223,6 +248,33 @@ describe("stdio client channel: close by force", () => {
     await channel.close();
     await opened;
     assert.deepEqual(log.closes, [undefined]);
+  });
+
+  test("leaves no listener on the process", async () => {
+    const before = process.listenerCount("exit");
+    const channel = run("echo");
+    await ChannelLog.open(channel);
+    assert.equal(process.listenerCount("exit"), before + 1);
+    await channel.close();
+    assert.equal(process.listenerCount("exit"), before);
+  });
+});
+
+describe("stdio client channel: its host process", () => {
+  const module = import.meta.resolve("#src/node/stdio-client.js");
+  const host = (...args: string[]): StdioClientChannel => run("host", [module, ...args], { shutdown: never });
+
+  test("exits by itself after close, although the server had to be killed", async () => {
+    const log = await ChannelLog.open(host("close", child("stubborn"), "term"));
+    const reason = asConnectionError(await log.closed);
+    assert.deepEqual([log.frames[1], reason.exitCode], ["closed", 0]);
+  });
+
+  test("takes the server with it when it exits without close", async () => {
+    using server = await awaitPresence();
+    const log = await ChannelLog.open(host("exit", child("present"), String(server.port)));
+    assert.equal(asConnectionError(await log.closed).exitCode, 0);
+    await server.gone;
   });
 });
 

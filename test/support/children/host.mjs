@@ -1,17 +1,14 @@
-// A host of a stdio server. Arguments: the module of the channel, the child program, and what to do once the child has
-// spoken: "close" (then this process must exit by itself) or "exit" (at once, without closing).
-const [module, program, then] = process.argv.slice(2);
+// A host of a stdio server. Arguments: the module of the channel; what to do once the server has spoken: "close" (then
+// this process must exit by itself) or "exit" (at once, without closing); the server's program and arguments.
+const [module, then, ...args] = process.argv.slice(2);
 const { createStdioClientChannel } = await import(module);
 const channel = createStdioClientChannel({
   command: process.execPath,
-  args: [program],
+  args,
   shutdown: { stdinMs: 50, termMs: 50 },
 });
-const spoken = new Promise((resolve) => {
-  channel.open({ onFrame: resolve, onProblem() {}, onClose() {} });
-});
-await spoken;
-process.stdout.write(`${channel.pid}\n`);
+await new Promise((resolve) => channel.open({ onFrame: resolve, onProblem() {}, onClose() {} }));
+console.log("spoken");
 if (then === "exit") process.exit(0);
 await channel.close();
-process.stdout.write("closed\n");
+console.log("closed");
