@@ -7,9 +7,13 @@ import { endTree, endTreeOnExit } from "./process-tree.js";
 import { settlesWithin } from "./settles-within.js";
 
 export interface ServerProcessOptions {
+  /** A program on the path, or the path of one. */
   readonly command: string;
+  /** Passed as they are: no shell reads them. */
   readonly args?: readonly string[];
+  /** Variables on top of `defaultEnvironment()`; `undefined` takes one away. */
   readonly env?: Environment;
+  /** The working directory: that of this process unless given. */
   readonly cwd?: string;
 }
 

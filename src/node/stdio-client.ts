@@ -6,7 +6,7 @@ import { FrameWriter } from "./frame-writer.js";
 import { type ServerProcess, type ServerProcessOptions, type StopTimes, startServerProcess } from "./server-process.js";
 import { StderrTail } from "./stderr-tail.js";
 
-/** The process (`command`, `args`, `env`, `cwd`: started without a shell, `env` on top of `defaultEnvironment()`) and its pipes. */
+/** The program is started without a shell; `env` comes on top of `defaultEnvironment()`. */
 export interface StdioClientOptions extends ServerProcessOptions {
   /**
    * What becomes of the server's standard error: `inherit` (unless given) copies it to that of this process, `pipe` to the

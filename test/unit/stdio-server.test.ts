@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 import { PassThrough, Writable } from "node:stream";
@@ -31,7 +32,7 @@ class SlowOutput extends Writable {
 
 const bytes = (text: string) => Buffer.from(text);
 
-describe("stdio server channel", () => {
+describe("stdio server channel", { timeout: 60_000 }, () => {
   test("delivers lines and writes each frame as one line ended by LF", async () => {
     const [input, output] = [new PassThrough(), new PassThrough()];
     const channel = createStdioServerChannel({ input, output });
@@ -150,7 +151,7 @@ describe("stdio server channel", () => {
   });
 });
 
-describe("stdio server channel in a process", () => {
+describe("stdio server channel in a process", { timeout: 60_000 }, () => {
   const program = fileURLToPath(new URL("../../../test/support/children/server.mjs", import.meta.url));
   const sources = new URL("../", import.meta.resolve("#src/node/stdio-server.js")).href;
   const start = (manner: string, onStderr: (line: string) => void = () => {}) =>
@@ -170,6 +171,17 @@ describe("stdio server channel in a process", () => {
     await channel.close();
     assert.deepEqual(lines, ["closed in order"]);
     assert.ok(log.frames[0] === frame);
+  });
+
+  test("closes once and exits by itself when nobody reads its output any more", async () => {
+    const server = spawn(process.execPath, [program, sources, "stream"]);
+    const told = server.stderr.setEncoding("utf8").toArray();
+    server.stdin.write('{"again":true}\n');
+    await once(server.stdout, "data");
+    server.stdout.destroy();
+    const [code] = (await once(server, "exit")) as [number | null];
+    assert.equal(code, 0);
+    assert.deepEqual((await told).join("").trim().split("\n").sort(), ["ConnectionError", "closed EPIPE"]);
   });
 
   test("keeps stray output off the wire until it has closed", async () => {
