@@ -44,7 +44,7 @@ export function childEnvironment(
 ): Record<string, string> {
   const merged = defaultEnvironment(source, platform);
   for (const [name, value] of Object.entries(given)) {
-    // Names differ by more than case on Windows: "Path" replaces "PATH".
+    // Windows does not tell names apart by case: "Path" replaces "PATH".
     if (platform === "win32") delete merged[name.toUpperCase()];
     delete merged[name];
     if (value !== undefined) merged[name] = value;
