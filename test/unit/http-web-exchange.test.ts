@@ -211,6 +211,17 @@ describe("web exchange: the client goes", () => {
     equal(counter.count, 1);
   });
 
+  it("frees a waiting writer when the signal fires and nobody else listens", async () => {
+    const abort = new AbortController();
+    const { exchange } = createWebExchange(post("", { signal: abort.signal }), { highWaterMark: 1 });
+    const stream = exchange.stream(200, {});
+    equal(stream.write("full"), false);
+    const drain = drained(stream);
+    abort.abort();
+    await drain;
+    equal(stream.write("late"), true);
+  });
+
   it("is silent once the response is complete", async () => {
     for (const answer of [
       (exchange: HttpExchange) => exchange.reply(200, {}, "done"),
