@@ -7,6 +7,7 @@ import type { AnySchema, OutputOf } from "../schema/standard.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
+  ElicitParams,
   ElicitResult,
   InputRequest,
   InputResponses,
@@ -102,7 +103,8 @@ export class Context {
   /** Asks the user to fill in a small form. */
   async elicit<S extends AnySchema>(message: string, schema: S, options: AskOptions = {}): Promise<ElicitAnswer<OutputOf<S>>> {
     const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
-    const request: InputRequest = { method: "elicitation/create", params: { mode: "form", message, requestedSchema } };
+    const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
+    const request: InputRequest = { method: "elicitation/create", params };
     const check = (answer: unknown) => {
       const { action, content } = answer as ElicitResult;
       const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;

@@ -27,11 +27,10 @@ export class Registry {
       ...(options.cache?.ttlMs === undefined ? undefined : { ttlMs: options.cache.ttlMs }),
       ...(options.cache?.scope === undefined ? undefined : { cacheScope: options.cache.scope }),
     };
-    const listing = (item: { readonly listing: unknown }) => item.listing;
-    this.tools = new Catalogue({ noun: "tool", member: "tools", pageSize, extras, listing });
-    this.prompts = new Catalogue({ noun: "prompt", member: "prompts", pageSize, extras, listing });
-    this.resources = new Catalogue({ noun: "resource", member: "resources", pageSize, extras, listing });
-    this.templates = new Catalogue({ noun: "resource template", member: "resourceTemplates", pageSize, extras, listing });
+    this.tools = new Catalogue({ noun: "tool", member: "tools", pageSize, extras });
+    this.prompts = new Catalogue({ noun: "prompt", member: "prompts", pageSize, extras });
+    this.resources = new Catalogue({ noun: "resource", member: "resources", pageSize, extras });
+    this.templates = new Catalogue({ noun: "resource template", member: "resourceTemplates", pageSize, extras });
     this.#changes = changes;
     this.#options = options;
     this.#toolOptions = toolOptions;
@@ -72,7 +71,7 @@ export class Registry {
   }
 
   /** The resource behind a URI, and what its template's variables stand for. */
-  findResource(uri: string): { resource: RegisteredResource; variables: Record<string, string> } | undefined {
+  findResource(uri: string): { resource: RegisteredResource; variables: Record<string, string | string[]> } | undefined {
     const exact = this.resources.get(uri);
     if (exact !== undefined) return { resource: exact, variables: {} };
     for (const resource of this.templates.values()) {

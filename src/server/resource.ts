@@ -51,7 +51,7 @@ export class RegisteredResource {
     this.listing = toListing(uri, options, this.template !== undefined);
   }
 
-  async read(uri: string, variables: Record<string, string>, ctx: Context): Promise<ReadResourceResult | InputRequiredResult> {
+  async read(uri: string, variables: Record<string, string | string[]>, ctx: Context): Promise<ReadResourceResult | InputRequiredResult> {
     const value = await this.#handler(variables as never, ctx, uri);
     if (isResult(value)) return value;
     const { cache, mimeType } = this.#options;
