@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import type { HttpExchange } from "../http/exchange.js";
+import type { ParamHeader } from "../http/param-headers.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type { RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
@@ -36,7 +37,11 @@ export interface AskOptions {
 /** How serving a call ended. */
 export type Outcome =
   | { readonly kind: "result"; readonly result: JsonText }
-  | { readonly kind: "error"; readonly error: RpcErrorObject; /** The SDK refused it before any handler ran. */ readonly refused: boolean }
+  | {
+      readonly kind: "error";
+      readonly error: RpcErrorObject /** The SDK refused it before any handler ran. */;
+      readonly refused: boolean;
+    }
   /** Cancelled: nothing is to be written for it. */
   | { readonly kind: "dropped" };
 
@@ -73,6 +78,8 @@ export interface ServerHost {
   run(call: Call): Promise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
+  /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
@@ -125,6 +132,8 @@ export interface HttpBindingOptions {
   readonly eventLog: EventLog | undefined;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
+  /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
+  readonly maxBehind?: number | undefined;
 }
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
@@ -150,4 +159,3 @@ export interface ServerEra {
 export function pickEra(eras: readonly ServerEra[], message: RpcMessage, header?: HeaderReader): ServerEra {
   return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as ServerEra);
 }
-
