@@ -37,7 +37,11 @@ export interface AskOptions {
 /** How serving a call ended. */
 export type Outcome =
   | { readonly kind: "result"; readonly result: JsonText }
-  | { readonly kind: "error"; readonly error: RpcErrorObject; /** The SDK refused it before any handler ran. */ readonly refused: boolean }
+  | {
+      readonly kind: "error";
+      readonly error: RpcErrorObject /** The SDK refused it before any handler ran. */;
+      readonly refused: boolean;
+    }
   /** Cancelled: nothing is to be written for it. */
   | { readonly kind: "dropped" };
 
@@ -74,6 +78,8 @@ export interface ServerHost {
   run(call: Call): Promise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
+  /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
@@ -130,6 +136,8 @@ export interface HttpBindingOptions {
   readonly eventLog: EventLog | undefined;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
+  /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
+  readonly maxBehind?: number | undefined;
 }
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
@@ -155,4 +163,3 @@ export interface ServerEra {
 export function pickEra(eras: readonly ServerEra[], message: RpcMessage, header?: HeaderReader): ServerEra {
   return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as ServerEra);
 }
-

@@ -5,7 +5,8 @@ import { decodeHeaderValue, encodeHeaderValue } from "./header-value.js";
 
 const KEYWORD = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+/** A whole number in plain decimal notation: sign, digits without leading zeros, and at most zeros behind a point. */
+const WHOLE = /^(-?)0*(0|[1-9]\d*)(?:\.0+)?$/;
 const TYPES = ["string", "integer", "boolean"] as const;
 const MAX_DEPTH = 64;
 const MAX_SUBSCHEMAS = 10_000;
@@ -105,9 +106,16 @@ function compare(text: string | undefined, value: unknown): string | undefined {
 }
 
 function isSame(decoded: string, value: string | number | boolean): boolean {
-  if (typeof value === "number") return NUMBER.test(decoded) && Number(decoded) === value;
+  if (typeof value === "number") return isSameNumber(decoded, value);
   // A header cannot carry a lone surrogate or the white space around a plain value, so both sides are normalised.
   return decoded === String(value) || decoded === decodeHeaderValue(encodeHeaderValue(value));
+}
+
+/** Compares digit by digit: beyond 2^53 two different numbers can be equal as floats. */
+function isSameNumber(decoded: string, value: number): boolean {
+  const [, sign = "", digits] = WHOLE.exec(decoded) ?? [];
+  if (digits === undefined || !Number.isInteger(value)) return false;
+  return (digits === "0" ? digits : sign + digits) === BigInt(value).toString();
 }
 
 function isPrimitive(value: unknown): value is string | number | boolean {
