@@ -20,6 +20,8 @@ export interface ServerWire {
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
   /** Sends a request to the client, where the era has such a thing. */
   request(call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse>;
+  /** Lets go of a call's stream while the call goes on, where a client can come back for the answer. */
+  detach?(call: Call, retryMs?: number): void;
 }
 
 /** What came along with a request outside its JSON. */

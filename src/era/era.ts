@@ -3,6 +3,7 @@ import type { HttpExchange } from "../http/exchange.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type { RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
+import type { Check } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type { Implementation, InputRequest, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
@@ -28,6 +29,8 @@ export interface AskOptions {
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Looks closer at an answer of the right shape. */
+  readonly check?: Check | undefined;
 }
 
 /** How serving a call ended. */

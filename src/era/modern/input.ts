@@ -112,7 +112,7 @@ class Replay implements Asker {
     const key = options.key ?? `ask-${++this.#count}`;
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
-    if (answer !== undefined && this.#fits(request, key, answer)) return answer;
+    if (answer !== undefined && this.#fits(request, key, answer) && options.check?.(answer) === undefined) return answer;
     this.#questions.set(key, request);
     throw new Suspended(key);
   }
