@@ -110,6 +110,16 @@ export interface HttpBinding {
   serve(exchange: HttpExchange, body: Parsed | undefined): void;
   /** Ends everything at once: streams and sessions. */
   close(): void;
+  /** What is held right now. */
+  stats?(): HttpBindingStats;
+}
+
+export interface HttpBindingStats {
+  readonly sessions: number;
+  /** Streams that can still carry something. */
+  readonly streams: number;
+  /** Calls that wait for their outcome. */
+  readonly running: number;
 }
 
 export interface HttpBindingOptions {
@@ -122,6 +132,8 @@ export interface HttpBindingOptions {
   readonly eventLog: EventLog | undefined;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
+  /** How many characters may wait for a reader that has stopped reading before its stream is closed. */
+  readonly maxQueued?: number | undefined;
 }
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
