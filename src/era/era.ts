@@ -1,8 +1,10 @@
 import type { Clock } from "../call/clock.js";
 import type { HttpExchange } from "../http/exchange.js";
+import type { ParamHeader } from "../http/param-headers.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type { RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
+import type { Check } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type { Implementation, InputRequest, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
@@ -28,12 +30,18 @@ export interface AskOptions {
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Looks closer at an answer of the right shape. */
+  readonly check?: Check | undefined;
 }
 
 /** How serving a call ended. */
 export type Outcome =
   | { readonly kind: "result"; readonly result: JsonText }
-  | { readonly kind: "error"; readonly error: RpcErrorObject; /** The SDK refused it before any handler ran. */ readonly refused: boolean }
+  | {
+      readonly kind: "error";
+      readonly error: RpcErrorObject /** The SDK refused it before any handler ran. */;
+      readonly refused: boolean;
+    }
   /** Cancelled: nothing is to be written for it. */
   | { readonly kind: "dropped" };
 
@@ -70,10 +78,14 @@ export interface ServerHost {
   run(call: Call): Promise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
+  /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
+  /** Which arguments of a tool must also come as headers, over HTTP. */
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
   /** Somebody begins to watch a resource, and stops. */
@@ -108,18 +120,10 @@ export interface HttpBinding {
   readonly methods: readonly string[];
   /** Answers one exchange; `body` is undefined for methods without one. */
   serve(exchange: HttpExchange, body: Parsed | undefined): void;
+  /** What is being held, for tests and gauges. */
+  stats?(): Readonly<Record<string, number>>;
   /** Ends everything at once: streams and sessions. */
   close(): void;
-  /** What is held right now. */
-  stats?(): HttpBindingStats;
-}
-
-export interface HttpBindingStats {
-  readonly sessions: number;
-  /** Streams that can still carry something. */
-  readonly streams: number;
-  /** Calls that wait for their outcome. */
-  readonly running: number;
 }
 
 export interface HttpBindingOptions {
@@ -132,8 +136,8 @@ export interface HttpBindingOptions {
   readonly eventLog: EventLog | undefined;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
-  /** How many characters may wait for a reader that has stopped reading before its stream is closed. */
-  readonly maxQueued?: number | undefined;
+  /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
+  readonly maxBehind?: number | undefined;
 }
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
@@ -159,4 +163,3 @@ export interface ServerEra {
 export function pickEra(eras: readonly ServerEra[], message: RpcMessage, header?: HeaderReader): ServerEra {
   return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as ServerEra);
 }
-

@@ -1,34 +1,35 @@
-import type { IdleQueue } from "../call/idle-queue.js";
+import type { Clock } from "../call/clock.js";
 import type { HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
+import type { KeepAlive, Quiet } from "./keep-alive.js";
 import { formatSseEvent, SSE_HEADERS, type SseFields, sseComment } from "./sse-writer.js";
 
 export interface SseConnectionOptions {
   /** Headers beside those of every event stream. */
   readonly headers?: HttpHeaders | undefined;
-  /** Where connections wait that want to be kept alive; its listener calls `ping`. */
-  readonly quiet?: IdleQueue<SseConnection> | undefined;
-  /** How much may be written for a reader that has stopped reading, before the connection is given up. */
-  readonly maxQueued: number;
+  readonly clock: Clock;
+  readonly keepAlive: KeepAlive<SseConnection>;
+  /** How many characters may wait for a reader that has stopped reading, before the connection is given up. */
+  readonly maxBehind: number;
   /** The reader has gone, or was given up. Not called after `end`. */
   onGone(): void;
 }
 
 /** An exchange that is being answered by an event stream. */
-export class SseConnection {
+export class SseConnection implements Quiet {
+  spokeAt: number;
   readonly #stream: HttpStream;
   readonly #options: SseConnectionOptions;
   #open = true;
-  #queued = 0;
+  #behind = 0;
   #drained: Promise<void> | undefined;
 
   /** Sends the headers at once. */
   constructor(exchange: HttpExchange, options: SseConnectionOptions) {
+    const { headers, clock, keepAlive } = options;
     this.#options = options;
-    this.#stream = exchange.stream(
-      200,
-      options.headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...options.headers },
-    );
-    options.quiet?.touch(this);
+    this.spokeAt = clock.now();
+    this.#stream = exchange.stream(200, headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers });
+    keepAlive.add(this);
     exchange.onGone(() => this.#lose());
   }
 
@@ -39,25 +40,15 @@ export class SseConnection {
 
   write(fields: SseFields): void {
     if (!this.#open) return;
-    this.#options.quiet?.touch(this);
     const text = formatSseEvent(fields);
-    if (this.#stream.write(text)) return;
-    this.#queued += text.length;
-    if (this.#queued > this.#options.maxQueued) return this.#giveUp();
-    this.#drained ??= new Promise((resolve) => {
-      this.#stream.onDrain(() => {
-        this.#queued = 0;
-        this.#drained = undefined;
-        resolve();
-      });
-    });
+    this.spokeAt = this.#options.clock.now();
+    if (!this.#stream.write(text)) this.#fallBehind(text.length);
   }
 
-  /** Shows that the connection lives. A reader that is behind has bytes on the way already. */
-  ping(): void {
-    if (!this.#open) return;
+  /** Shows that the connection lives; a reader that is behind has bytes on the way already. */
+  onQuiet(now: number): void {
+    this.spokeAt = now;
     if (this.#drained === undefined) this.#stream.write(sseComment());
-    this.#options.quiet?.touch(this);
   }
 
   end(): void {
@@ -66,7 +57,16 @@ export class SseConnection {
     this.#stream.end();
   }
 
-  #giveUp(): void {
+  #fallBehind(length: number): void {
+    this.#behind += length;
+    this.#drained ??= new Promise((resolve) => {
+      this.#stream.onDrain(() => {
+        this.#behind = 0;
+        this.#drained = undefined;
+        resolve();
+      });
+    });
+    if (this.#behind <= this.#options.maxBehind) return;
     this.#lose();
     this.#stream.end();
   }
@@ -79,6 +79,6 @@ export class SseConnection {
 
   #close(): void {
     this.#open = false;
-    this.#options.quiet?.remove(this);
+    this.#options.keepAlive.delete(this);
   }
 }

@@ -14,9 +14,9 @@ import {
   pattern,
   range,
   record,
+  satisfying,
   string,
   tagged,
-  test,
   url,
 } from "./shape.js";
 import { params, result, role, samplingContent, samplingMessage, tool } from "./shapes.js";
@@ -73,11 +73,14 @@ const form = object({ type: oneOf("object"), properties: record(primitiveSchema)
 const elicitForm = params({ message: string, requestedSchema: form }, { mode: oneOf("form") });
 const elicitUrl = params({ mode: oneOf("url"), message: string, url }, { elicitationId: string });
 
-const fieldValue = test("a string, a number, a boolean or an array of strings", (value) =>
-  typeof value === "string" ||
-  Number.isFinite(value) ||
-  typeof value === "boolean" ||
-  (Array.isArray(value) && value.every((item) => typeof item === "string")));
+const fieldValue = satisfying(
+  "a string, a number, a boolean or an array of strings",
+  (value) =>
+    typeof value === "string" ||
+    Number.isFinite(value) ||
+    typeof value === "boolean" ||
+    (Array.isArray(value) && value.every((item) => typeof item === "string")),
+);
 
 const elicitation: InputShape = {
   params: choose((value) => (value.mode === "url" ? elicitUrl : elicitForm)),
@@ -115,7 +118,10 @@ const sampling: InputShape = {
 
 /* Roots */
 
-const root = object({ uri: pattern("a file:// address", /^file:\/\//) }, { name: string, _meta: anyObject });
+export const root: Check = object(
+  { uri: pattern("a file:// address", /^file:\/\//) },
+  { name: string, _meta: anyObject },
+);
 
 const roots: InputShape = { params: optional(params({})), result: result({ roots: array(root) }) };
 
@@ -133,8 +139,10 @@ const inputRequest = tagged(
   { open: true },
 );
 
+export const inputRequests: Check = record(inputRequest);
+
 /** A result that asks for input. That it asks for something at all is judged where it is handled. */
-export const inputRequiredResult: Check = result({}, { inputRequests: record(inputRequest), requestState: string });
+export const inputRequiredResult: Check = result({}, { inputRequests, requestState: string });
 
 /** What a retried request carries. Which answer belongs to which question is known only to whoever asked. */
 export const inputParams: { readonly [member: string]: Check } = {

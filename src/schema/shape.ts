@@ -20,37 +20,46 @@ export function isObject(value: unknown): value is Members {
 }
 
 /** A check from a test and the words for what was expected. */
-export function test(expected: string, fits: (value: unknown) => boolean): Check {
+export function satisfying(expected: string, fits: (value: unknown) => boolean): Check {
   const problem: Problem = Object.freeze({ path: "", expected });
   return (value) => (fits(value) ? undefined : problem);
 }
 
 export const anything: Check = () => undefined;
-export const present: Check = test("any value", (value) => value !== undefined);
-export const string: Check = test("a string", (value) => typeof value === "string");
-export const boolean: Check = test("a boolean", (value) => typeof value === "boolean");
-export const number: Check = test("a finite number", Number.isFinite);
-export const integer: Check = test("an integer", Number.isSafeInteger);
-export const stringOrInteger: Check = test("a string or an integer", (value) =>
-  typeof value === "string" || Number.isSafeInteger(value));
-export const anyObject: Check = test("an object", isObject);
-export const base64: Check = test("base64", (value) => typeof value === "string" && isBase64(value));
-export const url: Check = test("a URL", (value) => typeof value === "string" && URL.canParse(value));
+export const present: Check = satisfying("any value", (value) => value !== undefined);
+export const string: Check = satisfying("a string", (value) => typeof value === "string");
+export const boolean: Check = satisfying("a boolean", (value) => typeof value === "boolean");
+export const number: Check = satisfying("a finite number", Number.isFinite);
+export const integer: Check = satisfying("an integer", Number.isSafeInteger);
+export const stringOrInteger: Check = satisfying(
+  "a string or an integer",
+  (value) => typeof value === "string" || Number.isSafeInteger(value),
+);
+export const anyObject: Check = satisfying("an object", isObject);
+export const base64: Check = satisfying("base64", (value) => typeof value === "string" && isBase64(value));
+export const dateTime: Check = satisfying(
+  "a date and time with an offset",
+  (value) => typeof value === "string" && isDateTime(value),
+);
+export const url: Check = satisfying("a URL", (value) => typeof value === "string" && URL.canParse(value));
 
 /** A number from `low` to `high`, both included. */
 export function range(low: number, high: number): Check {
-  return test(`a number from ${low} to ${high}`, (value) => typeof value === "number" && value >= low && value <= high);
+  return satisfying(
+    `a number from ${low} to ${high}`,
+    (value) => typeof value === "number" && value >= low && value <= high,
+  );
 }
 
 /** A string that fits a pattern; `expected` names what the pattern stands for. */
 export function pattern(expected: string, regexp: RegExp): Check {
-  return test(expected, (value) => typeof value === "string" && regexp.test(value));
+  return satisfying(expected, (value) => typeof value === "string" && regexp.test(value));
 }
 
 /** Exactly one of these strings. */
 export function oneOf(...words: readonly string[]): Check {
   const quoted = words.map((word) => JSON.stringify(word)).join(", ");
-  return test(words.length === 1 ? quoted : `one of ${quoted}`, (value) => words.includes(value as string));
+  return satisfying(words.length === 1 ? quoted : `one of ${quoted}`, (value) => words.includes(value as string));
 }
 
 /** The check, or nothing at all. */
@@ -153,4 +162,14 @@ function isBase64(text: string): boolean {
   if (tail === "=" || tail === "==") return text.length % 4 === 0;
   const packed = text.replace(/[\t\n\f\r ]+/g, "");
   return packed.length < text.length && isBase64(packed);
+}
+
+const dateTimeForm =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/** ISO 8601 to the second, with an offset, on a day that its month has. */
+function isDateTime(text: string): boolean {
+  if (!dateTimeForm.test(text)) return false;
+  const day = Number(text.slice(8, 10));
+  return day <= 28 || new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() === day;
 }

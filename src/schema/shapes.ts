@@ -7,13 +7,13 @@ import {
   base64,
   boolean,
   choose,
+  dateTime,
   integer,
   nullish,
   number,
   object,
   oneOf,
   oneOrMany,
-  pattern,
   range,
   record,
   string,
@@ -52,11 +52,6 @@ export const loggingLevel: Check = oneOf(
   "critical",
   "alert",
   "emergency",
-);
-
-const dateTime = pattern(
-  "an ISO 8601 time with an offset",
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)$/,
 );
 
 export const annotations: Check = object({}, { audience: array(role), priority: range(0, 1), lastModified: dateTime });

@@ -222,6 +222,9 @@ function ownExamples(): Example[] {
       "SubscriptionsAcknowledgedNotification",
       notification("notifications/subscriptions/acknowledged", { notifications: filter }),
     ],
+    ["LegacyCallToolResult", { content: [blocks[0]], structuredContent: {} }],
+    ["LegacyCallToolRequestParams", { name: "sound", arguments: {}, task: { ttl: 5 } }],
+    ["LegacyCancelledNotificationParams", { requestId: 1 }],
     ["ClientCapabilities", clientCan],
     ["ServerCapabilities", serverCan],
   ];

@@ -4,7 +4,7 @@ import * as core from "@modelcontextprotocol/core";
 import { legacyMethods, legacyNotifications } from "#src/era/legacy/methods.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import type { Check } from "#src/schema/check.js";
-import { inputRequiredResult, inputShapes, primitiveSchema } from "#src/schema/input-shapes.js";
+import { inputRequests, inputRequiredResult, inputShapes, primitiveSchema, root } from "#src/schema/input-shapes.js";
 import * as kit from "#src/schema/shape.js";
 import * as shapes from "#src/schema/shapes.js";
 import { mutantsOf } from "../support/mutants.js";
@@ -64,7 +64,7 @@ const results: { [type: string]: Pair } = {
   SubscriptionsListenResult: result("subscriptions/listen", core.SubscriptionsListenResultSchema),
 };
 
-const inputRequests: { [method: string]: Zod } = {
+const theirInputs: { [method: string]: Zod } = {
   "elicitation/create": core.ElicitRequestSchema,
   "sampling/createMessage": core.CreateMessageRequestSchema,
   "roots/list": core.ListRootsRequestSchema,
@@ -72,7 +72,7 @@ const inputRequests: { [method: string]: Zod } = {
 
 const theirInputRequests: Judge = (value) =>
   kit.isObject(value) &&
-  Object.values(value).every((one) => kit.isObject(one) && inputRequests[String(one.method)]?.safeParse(one).success);
+  Object.values(value).every((one) => kit.isObject(one) && theirInputs[String(one.method)]?.safeParse(one).success);
 
 const theirInputRequired: Judge = (value) =>
   core.ResultSchema.safeParse(value).success &&
@@ -84,10 +84,7 @@ const pairs: { [type: string]: Pair } = {
   ...results,
   ...Object.fromEntries(Object.entries(results).map(([type, inner]) => [`${type}Response`, inMember("result", inner)])),
   InputRequiredResult: { ours: inputRequiredResult, theirs: theirInputRequired },
-  InputRequests: {
-    ours: (value) => inputRequiredResult({ inputRequests: value ?? null }),
-    theirs: theirInputRequests,
-  },
+  InputRequests: { ours: inputRequests, theirs: theirInputRequests },
 
   CallToolRequest: request("tools/call", core.CallToolRequestSchema),
   CompleteRequest: request("completion/complete", core.CompleteRequestSchema),
@@ -168,6 +165,13 @@ const pairs: { [type: string]: Pair } = {
     core.ResourceUpdatedNotificationParamsSchema,
   ),
 
+  LegacyCallToolResult: pair(legacyMethods.get("tools/call")?.result, core.CallToolResultSchema),
+  LegacyCallToolRequestParams: pair(legacyMethods.get("tools/call")?.params, core.CallToolRequestParamsSchema),
+  LegacyCancelledNotificationParams: pair(
+    legacyNotifications.get("notifications/cancelled"),
+    core.CancelledNotificationParamsSchema,
+  ),
+
   AudioContent: pair(kind("audio", shapes.contentBlock), core.AudioContentSchema),
   BlobResourceContents: pair(shapes.blobResourceContents, core.BlobResourceContentsSchema),
   ClientCapabilities: pair(shapes.clientCapabilities, core.ClientCapabilitiesSchema),
@@ -175,7 +179,7 @@ const pairs: { [type: string]: Pair } = {
   ImageContent: pair(kind("image", shapes.contentBlock), core.ImageContentSchema),
   Resource: pair(shapes.resource, core.ResourceSchema),
   ResourceLink: pair(kind("resource_link", shapes.contentBlock), core.ResourceLinkSchema),
-  Root: pair((root) => inputShapes.get("roots/list")?.result({ roots: [root] }), core.RootSchema),
+  Root: pair(root, core.RootSchema),
   SamplingMessage: pair(shapes.samplingMessage, core.SamplingMessageSchema),
   ServerCapabilities: pair(shapes.serverCapabilities, core.ServerCapabilitiesSchema),
   TextContent: pair(kind("text", shapes.contentBlock), core.TextContentSchema),
@@ -248,6 +252,20 @@ const differences: readonly Difference[] = [
   },
 ];
 
+/** Whether a pointer leads to a member, or to where a missing member would be. */
+function leadsToMember(value: unknown, path: string): boolean {
+  const parents = path.split("/").slice(1, -1);
+  const parent = parents.reduce<unknown>(
+    (at, name) => (at as { [name: string]: unknown })[unescapeSegment(name)],
+    value,
+  );
+  return path === "" || (typeof parent === "object" && parent !== null);
+}
+
+function unescapeSegment(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
 describe("our checks agree with the official schemas", () => {
   const used = new Set<Difference>();
   for (const { type, name, value } of protocolExamples().filter(({ type }) => !notOurs.test(type))) {
@@ -265,6 +283,15 @@ describe("our checks agree with the official schemas", () => {
         else used.add(known);
       }
       deepEqual([...surprises], []);
+    });
+
+    test(`${type}: ${name}: a problem has a place and no value`, () => {
+      for (const { value: mutated } of mutantsOf(value)) {
+        const problem = pairs[type]?.ours(mutated);
+        if (problem === undefined) continue;
+        ok(!problem.expected.includes("mutant"), problem.expected);
+        ok(leadsToMember(mutated, problem.path), `${problem.path} is not in the value`);
+      }
     });
   }
 

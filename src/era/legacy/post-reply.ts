@@ -1,6 +1,8 @@
 import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
 import type { SessionStream } from "./session-stream.js";
 
+export type ReplyKind = "stream" | "json";
+
 /** The answer to a POST that holds requests: all that belongs to them goes here. */
 export interface PostReply {
   /** The stream it is written on, if it is one. */

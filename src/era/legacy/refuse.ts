@@ -1,5 +1,5 @@
 import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
-import { INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
+import { INTERNAL_ERROR, INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RequestId, RpcErrorObject } from "../../jsonrpc/message.js";
 import { ProtocolError } from "../../schema/errors.js";
@@ -42,11 +42,17 @@ export function refusal(status: number, message: string, headers?: HttpHeaders):
 }
 
 /** Answers with a refusal and tells the server's log. `id` is the refused request's own, if it is one. */
-export function refuse(exchange: HttpExchange, host: ServerHost, why: HttpRefusal, id?: RequestId): void {
+export function refuse(exchange: HttpExchange, host: ServerHost, why: HttpRefusal, id?: RequestId): undefined {
   const headers = why.headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...why.headers };
   exchange.reply(why.status, headers, formatFailure(id, why.error));
   host.report(new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`), {
     where: "http",
     id,
   });
+}
+
+/** Answers that something went wrong here, and tells the server's log what. */
+export function refuseFailed(exchange: HttpExchange, host: ServerHost, error: unknown, id?: RequestId): undefined {
+  exchange.reply(500, JSON_HEADERS, formatFailure(id, { code: INTERNAL_ERROR, message: "Internal error" }));
+  host.report(error, { where: "http", id });
 }

@@ -1,13 +1,14 @@
-import { IdleQueue } from "../../call/idle-queue.js";
 import type { HttpExchange } from "../../http/exchange.js";
-import { accepts } from "../../http/media-type.js";
+import { KeepAlive } from "../../http/keep-alive.js";
+import { accepts, isJson } from "../../http/media-type.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
-import { RpcError } from "../../schema/errors.js";
 import type { ClientFacts } from "../call.js";
-import type { HttpBinding, HttpBindingOptions, HttpBindingStats, ServerEra, ServerHost } from "../era.js";
-import { HttpSession, type ReplyKind, type SessionSurroundings } from "./http-session.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { serveHandshake } from "./handshake.js";
+import { HttpSession, type SessionSurroundings } from "./http-session.js";
+import type { ReplyKind } from "./post-reply.js";
 import {
   type HttpRefusal,
   invalidRequest,
@@ -30,26 +31,24 @@ export function createLegacyBinding(era: ServerEra, host: ServerHost, options: H
 
 class LegacyBinding implements HttpBinding {
   readonly methods: readonly string[];
-  readonly #era: ServerEra;
   readonly #host: ServerHost;
   readonly #options: HttpBindingOptions;
   readonly #versions: readonly string[];
   readonly #table: SessionTable;
-  readonly #quiet: IdleQueue<SseConnection>;
+  readonly #keepAlive: KeepAlive<SseConnection>;
   readonly #around: SessionSurroundings;
   /** Those that no client can name: handshakes that are not done yet, and single POSTs. */
   readonly #unnamed = new Set<HttpSession>();
   #closed = false;
 
   constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
-    this.#era = era;
     this.#host = host;
     this.#options = options;
     this.methods = options.sessions.enabled ? ["GET", "DELETE"] : [];
     this.#versions = host.versions.filter((version) => era.versions.includes(version));
     this.#table = new SessionTable(options.sessions, host.clock);
-    this.#quiet = new IdleQueue(host.clock, options.keepAliveMs, (connection) => connection.ping());
-    this.#around = { era, host, options, quiet: this.#quiet, onIdle: (session) => this.#onIdle(session) };
+    this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
+    this.#around = { era, host, options, keepAlive: this.#keepAlive, onIdle: (session) => this.#onIdle(session) };
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
@@ -71,10 +70,10 @@ class LegacyBinding implements HttpBinding {
     this.#table.endAll(shuttingDown);
     for (const session of [...this.#unnamed]) session.end(shuttingDown);
     this.#unnamed.clear();
-    this.#quiet.clear();
+    this.#keepAlive.stop();
   }
 
-  stats(): HttpBindingStats {
+  stats(): Readonly<Record<string, number>> {
     let streams = 0;
     let running = 0;
     for (const session of [...this.#table.values(), ...this.#unnamed]) {
@@ -91,6 +90,7 @@ class LegacyBinding implements HttpBinding {
     version: string | undefined,
   ): void {
     if (body === undefined) return this.#refuse(exchange, invalidRequest("the body is missing"));
+    if (!isJson(exchange.header("content-type"))) return this.#refuse(exchange, notJson, id);
     const asks = body.kind === "request" || body.kind === "batch";
     const kind = asks ? pickReplyKind(exchange.header("accept"), this.#options.preferJson) : "json";
     if (kind === undefined) return this.#refuse(exchange, notAcceptable, id);
@@ -120,27 +120,15 @@ class LegacyBinding implements HttpBinding {
     if (this.#table.full) return this.#refuse(exchange, tooManySessions, request.id);
     const id = crypto.randomUUID();
     const session = new HttpSession(this.#around, id, exchange.principal);
-    const call = this.#decode(exchange, session, request);
-    if (call === undefined) return;
-    const admit = () => {
-      if (this.#table.full) return tooManySessions;
-      this.#table.add(id, session);
-      return { [SESSION_ID]: id };
-    };
     this.#unnamed.add(session);
-    const opened = await session.handshake(exchange, call, kind, admit);
+    const opened = await serveHandshake(session, exchange, request, kind, () => {
+      if (this.#table.full) return { refusal: tooManySessions };
+      this.#table.add(id, session);
+      return { headers: { [SESSION_ID]: id } };
+    });
     this.#unnamed.delete(session);
-    // A client that never learns the id cannot use the session.
+    // A client that was not told the id cannot use the session.
     if (!opened) this.#table.end(session, sessionClosed);
-  }
-
-  #decode(exchange: HttpExchange, session: HttpSession, request: RpcRequest) {
-    try {
-      return session.protocol.decode(request, session.originOf(exchange));
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      return this.#refuse(exchange, { status: 400, error: this.#era.encodeError(error, undefined) }, request.id);
-    }
   }
 
   #listen(exchange: HttpExchange, session: HttpSession): void {
@@ -191,6 +179,7 @@ class LegacyBinding implements HttpBinding {
   }
 }
 
+const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
 const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
 const tooManySessions = refusal(503, "Too many sessions are open", { "retry-after": "30" });
 

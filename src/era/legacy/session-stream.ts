@@ -1,5 +1,6 @@
-import type { IdleQueue } from "../../call/idle-queue.js";
+import type { Clock } from "../../call/clock.js";
 import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
+import type { KeepAlive } from "../../http/keep-alive.js";
 import { SseConnection } from "../../http/sse-connection.js";
 import type { EventLog, LoggedEvent } from "../../store/event-log.js";
 
@@ -10,8 +11,9 @@ export interface StreamOwner {
   /** Whether a stream begins with an event that only marks a position; only with a log. */
   readonly primes: boolean;
   readonly retryMs: number | undefined;
-  readonly maxQueued: number;
-  readonly quiet: IdleQueue<SseConnection> | undefined;
+  readonly clock: Clock;
+  readonly maxBehind: number;
+  readonly keepAlive: KeepAlive<SseConnection>;
   report(error: unknown): void;
   onConnected(): void;
   onDisconnected(): void;
@@ -147,11 +149,11 @@ export class SessionStream {
 
   /** A stream has one connection: a new one ends the one before. */
   #connect(exchange: HttpExchange, headers: HttpHeaders | undefined): SseConnection {
-    const { quiet, maxQueued } = this.#owner;
+    const { clock, keepAlive, maxBehind } = this.#owner;
     const onGone = () => {
       if (this.#connection === connection) this.#disconnect();
     };
-    const connection: SseConnection = new SseConnection(exchange, { headers, quiet, maxQueued, onGone });
+    const connection: SseConnection = new SseConnection(exchange, { headers, clock, keepAlive, maxBehind, onGone });
     const older = this.#connection;
     this.#disconnect();
     older?.end();

@@ -1,6 +1,6 @@
+import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { JsonText } from "../../jsonrpc/format.js";
 import type { RpcErrorObject } from "../../jsonrpc/message.js";
-import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcError } from "../../schema/errors.js";
 import type { Call } from "../call.js";
 import type { HandlerResult, Result, ServerHost } from "../era.js";

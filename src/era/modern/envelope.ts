@@ -1,6 +1,6 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
-import { isRequestId } from "../../jsonrpc/parse.js";
 import type { Params } from "../../jsonrpc/message.js";
+import { isRequestId } from "../../jsonrpc/parse.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
 import { isLoggingLevel } from "../logging-level.js";
 
@@ -35,13 +35,12 @@ export function hasEnvelope(params: Params | undefined): boolean {
   return metaOf(params)?.[VERSION_KEY] !== undefined;
 }
 
-/** Reads the envelope; throws a refusal that names what is missing. */
-export function readEnvelope(params: Params | undefined, supported: readonly string[], all: readonly string[]): Envelope {
+/** Reads the envelope, whatever its version; throws a refusal that names what is missing. */
+export function readEnvelope(params: Params | undefined): Envelope {
   const meta = metaOf(params);
   if (meta === undefined) throw malformed("_meta", "an object");
   const version = meta[VERSION_KEY];
   if (typeof version !== "string") throw malformed(`_meta["${VERSION_KEY}"]`, "a protocol version");
-  if (!supported.includes(version)) throw unsupportedVersion(version, all);
   const capabilities = meta[CAPABILITIES_KEY];
   if (!isObject(capabilities)) throw malformed(`_meta["${CAPABILITIES_KEY}"]`, "an object of client capabilities");
   const logLevel = meta[LOG_LEVEL_KEY];

@@ -112,7 +112,8 @@ class Replay implements Asker {
     const key = options.key ?? `ask-${++this.#count}`;
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
-    if (answer !== undefined && this.#fits(request, key, answer)) return answer;
+    if (answer !== undefined && this.#fits(request, key, answer) && options.check?.(answer) === undefined)
+      return answer;
     this.#questions.set(key, request);
     throw new Suspended(key);
   }
@@ -135,10 +136,15 @@ class Replay implements Asker {
     await Promise.allSettled(this.#running);
     const round = this.#progress.round + 1;
     if (round > this.#host.maxRounds) {
-      throw new Refusal(INVALID_PARAMS, `${this.#call.method} asked for more than ${this.#host.maxRounds} rounds of input`);
+      throw new Refusal(
+        INVALID_PARAMS,
+        `${this.#call.method} asked for more than ${this.#host.maxRounds} rounds of input`,
+      );
     }
     const answers = Object.fromEntries(
-      Object.entries(this.#progress.answers).filter(([key]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key)),
+      Object.entries(this.#progress.answers).filter(
+        ([key]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key),
+      ),
     );
     const state: Progress = { answers, steps: this.#steps, asked: this.#asked, round };
     return {
@@ -160,7 +166,10 @@ class Replay implements Asker {
     const identity = JSON.stringify(request);
     const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
     if (before !== undefined && before !== identity) {
-      this.#host.debug("a question changed between rounds; give it a key of its own", { method: this.#call.method, key });
+      this.#host.debug("a question changed between rounds; give it a key of its own", {
+        method: this.#call.method,
+        key,
+      });
     }
     this.#asked[key] = identity;
   }

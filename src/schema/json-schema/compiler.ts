@@ -35,12 +35,11 @@ export class Compiler {
     return node;
   }
 
-  /** The closure of the subschema `schema`, found at `where` inside a resource with the base `outer`. */
-  compile(schema: unknown, outer: string, where: string, depth: number): Node {
+  /** The closure of the schema at `where`; `base` is what its references are relative to. */
+  compile(schema: unknown, base: string, where: string, depth: number): Node {
     if (schema === true) return pass;
     if (schema === false) return never;
     if (!isObject(schema)) throw new DefinitionError(`${where}: a schema must be an object or a boolean`);
-    const base = baseOf(schema, outer);
     const slot = this.#slot(schema, base);
     if (slot.node !== pass) return slot.node;
     this.document.count(depth, where);
@@ -163,6 +162,7 @@ export class Site {
   }
 
   #compile(schema: unknown, pointer: string): Node {
-    return this.compiler.compile(schema, this.base, this.where + pointer, this.depth + 1);
+    const base = isObject(schema) ? baseOf(schema, this.base) : this.base;
+    return this.compiler.compile(schema, base, this.where + pointer, this.depth + 1);
   }
 }

@@ -20,10 +20,9 @@ export class SchemaDocument {
   readonly #anchors = new Map<string, Place>();
   #count = 0;
 
-  constructor(schema: unknown, others: readonly unknown[]) {
+  constructor(schema: unknown) {
     this.root = { schema, base: this.#index(schema, ROOT, "#", 0) };
     this.#resources.set(ROOT, this.root);
-    for (const other of others) this.#index(other, ROOT, "#", 0);
   }
 
   /** Counts a subschema against the bounds. */

@@ -20,11 +20,11 @@ const ONE_OR_LIST = [
 ];
 const MAPS = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/** Calls `visit` for each direct subschema, with its pointer from `schema`. Data (`const`, `default`, ...) is no schema. */
-export function eachSubschema(
-  schema: Record<string, unknown>,
-  visit: (child: Record<string, unknown>, pointer: string, keyword: string) => void,
-): void {
+/** Gets a subschema, its pointer from its parent, the keyword it is under and, inside a map or list, its key there. */
+type Visit = (child: Record<string, unknown>, pointer: string, keyword: string, key?: PropertyKey) => void;
+
+/** Calls `visit` for each direct subschema of `schema`. Data (`const`, `default`, ...) is no schema. */
+export function eachSubschema(schema: Record<string, unknown>, visit: Visit): void {
   for (const keyword of ONE_OR_LIST) {
     const value = schema[keyword];
     if (isObject(value)) visit(value, `/${keyword}`, keyword);
@@ -36,12 +36,8 @@ export function eachSubschema(
   }
 }
 
-function visitAll(
-  entries: Iterable<readonly [PropertyKey, unknown]>,
-  keyword: string,
-  visit: (child: Record<string, unknown>, pointer: string, keyword: string) => void,
-): void {
+function visitAll(entries: Iterable<readonly [PropertyKey, unknown]>, keyword: string, visit: Visit): void {
   for (const [key, child] of entries) {
-    if (isObject(child)) visit(child, `/${keyword}${pointerTo(key)}`, keyword);
+    if (isObject(child)) visit(child, `/${keyword}${pointerTo(key)}`, keyword, key);
   }
 }

@@ -1,21 +1,9 @@
 import { DefinitionError } from "../errors.js";
 import { Compiler } from "./compiler.js";
 import { SchemaDocument } from "./schema-document.js";
-import {
-  type CompiledSchema,
-  isObject,
-  type JsonSchema,
-  type JsonSchemaValidator,
-  type Run,
-  type SchemaIssue,
-} from "./types.js";
+import { type CompiledSchema, isObject, type JsonSchemaValidator, type Run, type SchemaIssue } from "./types.js";
 
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "./types.js";
-
-export interface JsonSchemaValidatorOptions {
-  /** Further documents that a `$ref` may name by their `$id`. Nothing else outside a schema is ever looked up. */
-  readonly documents?: readonly JsonSchema[];
-}
 
 const DIALECTS = [
   /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/,
@@ -28,13 +16,13 @@ const NONE: readonly SchemaIssue[] = [];
  * generation, fetches nothing, treats `format` as an annotation, and bounds the schema's size and depth and the work
  * per value. A schema object is compiled once for as long as it lives, so it must not change afterwards.
  */
-export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
+export function createValidator(): JsonSchemaValidator {
   const cache = new WeakMap<object, CompiledSchema>();
   return {
     compile(schema) {
       const known = typeof schema === "object" && schema !== null ? cache.get(schema) : undefined;
       if (known !== undefined) return known;
-      const compiled = compile(schema, options.documents ?? []);
+      const compiled = compile(schema);
       if (typeof schema === "object") cache.set(schema, compiled);
       return compiled;
     },
@@ -43,9 +31,9 @@ export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonS
 
 export const defaultValidator: JsonSchemaValidator = createValidator();
 
-function compile(schema: unknown, documents: readonly JsonSchema[]): CompiledSchema {
+function compile(schema: unknown): CompiledSchema {
   const draft7 = isDraft7(schema);
-  const node = new Compiler(new SchemaDocument(schema, documents), draft7).compileRoot();
+  const node = new Compiler(new SchemaDocument(schema), draft7).compileRoot();
   return (value) => {
     const run: Run = { issues: [], quiet: 0, depth: 0, steps: 0, scope: [] };
     try {

@@ -1,0 +1,61 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { alone } from "./lib/check.mjs";
+import { execTsc, lines } from "./lib/exec.mjs";
+import { blocksOf, pages } from "./lib/markdown.mjs";
+import { at, shown } from "./lib/project.mjs";
+
+const folder = at("build/docs-snippets");
+
+const settings = {
+  extends: "../../tsconfig.base.json",
+  compilerOptions: {
+    noEmit: true,
+    composite: false,
+    incremental: false,
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+  },
+  include: ["*.ts"],
+};
+
+/** Compiles every TypeScript block of the pages as a module of its own, against the built package. */
+export const docs = {
+  name: "docs",
+  async run() {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const problems = [];
+    const places = new Map();
+    for (const page of pages()) {
+      let before = "";
+      for (const [index, { place, info, code, rule }] of blocksOf(page).entries()) {
+        if (info !== "ts") problems.push(`${place}: a block is marked \`ts\` and nothing else, not \`${info}\``);
+        const front = rule === undefined ? "" : rule === "continue" ? before : `${rule}\n`;
+        before = `${front}${code}`;
+        const name = `${shown(page).replace(/\.md$/, "").replaceAll("/", "-")}-${index + 1}.ts`;
+        places.set(name, { place, skipped: front.split("\n").length - 1 });
+        writeFileSync(join(folder, name), before);
+      }
+    }
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));
+    if (places.size === 0) problems.push("no page has a TypeScript block");
+    else problems.push(...(await compile(places)));
+    return { problems, note: `${places.size} blocks` };
+  },
+};
+
+/** The compiler's messages, at the place in the page. */
+async function compile(places) {
+  const { code, output } = await execTsc(["-p", folder, "--pretty", "false"]);
+  if (code === 0) return [];
+  return lines(output).map((line) => {
+    const [, name, row, message] = line.match(/([^/\\(]+\.ts)\((\d+),\d+\): (.*)$/) ?? [];
+    const origin = places.get(name);
+    if (origin === undefined) return line;
+    const [page, start] = origin.place.split(":");
+    return `${page}:${Number(start) + Number(row) - origin.skipped}: ${message}`;
+  });
+}
+
+await alone(import.meta.url, docs);

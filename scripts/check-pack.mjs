@@ -1,0 +1,67 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { transform } from "esbuild";
+import { alone } from "./lib/check.mjs";
+import { execNode, execNpm, lines } from "./lib/exec.mjs";
+import { blocksOf } from "./lib/markdown.mjs";
+import { withTarball } from "./lib/pack.mjs";
+import { at, packageEntries } from "./lib/project.mjs";
+
+/** Packages that the README's programs use beside this one. */
+const companions = ["zod"];
+
+/** Installs the packed package in an empty folder without network, imports each entry and runs the README's programs. */
+export const pack = {
+  name: "pack",
+  run: () =>
+    withTarball(async ({ folder, tarball, files, size }) => {
+      const home = join(folder, "home");
+      mkdirSync(home);
+      writeFileSync(join(home, "package.json"), JSON.stringify({ name: "home", private: true, type: "module" }));
+      const options = ["--offline", "--no-audit", "--no-fund", "--no-package-lock"];
+      const installed = await execNpm(["install", ...options, tarball], { cwd: home });
+      if (installed.code !== 0) return { problems: ["npm install of the tarball failed", ...lines(installed.output)] };
+      const problems = [...strays(files), ...(await importAll(home)), ...(await runReadme(home))];
+      return { problems, note: `${files.length} files, ${(size / 1000).toFixed(0)} kB` };
+    }),
+};
+
+function strays(files) {
+  const welcome = /^(dist\/.+\.(js|d\.ts|js\.map)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+  return files.filter((path) => !welcome.test(path)).map((path) => `the tarball holds ${path}`);
+}
+
+async function importAll(home) {
+  const specifiers = packageEntries().map(({ specifier }) => specifier);
+  const program = specifiers.map(
+    (name) => `if (Object.keys(await import("${name}")).length === 0) throw new Error("${name} exports nothing");`,
+  );
+  writeFileSync(join(home, "import-all.js"), program.join("\n"));
+  const { code, output } = await execNode(["import-all.js"], { cwd: home, timeoutMs: 20_000 });
+  return code === 0 ? [] : ["importing every entry from the tarball failed", ...lines(output)];
+}
+
+/** The README names its programs by a first line `// server.ts` and `// client.ts`; the client starts the server. */
+async function runReadme(home) {
+  if (!existsSync(at("README.md"))) return ["README.md does not exist"];
+  const programs = new Map();
+  for (const { code } of blocksOf(at("README.md"))) {
+    const name = code.match(/^\/\/ ([\w-]+)\.ts\b/)?.[1];
+    if (name !== undefined && !programs.has(name)) programs.set(name, code);
+  }
+  const missing = ["server", "client"].filter((name) => !programs.has(name));
+  if (missing.length > 0) return missing.map((name) => `README.md: no block begins with // ${name}.ts`);
+  for (const [name, code] of programs) {
+    const { code: script } = await transform(code, { loader: "ts", format: "esm", target: "node20" });
+    writeFileSync(join(home, `${name}.js`), script);
+  }
+  for (const name of companions)
+    cpSync(at("node_modules", name), join(home, "node_modules", name), { recursive: true });
+  const { code, output } = await execNode(["client.js"], { cwd: home, timeoutMs: 20_000 });
+  if (code !== 0) return ["the README's client.ts failed", ...lines(output)];
+  return readFileSync(at("README.md"), "utf8").includes("npm install bowline")
+    ? []
+    : ["README.md: no npm install line"];
+}
+
+await alone(import.meta.url, pack);

@@ -1,0 +1,57 @@
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { alone } from "./lib/check.mjs";
+import { at, readJson } from "./lib/project.mjs";
+
+/** Bundles a small program per budget (scripts/budgets.json); what counts is minified, gzipped and loaded at start. */
+export const sizes = {
+  name: "sizes",
+  async run() {
+    const problems = [];
+    const notes = [];
+    for (const { name, bytes, program } of readJson(at("scripts/budgets.json")).sizes) {
+      const size = await measure(program.join("\n")).catch((error) => error);
+      if (size instanceof Error) problems.push(`${name}: cannot be bundled: ${size.message}`);
+      else if (size > bytes) problems.push(`${name}: ${size} bytes, budget ${bytes}`);
+      else notes.push(`${name} ${(size / 1000).toFixed(1)} of ${bytes / 1000} kB`);
+    }
+    return { problems, note: notes.join(", ") };
+  },
+};
+
+async function measure(program) {
+  const { outputFiles, metafile } = await build({
+    stdin: { contents: program, resolveDir: at("scripts"), sourcefile: "program.js" },
+    absWorkingDir: at(),
+    bundle: true,
+    minify: true,
+    splitting: true,
+    metafile: true,
+    write: false,
+    format: "esm",
+    platform: "neutral",
+    target: "es2022",
+    external: ["node:*"],
+    outdir: "build/sizes",
+    logLevel: "silent",
+  });
+  const loaded = loadedAtStart(metafile.outputs);
+  const parts = outputFiles.filter((file) =>
+    [...loaded].some((path) => file.path.endsWith(path.replace(/^.*\//, "/"))),
+  );
+  return parts.reduce((sum, file) => sum + gzipSync(file.contents, { level: 9 }).length, 0);
+}
+
+/** The entry's chunk and those it imports statically: a dynamic import is paid for when it is used. */
+function loadedAtStart(outputs) {
+  const entry = Object.keys(outputs).find((path) => outputs[path].entryPoint === "program.js");
+  const loaded = new Set([entry]);
+  for (const path of loaded) {
+    for (const { path: target, kind } of outputs[path]?.imports ?? []) {
+      if (kind === "import-statement" && outputs[target] !== undefined) loaded.add(target);
+    }
+  }
+  return loaded;
+}
+
+await alone(import.meta.url, sizes);

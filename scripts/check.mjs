@@ -1,0 +1,57 @@
+import { api } from "./check-api.mjs";
+import { resolvedTypes } from "./check-attw.mjs";
+import { bleed } from "./check-bleed.mjs";
+import { docs } from "./check-docs.mjs";
+import { format } from "./check-format.mjs";
+import { instantiations } from "./check-instantiations.mjs";
+import { layers } from "./check-layers.mjs";
+import { pack } from "./check-pack.mjs";
+import { packageLint } from "./check-publint.mjs";
+import { sizes } from "./check-sizes.mjs";
+import { types } from "./check-types.mjs";
+import { line, perform } from "./lib/check.mjs";
+import { execNode } from "./lib/exec.mjs";
+import { at, wantsJson } from "./lib/project.mjs";
+import { requirements } from "./requirements.mjs";
+
+/** All tests, in a process of their own. */
+const tests = {
+  name: "tests",
+  async run() {
+    const { stdout, stderr } = await execNode([at("scripts/test.mjs"), "--json"], { timeoutMs: 600_000 });
+    const parsed = stdout.trimStart().startsWith("{") ? JSON.parse(stdout) : undefined;
+    if (parsed === undefined) return { problems: [stdout, stderr] };
+    counts = { passed: parsed.passed, failed: parsed.failed };
+    const problems = parsed.failures.map(({ file, title, message }) => `${file}: ${title}\n${message}`);
+    return { problems, note: `${parsed.passed} passed, ${parsed.failed} failed` };
+  },
+};
+
+/** In this order: what is cheap and most often wrong comes first; the gate reads what the tests have proved. */
+const source = [format, types, layers];
+const built = [bleed, sizes, api, packageLint, resolvedTypes, pack, docs, instantiations, tests, requirements];
+
+let counts = { passed: 0, failed: 0 };
+const json = wantsJson();
+const results = [];
+for (const check of [...source, ...built]) {
+  const result = isUnbuilt(check) ? notRun(check) : await perform(check);
+  results.push(result);
+  if (!json) console.log(line(result));
+}
+
+function isUnbuilt(check) {
+  return built.includes(check) && results.some(({ name, ok }) => name === types.name && !ok);
+}
+
+function notRun({ name }) {
+  return { name, ok: false, ms: 0, note: "", problems: ["not run: the build failed"] };
+}
+
+const failed = results.filter(({ ok }) => !ok);
+process.exitCode = failed.length === 0 ? 0 : 1;
+if (json) console.log(JSON.stringify({ ok: failed.length === 0, tests: counts, checks: results }, null, 2));
+else {
+  for (const { name, problems } of failed) console.log(`\n${name}:\n${problems.map((text) => `  ${text}`).join("\n")}`);
+  console.log(`\n${results.length - failed.length} checks passed, ${failed.length} failed`);
+}

@@ -1,0 +1,30 @@
+import { realpathSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { wantsJson } from "./project.mjs";
+
+/**
+ * A check is `{ name, run }`; `run` gives `{ problems, note }`: one line per problem (none: the check passes) and a
+ * remark for its line in the report. A check that throws has failed.
+ */
+export async function perform(check) {
+  const start = performance.now();
+  const outcome = await check.run().catch((error) => ({ problems: [error.stack ?? String(error)] }));
+  const { problems, note = "" } = outcome;
+  return { name: check.name, ok: problems.length === 0, ms: Math.round(performance.now() - start), note, problems };
+}
+
+export function line(result) {
+  const mark = result.ok ? "ok  " : "FAIL";
+  const remark = result.ok ? result.note : `${result.problems.length} problem(s)`;
+  return `${mark} ${result.name.padEnd(16)} ${(result.ms / 1000).toFixed(1).padStart(6)} s  ${remark}`;
+}
+
+/** Runs the check when its file is the program. */
+export async function alone(url, check) {
+  if (process.argv[1] === undefined || realpathSync(process.argv[1]) !== fileURLToPath(url)) return;
+  const result = await perform(check);
+  process.exitCode = result.ok ? 0 : 1;
+  if (wantsJson()) return console.log(JSON.stringify(result, null, 2));
+  for (const problem of result.problems) console.log(problem);
+  console.log(line(result));
+}

@@ -1,0 +1,95 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { withoutComments } from "./imports.mjs";
+
+/**
+ * Reads declaration files as tsc writes them: each top-level statement begins in the first column and its further lines
+ * are indented or close it. TypeScript 7 offers no stable interface to its parser, and this much is all a report needs.
+ */
+export class Declarations {
+  #modules = new Map();
+
+  /** The names a module exports, each with the module and name that declare it. */
+  exportsOf(file) {
+    const found = new Map();
+    for (const { text } of this.#read(file).statements) {
+      const all = text.match(/^export \* from "(.+)";$/);
+      const some = text.match(/^export (?:type )?\{([^}]*)\}(?: from "(.+)")?;$/s);
+      const target = (specifier) => join(dirname(file), specifier.replace(/\.js$/, ".d.ts"));
+      if (all !== null) {
+        for (const [name, origin] of this.exportsOf(target(all[1]))) found.set(name, origin);
+      } else if (some !== null) {
+        const source = some[2] === undefined ? file : target(some[2]);
+        for (const { name, as } of names(some[1])) found.set(as, this.#origin(source, name));
+      } else if (text.startsWith("export ")) {
+        const name = declaredName(text);
+        if (name !== undefined) found.set(name, { file, name });
+      }
+    }
+    return found;
+  }
+
+  /** The text of a declaration (all overloads and merged parts), without comments. */
+  textOf({ file, name }) {
+    const parts = this.#read(file).statements.filter(({ text }) => declaredName(text) === name);
+    return parts.map(({ text }) => text.replace(/^(export |declare )+/, "")).join("\n");
+  }
+
+  /** The declarations of the same package that a declaration's text names. */
+  referencesOf(origin) {
+    const { imports, statements } = this.#read(origin.file);
+    const local = new Set(statements.map(({ text }) => declaredName(text)));
+    const found = [];
+    for (const word of new Set(this.textOf(origin).match(/[A-Za-z_$][\w$]*/g) ?? [])) {
+      if (word === origin.name) continue;
+      if (imports.has(word)) found.push(imports.get(word));
+      else if (local.has(word)) found.push({ file: origin.file, name: word });
+    }
+    return found;
+  }
+
+  #origin(file, name) {
+    return this.exportsOf(file).get(name) ?? this.#read(file).imports.get(name) ?? { file, name };
+  }
+
+  #read(file) {
+    const known = this.#modules.get(file);
+    if (known !== undefined) return known;
+    if (!existsSync(file)) throw new Error(`${file} does not exist`);
+    const statements = split(withoutComments(readFileSync(file, "utf8")));
+    const module = { statements, imports: new Map() };
+    this.#modules.set(file, module);
+    for (const { text } of statements) {
+      const [, list, specifier] = text.match(/^import (?:type )?\{([^}]*)\} from "(\..+)";$/s) ?? [];
+      if (specifier === undefined) continue;
+      const source = join(dirname(file), specifier.replace(/\.js$/, ".d.ts"));
+      for (const { name, as } of names(list)) module.imports.set(as, this.#origin(source, name));
+    }
+    return module;
+  }
+}
+
+function split(code) {
+  const statements = [];
+  for (const line of code.split("\n").filter((text) => text.trim() !== "")) {
+    if (/^[\s})\]>|&]/.test(line) && statements.length > 0) statements.at(-1).text += `\n${line}`;
+    else statements.push({ text: line });
+  }
+  return statements;
+}
+
+const declaredName = (text) =>
+  text.match(
+    /^(?:export )?(?:declare )?(?:abstract )?(?:class|interface|type|function|const|let|var|namespace)\s+([\w$]+)/,
+  )?.[1];
+
+function names(list) {
+  return list
+    .split(",")
+    .map((part) => part.trim().replace(/^type /, ""))
+    .filter((part) => part !== "")
+    .map((part) => {
+      const [name, as = name] = part.split(/\s+as\s+/);
+      return { name, as };
+    });
+}

@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { at } from "./project.mjs";
+
+/**
+ * Runs a program to its end and gives what it wrote. A program that outlives `timeoutMs` is killed and counts as failed.
+ * @returns {Promise<{ code: number, stdout: string, stderr: string, output: string }>}
+ */
+export function exec(command, args, { cwd = at(), env = process.env, timeoutMs = 240_000, input = "ignore" } = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd, env, stdio: [input, "pipe", "pipe"], shell: needsShell(command) });
+    let stdout = "";
+    let stderr = "";
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      stdout += text;
+      output += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      stderr += text;
+      output += text;
+    });
+    const timer = setTimeout(() => {
+      output += `\nkilled after ${timeoutMs} ms`;
+      child.kill("SIGKILL");
+    }, timeoutMs);
+    child.on("error", (error) => {
+      output += error.message;
+    });
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      resolve({ code: code ?? 1, stdout, stderr, output });
+    });
+  });
+}
+
+/** Runs a program written in JavaScript on the node that runs this script. */
+export const execNode = (args, options) => exec(process.execPath, args, options);
+
+/** Runs a development tool by its file inside node_modules. */
+export const execTool = (file, args, options) => execNode([at("node_modules", file), ...args], options);
+
+export const execTsc = (args, options) => execTool("typescript/bin/tsc", args, options);
+
+/** npm by the file that runs this script, else by name. */
+export function execNpm(args, options) {
+  const npm = process.env.npm_execpath;
+  return npm?.endsWith(".js") ? execNode([npm, ...args], options) : exec("npm", args, options);
+}
+
+const needsShell = (command) => process.platform === "win32" && command === "npm";
+
+/** The lines of a program's output that say something. */
+export const lines = (text) => text.split("\n").filter((line) => line.trim() !== "");

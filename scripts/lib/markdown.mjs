@@ -1,0 +1,26 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { at, filesBelow, shown } from "./project.mjs";
+
+/** The project's own pages: those in its folder and in docs/. */
+export function pages() {
+  const top = readdirSync(at()).filter((name) => name.endsWith(".md"));
+  return [...top.map((name) => at(name)), ...filesBelow(at("docs"), ".md")];
+}
+
+const fence = /^(?<directive><!-- docs:(?<rule>[\s\S]*?)-->\n+)?```(?<info>[^\n]*)\n(?<code>[\s\S]*?)^```$/gm;
+
+/**
+ * The TypeScript blocks of a page: `{ place, info, code, rule }`. A comment `<!-- docs: ... -->` right above a block is
+ * its rule: `continue` puts the block before it in front, anything else is code that goes in front.
+ */
+export function blocksOf(page) {
+  const text = readFileSync(page, "utf8");
+  const found = [];
+  for (const match of text.matchAll(fence)) {
+    const { info, code, rule } = match.groups;
+    if (!/^(ts|tsx|typescript)\b/.test(info)) continue;
+    const line = text.slice(0, match.index + (match.groups.directive ?? "").length).split("\n").length;
+    found.push({ place: `${shown(page)}:${line}`, info: info.trim(), code, rule: rule?.trim() });
+  }
+  return found;
+}

@@ -1,0 +1,38 @@
+import type { HeaderRecord } from "../../http/client-headers.js";
+import { encodeHeaderValue } from "../../http/header-value.js";
+import { type ParamHeader, paramHeadersOf } from "../../http/param-headers.js";
+import type { Params } from "../../jsonrpc/message.js";
+import { metaOf, VERSION_KEY } from "./envelope.js";
+import { modernMethods } from "./methods.js";
+
+export interface HeaderSources {
+  /** The version for a body that does not name one. */
+  readonly version: string;
+  /** The params member that names what an extension's method is about. */
+  nameFrom?(method: string): string | undefined;
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+}
+
+/** The headers that repeat a body for those who do not read bodies. Throws for an argument that no header can carry. */
+export function requestHeaders(
+  base: Readonly<HeaderRecord>,
+  method: string,
+  params: Params | undefined,
+  sources: HeaderSources,
+): HeaderRecord {
+  const version = metaOf(params)?.[VERSION_KEY];
+  const headers: HeaderRecord = {
+    ...base,
+    "mcp-protocol-version": typeof version === "string" ? version : sources.version,
+    "mcp-method": encodeHeaderValue(method),
+  };
+  const from = modernMethods.get(method)?.nameFrom ?? sources.nameFrom?.(method);
+  const name = from === undefined ? undefined : params?.[from];
+  if (typeof name === "string") headers["mcp-name"] = encodeHeaderValue(name);
+  if (method === "tools/call" && typeof name === "string") {
+    for (const [header, value] of paramHeadersOf(sources.paramHeaders(name) ?? [], params?.arguments)) {
+      headers[header.toLowerCase()] = value;
+    }
+  }
+  return headers;
+}

@@ -1,0 +1,198 @@
+import type { HttpExchange } from "../../http/exchange.js";
+import { KeepAlive } from "../../http/keep-alive.js";
+import { accepts, isJson } from "../../http/media-type.js";
+import { INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
+import { formatFailure } from "../../jsonrpc/format.js";
+import type { RequestId, RpcErrorObject, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
+import type { Parsed } from "../../jsonrpc/parse.js";
+import type { ServerWire } from "../call.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
+import {
+  assertMethodHeaderIfAny,
+  assertParamHeaders,
+  assertRequestHeaders,
+  assertVersionHeader,
+} from "./check-headers.js";
+import { type Endpoint, JSON_HEADERS, ModernExchange, type ReplyForm } from "./server-exchange.js";
+import { ModernSession } from "./session.js";
+
+const LISTEN = "subscriptions/listen";
+const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
+/** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
+const LISTEN_GRACE_MS = 1_000;
+
+/** One POST, one request, one answer: nothing outlives its exchange. */
+export function createModernBinding(era: ServerEra, host: ServerHost, options: HttpBindingOptions): HttpBinding {
+  return new ModernBinding(era, host, options);
+}
+
+/** The session that all exchanges share has no way back: each exchange is its own. */
+const NO_WIRE: ServerWire = {
+  shared: false,
+  notify: () => {},
+  request: () => Promise.reject(new Error("a server sends no requests in this protocol version")),
+};
+
+class ModernBinding implements HttpBinding {
+  readonly methods: readonly string[] = [];
+  readonly #era: ServerEra;
+  readonly #host: ServerHost;
+  readonly #session: ModernSession;
+  readonly #endpoint: Endpoint;
+  readonly #formOf: (accept: string | undefined) => ReplyForm;
+  #closed = false;
+
+  constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
+    this.#era = era;
+    this.#host = host;
+    this.#session = new ModernSession(era, host, NO_WIRE);
+    this.#endpoint = {
+      host,
+      open: new KeepAlive(host.clock, options.keepAliveMs),
+      maxBehind: options.maxBehind ?? DEFAULT_MAX_BEHIND,
+    };
+    this.#formOf = createNegotiator(options.preferJson);
+  }
+
+  serve(exchange: HttpExchange, body: Parsed | undefined): void {
+    if (this.#closed) return refuse(exchange, 503, undefined, { code: -32603, message: "The server is shutting down" });
+    if (body === undefined) return refuse(exchange, 405, undefined, invalid(`${exchange.method} is not served here`));
+    if (!isJson(exchange.header("content-type"))) {
+      return refuse(exchange, 415, idOf(body), invalid("Content-Type must be application/json"));
+    }
+    switch (body.kind) {
+      case "request":
+        return this.#serveRequest(exchange, body.message);
+      case "notification":
+        return this.#serveNotification(exchange, body.message);
+      case "response":
+        return this.#refuse(
+          exchange,
+          undefined,
+          new Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses"),
+        );
+      case "batch":
+        return this.#refuse(
+          exchange,
+          undefined,
+          new Refusal(INVALID_REQUEST, "Invalid request: a body is one message"),
+        );
+      case "invalid":
+        return this.#refuse(exchange, idOf(body), new Refusal(body.failure.code, body.failure.message));
+    }
+  }
+
+  /** Running calls are told at once. Subscriptions may send their last word first. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const { open } = this.#endpoint;
+    open.stop();
+    for (const exchange of [...open]) if (exchange.call.method !== LISTEN) exchange.shutDown();
+    if (open.size === 0) return;
+    this.#host.clock.schedule(() => {
+      for (const exchange of [...open]) exchange.shutDown();
+    }, LISTEN_GRACE_MS);
+  }
+
+  #serveRequest(exchange: HttpExchange, request: RpcRequest): void {
+    const form = this.#formOf(exchange.header("accept"));
+    if (request.method === LISTEN ? !form.stream : !form.json && !form.stream) {
+      const message = "Not acceptable: accept application/json and text/event-stream";
+      return refuse(exchange, 406, request.id, { code: INVALID_REQUEST, message });
+    }
+    let envelope: Envelope;
+    try {
+      envelope = this.#admit(exchange, request);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return this.#refuse(exchange, request, error);
+    }
+    const served = new ModernExchange(this.#endpoint, exchange, request.method === LISTEN ? STREAM_ALWAYS : form);
+    served.serve(this.#session.admit(request, envelope, served, exchange));
+  }
+
+  /** Metadata, then headers, then version: the first fault is the one that is told. */
+  #admit(exchange: HttpExchange, request: RpcRequest): Envelope {
+    const { method } = request;
+    const params = request.params ?? {};
+    if (method === "initialize" && metaOf(params)?.[VERSION_KEY] === undefined) this.#refuseHandshake(exchange, params);
+    const envelope = readEnvelope(params);
+    assertRequestHeaders(exchange, { version: envelope.version, method, params }, this.#era.methods.get(method));
+    if (method === "tools/call" && typeof params.name === "string") {
+      const headers = this.#host.paramHeaders(params.name);
+      if (headers !== undefined && headers.length > 0) assertParamHeaders(exchange, headers, params.arguments);
+    }
+    this.#session.assertServed(envelope.version);
+    return envelope;
+  }
+
+  /** A handshake belongs to older versions: a client that opens with one learns which versions there are. */
+  #refuseHandshake(exchange: HttpExchange, params: { readonly [key: string]: unknown }): never {
+    const requested = typeof params.protocolVersion === "string" ? params.protocolVersion : undefined;
+    const header = exchange.header("mcp-protocol-version");
+    if (header !== undefined && this.#era.versions.includes(header)) assertVersionHeader(exchange, requested ?? "");
+    throw unsupportedVersion(requested, this.#host.versions);
+  }
+
+  /** Its headers may be missing, because the protocol leaves them open; those that are there must be true. */
+  #serveNotification(exchange: HttpExchange, notification: RpcNotification): void {
+    try {
+      assertMethodHeaderIfAny(exchange, notification.method);
+      const header = exchange.header("mcp-protocol-version");
+      const claimed = metaOf(notification.params)?.[VERSION_KEY];
+      if (typeof claimed === "string" && header !== undefined) assertVersionHeader(exchange, claimed);
+      const version = typeof claimed === "string" ? claimed : header;
+      if (version !== undefined) this.#session.assertServed(version);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return this.#refuse(exchange, undefined, error);
+    }
+    exchange.reply(202, {});
+    // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
+    if (notification.method !== "notifications/cancelled") this.#host.receive(notification, this.#session);
+  }
+
+  #refuse(exchange: HttpExchange, request: RpcRequest | RequestId | undefined, refusal: Refusal): void {
+    const id = typeof request === "object" ? request.id : request;
+    const method = typeof request === "object" ? request.method : undefined;
+    this.#host.report(refusal, { where: "http", method, id });
+    refuse(exchange, 400, id, this.#era.encodeError(refusal, undefined));
+  }
+}
+
+const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, streamAlways: true, streamWhenQuiet: true };
+
+/** Reads Accept headers; clients send the same one over and over, so the last is remembered. */
+function createNegotiator(preferJson: boolean): (accept: string | undefined) => ReplyForm {
+  let lastAccept: string | undefined;
+  let last = toForm(undefined, preferJson);
+  return (accept) => {
+    if (accept !== lastAccept) {
+      last = toForm(accept, preferJson);
+      lastAccept = accept;
+    }
+    return last;
+  };
+}
+
+function toForm(accept: string | undefined, preferJson: boolean): ReplyForm {
+  const json = accepts(accept, "application/json");
+  const stream = accepts(accept, "text/event-stream");
+  return { json, stream, streamAlways: stream && !json, streamWhenQuiet: stream && (!json || !preferJson) };
+}
+
+function idOf(body: Parsed): RequestId | undefined {
+  if (body.kind === "request") return body.message.id;
+  return body.kind === "invalid" && !body.failure.answer ? body.failure.id : undefined;
+}
+
+function invalid(problem: string): RpcErrorObject {
+  return { code: INVALID_REQUEST, message: `Invalid request: ${problem}` };
+}
+
+function refuse(exchange: HttpExchange, status: number, id: RequestId | undefined, error: RpcErrorObject): void {
+  const headers = status === 405 ? { ...JSON_HEADERS, allow: "POST" } : JSON_HEADERS;
+  exchange.reply(status, headers, formatFailure(id, error));
+}

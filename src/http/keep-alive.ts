@@ -1,0 +1,79 @@
+import type { Clock } from "../call/clock.js";
+
+/** Something open that may fall silent. */
+export interface Quiet {
+  /** When it last wrote, on the clock's scale. */
+  readonly spokeAt: number;
+  /** It has been silent for the whole interval: it may write now, and if it cannot it must still move `spokeAt` on. */
+  onQuiet(now: number): void;
+}
+
+/** Longer delays overflow timers; nobody waits that long for a sign of life. */
+const LONGEST_INTERVAL = 2_147_483_647;
+/** What is due within this share of the interval is served together: many streams cost few wake-ups. */
+const SHARE = 8;
+
+/**
+ * Everything open on an endpoint, woken when silent for `intervalMs`. One timer for all: adding and removing costs a set
+ * operation, so that short calls pay for no timer of their own. An interval of 0, or beyond what timers can take, wakes
+ * nobody.
+ */
+export class KeepAlive<T extends Quiet> implements Iterable<T> {
+  readonly #open = new Set<T>();
+  readonly #clock: Clock;
+  readonly #intervalMs: number;
+  readonly #enabled: boolean;
+  #timer: unknown;
+
+  constructor(clock: Clock, intervalMs: number) {
+    this.#clock = clock;
+    this.#intervalMs = intervalMs;
+    this.#enabled = intervalMs > 0 && intervalMs < LONGEST_INTERVAL;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  [Symbol.iterator](): Iterator<T> {
+    return this.#open.values();
+  }
+
+  add(item: T): void {
+    this.#open.add(item);
+    if (this.#enabled && this.#timer === undefined) this.#arm(this.#intervalMs);
+  }
+
+  delete(item: T): void {
+    this.#open.delete(item);
+  }
+
+  /** Wakes nobody any more. What is open stays listed. */
+  stop(): void {
+    if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #arm(ms: number): void {
+    this.#timer = this.#clock.schedule(() => this.#wake(), ms);
+    unref(this.#timer);
+  }
+
+  #wake(): void {
+    this.#timer = undefined;
+    const now = this.#clock.now();
+    const limit = now - this.#intervalMs + this.#intervalMs / SHARE;
+    let oldest = now;
+    for (const item of this.#open) {
+      if (item.spokeAt <= limit) item.onQuiet(now);
+      else if (item.spokeAt < oldest) oldest = item.spokeAt;
+    }
+    if (this.#open.size > 0) this.#arm(oldest + this.#intervalMs - now);
+  }
+}
+
+/** What is open holds the process by its socket; the timer alone must not. */
+function unref(timer: unknown): void {
+  const handle = timer as { unref?: () => void } | null | undefined;
+  if (typeof handle === "object" && typeof handle?.unref === "function") handle.unref();
+}

@@ -1,0 +1,210 @@
+import { DefinitionError } from "./errors.js";
+import { isObject, pointerTo } from "./json-schema/types.js";
+import {
+  defaultValidator,
+  type JsonSchema,
+  type JsonSchemaValidator,
+  type SchemaIssue,
+} from "./json-schema/validator.js";
+
+/** What a validator library offers by the Standard Schema and Standard JSON Schema conventions (version 1). */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly jsonSchema?: StandardConverter | undefined;
+  };
+}
+
+export interface StandardConverter {
+  readonly input: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
+  readonly output: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
+}
+
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** What an author may describe data with: a schema of a validator library, or plain JSON Schema. */
+export type AnySchema = StandardSchema | JsonSchema;
+
+type TypesOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } } ? NonNullable<Types> : never;
+
+/** What is sent: by a caller to a tool, or by a handler as its result. `Plain` is for JSON Schema, which carries no type. */
+export type InputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
+  ? TypesOf<S> extends { readonly input: infer Input }
+    ? Input
+    : unknown
+  : Plain;
+
+/** What arrives after validation: at the handler, or on the wire. */
+export type OutputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
+  ? TypesOf<S> extends { readonly output: infer Output }
+    ? Output
+    : unknown
+  : Plain;
+
+export type ParseOutcome =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly SchemaIssue[] };
+
+/** `input` describes what callers may send and must be an object; `output` describes what is sent to them. */
+export type SchemaDirection = "input" | "output";
+
+export interface UsableSchema {
+  /** What to show to the other side. A plain JSON Schema is the author's own object. */
+  readonly jsonSchema: JsonSchema;
+  /** A promise only where the author's schema validates asynchronously. */
+  parse(value: unknown): ParseOutcome | Promise<ParseOutcome>;
+}
+
+/** Makes an author's schema ready for use. `where` names it in errors, as in `tool "forecast" input`. */
+export function compileSchema(
+  schema: AnySchema,
+  where: string,
+  direction: SchemaDirection,
+  validator: JsonSchemaValidator = defaultValidator,
+): UsableSchema {
+  const jsonSchema = toJsonSchema(schema, where, direction);
+  if (direction === "input" && jsonSchema.type !== "object") {
+    throw new DefinitionError(`${where}: the schema must have type: "object" at its root`);
+  }
+  if (isStandardSchema(schema)) return { jsonSchema, parse: (value) => parseStandard(schema, value) };
+  const check = named(where, () => validator.compile(jsonSchema));
+  return {
+    jsonSchema,
+    parse(value) {
+      const issues = check(value);
+      return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
+    },
+  };
+}
+
+/** The schema as JSON Schema: an author's own by reference, a library's converted and compacted. */
+export function toJsonSchema(schema: AnySchema, where: string, direction: SchemaDirection): JsonSchema {
+  if (isStandardSchema(schema)) return compactJsonSchema(convert(schema, where, direction), direction);
+  if (isObject(schema)) return schema;
+  throw new DefinitionError(`${where}: expected a JSON Schema object or a schema of a Standard Schema library`);
+}
+
+/** Gives a validator that cannot describe itself the JSON Schema to show. Values are still checked by the validator. */
+export function withJsonSchema<S extends StandardSchema>(
+  schema: S,
+  jsonSchema: JsonSchema,
+): StandardSchema<InputOf<S>, OutputOf<S>> {
+  const standard = schema["~standard"] as StandardSchema<InputOf<S>, OutputOf<S>>["~standard"];
+  const describe = () => ({ ...jsonSchema });
+  return { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
+}
+
+export function isStandardSchema(schema: unknown): schema is StandardSchema {
+  // Some libraries make their schemas functions.
+  const canHold = (typeof schema === "object" && schema !== null) || typeof schema === "function";
+  return canHold && isObject((schema as Record<string, unknown>)["~standard"]);
+}
+
+/** Drops what tells a host nothing: the default dialect, empty lists; and names the type of a union of objects. */
+export function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
+  const { $schema, "~standard": _, required, ...rest } = converted;
+  const schema: Record<string, unknown> = { ...rest };
+  if (typeof $schema === "string" && !$schema.includes("2020-12")) schema.$schema = $schema;
+  if (!Array.isArray(required) || required.length > 0) schema.required = required;
+  if (schema.required === undefined) delete schema.required;
+  if (direction === "output") return schema;
+  if (schema.type === undefined && isObjectShape(schema, schema, 0)) return { type: "object", ...schema };
+  if (schema.type === "object" && Object.keys(schema).length === 1) schema.properties = {};
+  return schema;
+}
+
+function isObjectShape(schema: unknown, root: Record<string, unknown>, depth: number): boolean {
+  if (!isObject(schema) || depth > 8) return false;
+  if (schema.type === "object") return true;
+  const again = (branch: unknown) => isObjectShape(branch, root, depth + 1);
+  const { anyOf, oneOf, allOf, $ref, $defs } = schema;
+  const union = anyOf ?? oneOf;
+  if (Array.isArray(union)) return union.length > 0 && union.every(again);
+  if (Array.isArray(allOf)) return allOf.some(again);
+  const defs = isObject($defs) ? $defs : root.$defs;
+  return typeof $ref === "string" && isObject(defs) && again(defs[$ref.replace("#/$defs/", "")]);
+}
+
+function convert(schema: StandardSchema, where: string, direction: SchemaDirection): Record<string, unknown> {
+  const { vendor, jsonSchema } = schema["~standard"];
+  if (jsonSchema === undefined) {
+    const hint = vendor === "valibot" ? "toStandardJsonSchema() of @valibot/to-json-schema" : "a newer version of it";
+    throw new DefinitionError(
+      `${where}: this ${vendor} schema cannot describe itself as JSON Schema; use ${hint}, or give one by withJsonSchema()`,
+    );
+  }
+  try {
+    return jsonSchema[direction]({ target: "draft-2020-12" });
+  } catch (cause) {
+    try {
+      return { $schema: "http://json-schema.org/draft-07/schema#", ...jsonSchema[direction]({ target: "draft-07" }) };
+    } catch {
+      throw inconvertible(schema, where, direction, cause);
+    }
+  }
+}
+
+function inconvertible(
+  schema: StandardSchema,
+  where: string,
+  direction: SchemaDirection,
+  cause: unknown,
+): DefinitionError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = `${where}: the schema cannot be converted to JSON Schema at ${locate(schema, direction, 0)}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
+  return new DefinitionError(message, { cause });
+}
+
+/** The place of the part that cannot be converted, for libraries whose object schemas show their parts as `shape`. */
+function locate(schema: unknown, direction: SchemaDirection, depth: number): string {
+  const shape = isObject(schema) && depth < 16 ? schema.shape : undefined;
+  if (!isObject(shape)) return depth === 0 ? "its root or below" : "";
+  for (const [key, part] of Object.entries(shape)) {
+    if (!converts(part, direction)) return `/properties${pointerTo(key)}${locate(part, direction, depth + 1)}`;
+  }
+  return "its root";
+}
+
+function converts(schema: unknown, direction: SchemaDirection): boolean {
+  try {
+    return (
+      isStandardSchema(schema) && schema["~standard"].jsonSchema?.[direction]({ target: "draft-2020-12" }) !== undefined
+    );
+  } catch {
+    return false;
+  }
+}
+
+function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise ? result.then(toOutcome) : toOutcome(result);
+}
+
+function toOutcome(result: StandardResult<unknown>): ParseOutcome {
+  if (result.issues === undefined) return { ok: true, value: result.value };
+  return { ok: false, issues: result.issues.map(toIssue) };
+}
+
+function toIssue({ message, path }: StandardIssue): SchemaIssue {
+  const keys = (path ?? []).map((step) => (typeof step === "object" ? step.key : step));
+  return { path: keys.map(pointerTo).join(""), message };
+}
+
+/** Runs a definition step so that its error names the thing being defined. */
+function named<T>(where: string, run: () => T): T {
+  try {
+    return run();
+  } catch (cause) {
+    throw new DefinitionError(`${where}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}

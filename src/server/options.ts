@@ -1,0 +1,83 @@
+import { type Clock, systemClock } from "../call/clock.js";
+import type { Interceptor } from "../call/interceptor.js";
+import type { Call } from "../era/call.js";
+import type { HandlerResult, ReportContext } from "../era/era.js";
+import type { GuardOptions } from "../http/guard.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import type { CacheScope, JsonObject } from "../schema/types.js";
+import type { EventLog } from "../store/event-log.js";
+import type { SealKey } from "./state-seal.js";
+
+/** Where the SDK writes what happens. Silent by default; never stdout. */
+export interface Logger {
+  debug?(message: string, fields?: Record<string, unknown>): void;
+  info?(message: string, fields?: Record<string, unknown>): void;
+  warn?(message: string, fields?: Record<string, unknown>): void;
+  error?(message: string, fields?: Record<string, unknown>): void;
+}
+
+export type ServerInterceptor = Interceptor<Call, HandlerResult>;
+
+export interface HttpServerOptions extends GuardOptions {
+  /** The largest request body, in bytes. 4 MiB unless told otherwise. */
+  readonly maxBodyBytes?: number;
+  /** Sessions for clients that need a handshake: `false` keeps none, each request stands alone. */
+  readonly sessions?: false | { readonly idleMs?: number; readonly max?: number };
+  /** Answer handshake-era requests with one JSON document instead of a stream. */
+  readonly preferJson?: boolean;
+  /** Silence on a stream after which a comment is written. 15 s unless told otherwise. */
+  readonly keepAliveMs?: number;
+  /** Makes lost streams resumable: `true` for a bounded log in memory. */
+  readonly resumable?: boolean | EventLog;
+  /** What clients are told to wait before they reconnect. */
+  readonly retryMs?: number;
+}
+
+export interface ServerOptions {
+  /** How to use this server, for the model. */
+  readonly instructions?: string;
+  readonly logger?: Logger;
+  /** Every error that the SDK answered for an author's handler, and everything that went wrong outside a call. */
+  readonly onError?: (error: unknown, context: ReportContext) => void;
+  /** Hides the message of an unexpected error in a tool from the model. */
+  readonly maskErrors?: boolean;
+  /** How many entries a page of a listing has; all by default. */
+  readonly pageSize?: number;
+  /** The protocol versions to speak, newest first; all by default. */
+  readonly versions?: readonly string[];
+  /** What clients are told about keeping listings and resources. */
+  readonly cache?: { readonly ttlMs?: number; readonly scope?: CacheScope };
+  readonly capabilities?: {
+    readonly experimental?: { readonly [key: string]: JsonObject };
+    readonly extensions?: { readonly [key: string]: JsonObject };
+    readonly logging?: boolean;
+  };
+  /** Keys that seal the state of calls with questions; the first seals, all open. One of this process by default. */
+  readonly stateKeys?: readonly SealKey[];
+  /** How long sealed state is good for. */
+  readonly stateTtlMs?: number;
+  /** How many times one call may come back with questions. */
+  readonly maxRounds?: number;
+  /** How long a pushed question may stay unanswered. */
+  readonly askTimeoutMs?: number;
+  /** Whether results say which server they come from. */
+  readonly identify?: boolean;
+  readonly http?: HttpServerOptions;
+  /** Compiles the JSON Schemas that authors give. */
+  readonly validator?: JsonSchemaValidator;
+  readonly clock?: Clock;
+}
+
+export const DEFAULTS = {
+  askTimeoutMs: 300_000,
+  maxRounds: 16,
+  stateTtlMs: 600_000,
+  maxBodyBytes: 4 * 1024 * 1024,
+  sessionIdleMs: 30 * 60_000,
+  maxSessions: 10_000,
+  keepAliveMs: 15_000,
+} as const;
+
+export function clockOf(options: ServerOptions): Clock {
+  return options.clock ?? systemClock;
+}
