@@ -84,6 +84,8 @@ export interface ServerHost {
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
+  /** Which arguments of a tool must also come as headers, over HTTP. */
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
   /** Somebody begins to watch a resource, and stops. */
@@ -118,6 +120,8 @@ export interface HttpBinding {
   readonly methods: readonly string[];
   /** Answers one exchange; `body` is undefined for methods without one. */
   serve(exchange: HttpExchange, body: Parsed | undefined): void;
+  /** What is being held, for tests and gauges. */
+  stats?(): Readonly<Record<string, number>>;
   /** Ends everything at once: streams and sessions. */
   close(): void;
 }

@@ -35,7 +35,7 @@ export interface HttpExchange {
    * something in front has read it and not handed it over.
    */
   text(limit: number): Promise<string>;
-  /** Calls the listener once if the client goes away, or already is, before the response is complete. Never in this turn. */
+  /** Calls the listener once, later, if the client goes away, or has already gone, before the response is complete. */
   onGone(listener: () => void): void;
   /** Answers at once. `content-length` is set here. */
   reply(status: number, headers: HttpHeaders, body?: string): void;

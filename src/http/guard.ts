@@ -135,9 +135,9 @@ function parseAuthority(value: string): Authority | undefined {
   const name = match?.[1]?.toLowerCase();
   if (match === null || name === undefined) return undefined;
   const host = name.startsWith("[") ? toShortIpv6(name) : name.endsWith(".") ? name.slice(0, -1) : name;
-  if (host === undefined) return undefined;
-  const port = match[2] ? String(Number(match[2])) : undefined;
-  return { host, port };
+  const port = match[2] ? Number(match[2]) : undefined;
+  if (host === undefined || (port !== undefined && port > 65535)) return undefined;
+  return { host, port: port === undefined ? undefined : String(port) };
 }
 
 function toShortIpv6(literal: string): string | undefined {

@@ -25,6 +25,7 @@ const MAX_TIMER_MS = 2_147_483_647;
 const DIGITS = /^[0-9]+$/;
 const LF = 10;
 const SPACE = 32;
+const COLON = 58;
 const BOM = 0xfeff;
 
 /**
@@ -139,39 +140,37 @@ export class SseReader {
       return;
     }
     this.#assertFits(end - start);
-    if (end - start >= 5 && text.startsWith("data:", start)) {
-      this.#addData(text.slice(text.charCodeAt(start + 5) === SPACE ? start + 6 : start + 5, end), end - start);
-      return;
+    // By first letter; comments and unknown fields are ignored unread.
+    switch (text.charCodeAt(start)) {
+      case 100: {
+        const at = findValue(text, start, end, "data");
+        if (at !== -1) this.#addData(text.slice(at, end), end - start);
+        return;
+      }
+      case 101: {
+        const at = findValue(text, start, end, "event");
+        if (at !== -1) this.#event = text.slice(at, end);
+        return;
+      }
+      case 105: {
+        const at = findValue(text, start, end, "id");
+        if (at === -1) return;
+        const id = text.slice(at, end);
+        if (!id.includes("\0")) this.#id = id;
+        return;
+      }
+      case 114: {
+        const at = findValue(text, start, end, "retry");
+        if (at === -1) return;
+        const retry = text.slice(at, end);
+        if (DIGITS.test(retry)) this.retryMs = Math.min(Number(retry), MAX_TIMER_MS);
+      }
     }
-    const first = text.charCodeAt(start);
-    // Comments, and fields that start like none of `data`, `event`, `id` and `retry`, are ignored unread.
-    if (first !== 100 && first !== 101 && first !== 105 && first !== 114) return;
-    const line = text.slice(start, end);
-    const colon = line.indexOf(":");
-    const value = colon === -1 ? "" : line.slice(line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1);
-    this.#field(colon === -1 ? line : line.slice(0, colon), value, end - start);
   }
 
   #addData(value: string, length: number): void {
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     this.#size += length;
-  }
-
-  #field(name: string, value: string, length: number): void {
-    switch (name) {
-      case "data":
-        // Only the bare line `data` comes here.
-        this.#addData(value, length);
-        return;
-      case "event":
-        this.#event = value;
-        return;
-      case "id":
-        if (!value.includes("\0")) this.#id = value;
-        return;
-      case "retry":
-        if (DIGITS.test(value)) this.retryMs = Math.min(Number(value), MAX_TIMER_MS);
-    }
   }
 
   #dispatch(): void {
@@ -189,6 +188,16 @@ export class SseReader {
   #assertFits(more: number): void {
     if (this.#size + more > this.#maxEventSize) throw new SseEventTooLarge(this.#maxEventSize);
   }
+}
+
+/** Where the value of the field begins in the line from `start` to `end`, or -1 if the line is of another field. */
+function findValue(text: string, start: number, end: number, field: string): number {
+  const colon = start + field.length;
+  if (colon > end || !text.startsWith(field, start)) return -1;
+  if (colon === end) return end;
+  if (text.charCodeAt(colon) !== COLON) return -1;
+  // A line end stands at `end`, so that a space is never taken from beyond the line.
+  return text.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1;
 }
 
 /**

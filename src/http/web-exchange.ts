@@ -43,8 +43,8 @@ class WebExchange implements HttpExchange {
   readonly #request: Request;
   readonly #options: WebExchangeOptions;
   #respond!: (response: Response) => void;
-  /** The request's signal is watched while there is one. */
   #goneListeners: Array<() => void> = [];
+  #watching = false;
   #stream: WebStream | undefined;
   #state: "open" | "complete" | "gone" = "open";
 
@@ -80,10 +80,7 @@ class WebExchange implements HttpExchange {
       return;
     }
     this.#goneListeners.push(listener);
-    if (this.#goneListeners.length > 1) return;
-    const { signal } = this.#request;
-    if (signal.aborted) queueMicrotask(this.#leave);
-    else signal.addEventListener("abort", this.#leave, { once: true });
+    this.#watch();
   }
 
   reply(status: number, headers: HttpHeaders, body?: string): void {
@@ -103,7 +100,17 @@ class WebExchange implements HttpExchange {
     if (this.#state === "gone") stream.leave();
     else this.#respond(new Response(stream.body, { status, headers }));
     this.#stream = stream;
+    this.#watch();
     return stream;
+  }
+
+  /** A plain reply needs no watch unless somebody asks; a stream does, so that no writer waits for a reader that left. */
+  #watch(): void {
+    if (this.#watching || this.#state !== "open") return;
+    this.#watching = true;
+    const { signal } = this.#request;
+    if (signal.aborted) queueMicrotask(this.#leave);
+    else signal.addEventListener("abort", this.#leave, { once: true });
   }
 
   readonly #leave = (): void => {
@@ -123,7 +130,7 @@ class WebExchange implements HttpExchange {
   #takeListeners(): Array<() => void> {
     const listeners = this.#goneListeners;
     this.#goneListeners = [];
-    if (listeners.length > 0) this.#request.signal.removeEventListener("abort", this.#leave);
+    if (this.#watching) this.#request.signal.removeEventListener("abort", this.#leave);
     return listeners;
   }
 }

@@ -21,7 +21,10 @@ export function parseFrame(text: string): Parsed {
   try {
     value = JSON.parse(text);
   } catch {
-    return { kind: "invalid", failure: { code: -32700, message: "Parse error: not JSON", id: undefined, answer: false } };
+    return {
+      kind: "invalid",
+      failure: { code: -32700, message: "Parse error: not JSON", id: undefined, answer: false },
+    };
   }
   return Array.isArray(value) ? { kind: "batch", items: value } : classify(value);
 }
@@ -82,6 +85,8 @@ function invalidAnswer(message: string, id: string | number | undefined): Parsed
   return { kind: "invalid", failure: { code: -32600, message: `Invalid response: ${message}`, id, answer: true } };
 }
 
-export function isFailure(response: RpcMessage): response is RpcResponse & { error: { code: number; message: string } } {
+export function isFailure(
+  response: RpcMessage,
+): response is RpcResponse & { error: { code: number; message: string } } {
   return "error" in response;
 }

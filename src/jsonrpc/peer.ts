@@ -1,8 +1,9 @@
-import { ConnectionError, McpError, ProtocolError } from "../schema/errors.js";
+import { ConnectionError, ProtocolError } from "../schema/errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
+import { InflightTable } from "./inflight-table.js";
 import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
-import { classify, isRequestId, type ParseFailure, type Parsed, parseFrame } from "./parse.js";
+import { classify, type Parsed, type ParseFailure, parseFrame } from "./parse.js";
 import { idKey } from "./request-id.js";
 
 /** Who waits for the answer to a request that this side sent. Exactly one of the two is called, at most once. */
@@ -36,7 +37,8 @@ export interface PeerEvents {
 export interface OutgoingRequest {
   readonly id?: RequestId | undefined;
   readonly method: string;
-  readonly params: Params | undefined;
+  /** The params, or what makes them once the id is known. */
+  readonly params: Params | undefined | ((id: RequestId) => Params);
 }
 
 /** Ids chosen by callers that were abandoned lately: their late answers are not worth a report. */
@@ -46,9 +48,8 @@ const REMEMBERED_ABANDONED = 64;
 export class Peer {
   readonly #channel: Channel;
   readonly #events: PeerEvents;
-  readonly #inflight = new Map<RequestId, Inflight>();
+  readonly #inflight = new InflightTable<Inflight>();
   readonly #abandoned: RequestId[] = [];
-  #nextId = 0;
   #closed: { readonly reason: Error | undefined } | undefined;
 
   constructor(channel: Channel, events: PeerEvents) {
@@ -75,19 +76,19 @@ export class Peer {
 
   /** The request in flight under this id, in either spelling. */
   find(id: RequestId): Inflight | undefined {
-    return this.#inflight.get(idKey(id));
+    return this.#inflight.find(id);
   }
 
   /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
   request(out: OutgoingRequest, sink: ResponseSink): Inflight {
     if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
-    const id = out.id === undefined ? this.#mint() : this.#claim(out.id);
-    const key = idKey(id);
-    const entry: Inflight = { id, sink, abandon: () => this.#abandon(key, entry) };
-    const frame = formatRequest(id, out.method, out.params);
-    this.#inflight.set(key, entry);
+    const id = this.#inflight.reserve(out.id);
+    const entry: Inflight = { id, sink, abandon: () => this.#abandon(entry) };
+    const params = typeof out.params === "function" ? out.params(id) : out.params;
+    const frame = formatRequest(id, out.method, params);
+    this.#inflight.add(entry);
     this.#write(frame, (error) => {
-      if (this.#remove(key, entry)) sink.onFailure(notWritten(error));
+      if (this.#inflight.remove(entry)) sink.onFailure(notWritten(error));
     });
     return entry;
   }
@@ -123,26 +124,9 @@ export class Peer {
     }
   }
 
-  #mint(): number {
-    while (this.#inflight.has(this.#nextId)) this.#nextId++;
-    return this.#nextId++;
-  }
-
-  #claim(id: RequestId): RequestId {
-    if (!isRequestId(id)) throw new McpError("invalid_request_id", "A request id must be a string or an integer");
-    if (this.#inflight.has(idKey(id))) {
-      throw new McpError("duplicate_request_id", `Request id ${JSON.stringify(id)} is already in flight`);
-    }
-    return id;
-  }
-
-  #remove(key: RequestId, entry: Inflight): boolean {
-    return this.#inflight.get(key) === entry && this.#inflight.delete(key);
-  }
-
-  #abandon(key: RequestId, entry: Inflight): void {
-    if (!this.#remove(key, entry) || typeof key === "number") return;
-    if (this.#abandoned.push(key) > REMEMBERED_ABANDONED) this.#abandoned.shift();
+  #abandon(entry: Inflight): void {
+    if (!this.#inflight.remove(entry) || this.#inflight.hasMinted(entry.id)) return;
+    if (this.#abandoned.push(idKey(entry.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
   }
 
   #receive(text: string): void {
@@ -176,24 +160,22 @@ export class Peer {
       const said = "error" in response ? `: ${response.error.message} (${response.error.code})` : "";
       return this.#events.onProblem(new ProtocolError(`The peer reported an error that names no request${said}`));
     }
-    const key = idKey(response.id);
-    const entry = this.#inflight.get(key);
-    if (entry === undefined) return this.#unmatched(key);
-    this.#inflight.delete(key);
+    const entry = this.#inflight.find(response.id);
+    if (entry === undefined) return this.#unmatched(response.id);
+    this.#inflight.remove(entry);
     entry.sink.onResponse(response);
   }
 
   #takeInvalid(failure: ParseFailure): void {
-    const key = failure.answer && failure.id !== undefined ? idKey(failure.id) : undefined;
-    const entry = key === undefined ? undefined : this.#inflight.get(key);
-    if (key === undefined || entry === undefined) return this.#events.onInvalid(failure);
-    this.#inflight.delete(key);
+    const entry = failure.answer && failure.id !== undefined ? this.#inflight.find(failure.id) : undefined;
+    if (entry === undefined) return this.#events.onInvalid(failure);
+    this.#inflight.remove(entry);
     entry.sink.onFailure(new ProtocolError(failure.message));
   }
 
-  #unmatched(key: RequestId): void {
-    const late = typeof key === "number" ? key >= 0 && key < this.#nextId : this.#abandoned.includes(key);
-    if (!late) this.#events.onProblem(new ProtocolError(`An answer names no request of this side: id ${key}`));
+  #unmatched(id: RequestId): void {
+    const late = this.#inflight.hasMinted(id) || this.#abandoned.includes(idKey(id));
+    if (!late) this.#events.onProblem(new ProtocolError(`An answer names no request of this side: id ${id}`));
   }
 
   #onClose(reason: Error | undefined): void {
@@ -204,9 +186,7 @@ export class Peer {
   #failAll(reason: Error | undefined): void {
     if (this.#closed !== undefined) return;
     this.#closed = { reason };
-    const waiting = [...this.#inflight.values()];
-    this.#inflight.clear();
-    for (const entry of waiting) entry.sink.onFailure(connectionLost(reason));
+    for (const entry of this.#inflight.drain()) entry.sink.onFailure(connectionLost(reason));
   }
 }
 

@@ -1,4 +1,4 @@
-import { Buffer, isUtf8 } from "node:buffer";
+import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import {
@@ -21,6 +21,11 @@ export interface NodeExchangeOptions {
   readonly body?: unknown;
 }
 
+/** How long a client that sends too much may go on before it is cut off. */
+const LINGER_MS = 500;
+/** Shared: a decoder keeps nothing between whole texts. Takes a byte order mark away. */
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
 /** An exchange over `node:http`, without web objects in between. */
 export function createNodeExchange(
   req: IncomingMessage,
@@ -37,6 +42,8 @@ class NodeExchange implements HttpExchange {
   readonly #body: unknown;
   /** Part of the request is left unread: the connection cannot carry another one. */
   #closes = false;
+  /** The whole answer was given and only the end of the connection is delayed: nobody leaves early any more. */
+  #lingers = false;
 
   constructor(req: IncomingMessage, res: ServerResponse, options: NodeExchangeOptions | undefined) {
     this.#req = req;
@@ -65,9 +72,50 @@ class NodeExchange implements HttpExchange {
       this.#closes = true;
       return Promise.reject(new BodyTooLarge(limit));
     }
-    return readText(this.#req, limit).catch((error: unknown) => {
-      this.#closes = true;
-      throw error;
+    return this.#readText(limit);
+  }
+
+  #readText(limit: number): Promise<string> {
+    const req = this.#req;
+    if (req.readableDidRead) return Promise.reject(new BodyTaken());
+    return new Promise((resolve, reject) => {
+      let first: Buffer | undefined;
+      let rest: Buffer[] | undefined;
+      let size = 0;
+      const onData = (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > limit) {
+          this.#closes = true;
+          return fail(new BodyTooLarge(limit));
+        }
+        if (first === undefined) first = chunk;
+        else if (rest === undefined) rest = [first, chunk];
+        else rest.push(chunk);
+      };
+      const onEnd = () => {
+        stop();
+        const body = rest === undefined ? first : Buffer.concat(rest, size);
+        const text = body === undefined ? "" : toText(body);
+        if (text === undefined) reject(new BodyNotText());
+        else resolve(text);
+      };
+      const onCut = (cause?: unknown) => fail(new BodyIncomplete({ cause }));
+      const stop = () => {
+        req.off("data", onData);
+        req.off("end", onEnd);
+        req.off("error", onCut);
+        req.off("close", onCut);
+      };
+      const fail = (error: Error) => {
+        stop();
+        req.pause();
+        reject(error);
+      };
+      if (req.destroyed) return onCut();
+      req.on("data", onData);
+      req.on("end", onEnd);
+      req.on("error", onCut);
+      req.on("close", onCut);
     });
   }
 
@@ -78,9 +126,15 @@ class NodeExchange implements HttpExchange {
       process.nextTick(listener);
       return;
     }
-    res.once("close", () => {
-      if (!res.writableFinished) listener();
-    });
+    // A response that waits behind a pipelined one has no socket yet, and hears nothing of its end.
+    const socket = res.socket === null ? this.#req.socket : undefined;
+    const onClose = () => {
+      res.off("close", onClose);
+      socket?.off("close", onClose);
+      if (!res.writableFinished && !this.#lingers) listener();
+    };
+    res.on("close", onClose);
+    socket?.on("close", onClose);
   }
 
   reply(status: number, headers: HttpHeaders, body?: string): void {
@@ -88,9 +142,36 @@ class NodeExchange implements HttpExchange {
     if (res.destroyed) return;
     const fields = toFields(headers);
     if (!isBodiless(status)) fields.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
-    if (this.#closes) fields.push("connection", "close");
+    if (this.#closes) {
+      this.#replyAndClose(status, fields, body);
+      return;
+    }
     res.writeHead(status, fields);
     res.end(body);
+  }
+
+  /**
+   * Closing at once, while the client still sends, would reset the connection and take the answer with it. So the
+   * answer goes out whole, what comes is thrown away for a moment, and then the connection is closed.
+   */
+  #replyAndClose(status: number, fields: string[], body: string | undefined): void {
+    const req = this.#req;
+    const res = this.#res;
+    this.#lingers = true;
+    fields.push("connection", "close");
+    res.writeHead(status, fields);
+    if (body === undefined) res.flushHeaders();
+    else res.write(body);
+    const close = () => {
+      clearTimeout(timer);
+      if (!res.destroyed && !res.writableEnded) res.end();
+    };
+    const timer = setTimeout(close, LINGER_MS);
+    timer.unref();
+    req.on("end", close);
+    req.on("close", close);
+    req.on("error", close);
+    req.resume();
   }
 
   stream(status: number, headers: HttpHeaders): HttpStream {
@@ -153,47 +234,11 @@ function toFields(headers: HttpHeaders): string[] {
   return fields;
 }
 
-function readText(req: IncomingMessage, limit: number): Promise<string> {
-  if (req.readableDidRead) return Promise.reject(new BodyTaken());
-  return new Promise((resolve, reject) => {
-    let first: Buffer | undefined;
-    let rest: Buffer[] | undefined;
-    let size = 0;
-    const onData = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > limit) return fail(new BodyTooLarge(limit));
-      if (first === undefined) first = chunk;
-      else if (rest === undefined) rest = [first, chunk];
-      else rest.push(chunk);
-    };
-    const onEnd = () => {
-      stop();
-      const body = rest === undefined ? first : Buffer.concat(rest, size);
-      if (body === undefined) resolve("");
-      else if (isUtf8(body)) resolve(toText(body));
-      else reject(new BodyNotText());
-    };
-    const onCut = (cause?: unknown) => fail(new BodyIncomplete({ cause }));
-    const stop = () => {
-      req.off("data", onData);
-      req.off("end", onEnd);
-      req.off("error", onCut);
-      req.off("close", onCut);
-    };
-    const fail = (error: Error) => {
-      stop();
-      req.pause();
-      reject(error);
-    };
-    if (req.destroyed) return onCut();
-    req.on("data", onData);
-    req.on("end", onEnd);
-    req.on("error", onCut);
-    req.on("close", onCut);
-  });
-}
-
-function toText(body: Buffer): string {
-  const start = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
-  return body.toString("utf8", start);
+/** Undefined if it is not UTF-8. */
+function toText(body: Buffer): string | undefined {
+  try {
+    return decoder.decode(body);
+  } catch {
+    return undefined;
+  }
 }

@@ -57,14 +57,14 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
   if (!Array.isArray(required)) throw wrong("required must be a list of property names");
   const stray = required.find((name) => typeof name !== "string" || !Object.hasOwn(form.properties as object, name));
   if (stray !== undefined) throw wrong(`required names ${JSON.stringify(stray)}, which is not among the properties`);
-  const fields: Record<string, FieldSchema> = {};
+  const fields: [string, unknown][] = [];
   for (const [name, field] of Object.entries(form.properties)) {
     const shown = isConverted ? simplify(field) : field;
     const problem = problemOf(shown);
     if (problem !== undefined) throw wrong(`the property ${JSON.stringify(name)} ${problem}`);
-    fields[name] = shown as FieldSchema;
+    fields.push([name, shown]);
   }
-  return (isConverted ? { ...form, properties: fields } : form) as RequestedSchema;
+  return (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
 }
 
 /** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
@@ -89,7 +89,7 @@ export function checkAnswer(form: RequestedSchema, content: unknown): readonly S
   if (!isObject(content) || !isObject(form.properties)) return issues;
   const misformed: SchemaIssue[] = [];
   for (const [name, field] of Object.entries(form.properties)) {
-    const { format } = isObject(field) ? field : {};
+    const format: unknown = isObject(field) ? field.format : undefined;
     const value = content[name];
     const test = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
     if (test === undefined || typeof value !== "string" || test(value)) continue;

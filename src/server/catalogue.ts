@@ -7,7 +7,7 @@ interface Entry<T> {
   readonly item: T;
 }
 
-export interface CatalogueOptions<T> {
+export interface CatalogueOptions {
   /** What one entry is called in errors: "tool". */
   readonly noun: string;
   /** The member of the result that holds the page: "tools". */
@@ -15,17 +15,16 @@ export interface CatalogueOptions<T> {
   readonly pageSize: number;
   /** What every page says besides its entries. */
   readonly extras: { readonly [key: string]: unknown };
-  listing(item: T): unknown;
 }
 
 /** The things of one kind that a server offers, in the order of their registration. Pages are made once per change. */
-export class Catalogue<T> {
-  readonly #options: CatalogueOptions<T>;
+export class Catalogue<T extends { readonly listing: unknown }> {
+  readonly #options: CatalogueOptions;
   readonly #entries = new Map<string, Entry<T>>();
   readonly #pages = new Map<number, PreparedResult>();
   #nextOrdinal = 1;
 
-  constructor(options: CatalogueOptions<T>) {
+  constructor(options: CatalogueOptions) {
     this.#options = options;
   }
 
@@ -64,12 +63,12 @@ export class Catalogue<T> {
   }
 
   #makePage(after: number): PreparedResult {
-    const { member, pageSize, extras, listing } = this.#options;
+    const { member, pageSize, extras } = this.#options;
     const rest = [...this.#entries.values()].filter((entry) => entry.ordinal > after);
     const shown = rest.slice(0, pageSize);
     const last = shown[shown.length - 1];
     const nextCursor = last !== undefined && rest.length > shown.length ? { nextCursor: writeCursor(last.ordinal) } : {};
-    return new PreparedResult({ [member]: shown.map((entry) => listing(entry.item)), ...nextCursor, ...extras });
+    return new PreparedResult({ [member]: shown.map((entry) => entry.item.listing), ...nextCursor, ...extras });
   }
 
   #readCursor(cursor: unknown): number {

@@ -1,5 +1,5 @@
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions, ServerHost } from "../era/era.js";
+import type { Asker, AskOptions } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import { McpError } from "../schema/errors.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
@@ -7,6 +7,7 @@ import type { AnySchema, OutputOf } from "../schema/standard.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
+  ElicitParams,
   ElicitResult,
   InputRequest,
   InputResponses,
@@ -24,13 +25,11 @@ export type ElicitAnswer<T> =
 /** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
 export class Context {
   readonly #call: Call;
-  readonly #host: ServerHost;
   readonly #asker: Asker;
   #lastProgress = Number.NEGATIVE_INFINITY;
 
-  constructor(call: Call, host: ServerHost, asker: Asker) {
+  constructor(call: Call, asker: Asker) {
     this.#call = call;
-    this.#host = host;
     this.#asker = asker;
   }
 
@@ -104,7 +103,8 @@ export class Context {
   /** Asks the user to fill in a small form. */
   async elicit<S extends AnySchema>(message: string, schema: S, options: AskOptions = {}): Promise<ElicitAnswer<OutputOf<S>>> {
     const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
-    const request: InputRequest = { method: "elicitation/create", params: { mode: "form", message, requestedSchema } };
+    const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
+    const request: InputRequest = { method: "elicitation/create", params };
     const check = (answer: unknown) => {
       const { action, content } = answer as ElicitResult;
       const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;

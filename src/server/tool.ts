@@ -2,7 +2,7 @@ import { INTERNAL_ERROR } from "../jsonrpc/error-codes.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { DefinitionError, RpcError, ToolError } from "../schema/errors.js";
 import type { JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/validator.js";
-import { type AnySchema, type CompiledUserSchema, compileSchema, type InputOf, type OutputOf } from "../schema/standard.js";
+import { type AnySchema, compileSchema, type InputOf, type OutputOf, type UsableSchema } from "../schema/standard.js";
 import type { CallToolResult, ContentBlock, Icon, InputRequiredResult, JsonObject, Tool, ToolAnnotations } from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
@@ -46,8 +46,8 @@ export interface RunningToolOptions {
 export class RegisteredTool {
   readonly listing: Tool;
   readonly paramHeaders: readonly ParamHeader[];
-  readonly #input: CompiledUserSchema | undefined;
-  readonly #output: CompiledUserSchema | undefined;
+  readonly #input: UsableSchema | undefined;
+  readonly #output: UsableSchema | undefined;
   readonly #handler: ToolHandler<AnySchema, AnySchema>;
   readonly #running: RunningToolOptions;
 
@@ -98,7 +98,7 @@ export class RegisteredTool {
   }
 }
 
-function toListing(name: string, options: ToolOptions<AnySchema, AnySchema>, input: CompiledUserSchema | undefined, output: CompiledUserSchema | undefined): Tool {
+function toListing(name: string, options: ToolOptions<AnySchema, AnySchema>, input: UsableSchema | undefined, output: UsableSchema | undefined): Tool {
   const { title, description, annotations, icons, meta } = options;
   return {
     name,

@@ -31,3 +31,47 @@ export class MemoryChangeBus implements ChangeBus {
     return () => this.#listeners.delete(listener);
   }
 }
+
+/** The change that a notification of the protocol tells of. */
+export function toChange(method: string, params: { readonly [key: string]: unknown } | undefined): Change | undefined {
+  switch (method) {
+    case "notifications/tools/list_changed":
+      return { kind: "tools" };
+    case "notifications/prompts/list_changed":
+      return { kind: "prompts" };
+    case "notifications/resources/list_changed":
+      return { kind: "resources" };
+    case "notifications/resources/updated":
+      return typeof params?.uri === "string" ? { kind: "resource", uri: params.uri } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The notification that tells of a change. */
+export function toNotification(change: Change): { readonly method: string; readonly params: { readonly uri?: string } } {
+  return change.kind === "resource"
+    ? { method: "notifications/resources/updated", params: { uri: change.uri } }
+    : { method: `notifications/${change.kind}/list_changed`, params: {} };
+}
+
+/** What somebody wants to hear about. */
+export interface ChangeFilter {
+  readonly toolsListChanged?: boolean;
+  readonly promptsListChanged?: boolean;
+  readonly resourcesListChanged?: boolean;
+  readonly resourceSubscriptions?: readonly string[];
+}
+
+export function isWantedBy(filter: ChangeFilter, change: Change): boolean {
+  switch (change.kind) {
+    case "tools":
+      return filter.toolsListChanged === true;
+    case "prompts":
+      return filter.promptsListChanged === true;
+    case "resources":
+      return filter.resourcesListChanged === true;
+    case "resource":
+      return filter.resourceSubscriptions?.includes(change.uri) === true;
+  }
+}

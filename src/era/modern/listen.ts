@@ -1,6 +1,6 @@
 import type { Params } from "../../jsonrpc/message.js";
 import type { SubscriptionFilter } from "../../schema/types.js";
-import type { Change } from "../../store/change-bus.js";
+import { isWantedBy, toNotification } from "../../store/change-bus.js";
 import type { Call } from "../call.js";
 import type { Result, ServerHost } from "../era.js";
 import { SUBSCRIPTION_KEY } from "./envelope.js";
@@ -17,8 +17,9 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
 
   return new Promise((resolve) => {
     const stopListening = host.changes.subscribe((change) => {
-      const notification = toNotification(change, filter);
-      if (notification !== undefined) send(notification.method, notification.params);
+      if (!isWantedBy(filter, change)) return;
+      const { method, params } = toNotification(change);
+      send(method, params);
     });
     const stopClosing = host.onClosing(() => finish());
     for (const uri of uris) host.retain(uri);
@@ -51,19 +52,4 @@ function honoured(filter: SubscriptionFilter, host: ServerHost): SubscriptionFil
     ...(filter.resourcesListChanged === true && resources?.listChanged === true && { resourcesListChanged: true }),
     ...(uris.length > 0 && resources?.subscribe === true && { resourceSubscriptions: [...new Set(uris)] }),
   };
-}
-
-function toNotification(change: Change, filter: SubscriptionFilter): { method: string; params: Params } | undefined {
-  switch (change.kind) {
-    case "tools":
-      return filter.toolsListChanged ? { method: "notifications/tools/list_changed", params: {} } : undefined;
-    case "prompts":
-      return filter.promptsListChanged ? { method: "notifications/prompts/list_changed", params: {} } : undefined;
-    case "resources":
-      return filter.resourcesListChanged ? { method: "notifications/resources/list_changed", params: {} } : undefined;
-    case "resource":
-      return filter.resourceSubscriptions?.includes(change.uri) === true
-        ? { method: "notifications/resources/updated", params: { uri: change.uri } }
-        : undefined;
-  }
 }

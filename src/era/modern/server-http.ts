@@ -13,7 +13,7 @@ import {
   assertParamHeaders,
   assertRequestHeaders,
   assertVersionHeader,
-} from "./request-headers.js";
+} from "./check-headers.js";
 import { type Endpoint, JSON_HEADERS, ModernExchange, type ReplyForm } from "./server-exchange.js";
 import { ModernSession } from "./session.js";
 

@@ -1,0 +1,74 @@
+import { exchange } from "../call/exchange.js";
+import { withProgressToken } from "../call/progress-token.js";
+import type { CallScope } from "../call/scope.js";
+import type { Channel } from "../jsonrpc/channel.js";
+import type { JsonText } from "../jsonrpc/format.js";
+import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcResponse } from "../jsonrpc/message.js";
+import { isRequestId } from "../jsonrpc/parse.js";
+import { Peer } from "../jsonrpc/peer.js";
+import { ProtocolError } from "../schema/errors.js";
+import type { Link, LinkReceiver, LinkRequest } from "./link.js";
+
+const NOBODY: LinkReceiver = { onRequest() {}, onNotification() {}, onProblem() {}, onClose() {} };
+
+/** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */
+export class ChannelLink implements Link {
+  readonly kind = "channel";
+  receiver: LinkReceiver = NOBODY;
+  readonly #peer: Peer;
+
+  constructor(channel: Channel) {
+    this.#peer = new Peer(channel, {
+      onRequest: (request) => this.receiver.onRequest(request),
+      onNotification: (notification) => this.#receive(notification),
+      onInvalid: (failure) => this.receiver.onProblem(new ProtocolError(failure.message)),
+      onProblem: (problem) => this.receiver.onProblem(problem),
+      onClose: (reason) => this.receiver.onClose(reason),
+    });
+  }
+
+  open(): void | Promise<void> {
+    return this.#peer.open();
+  }
+
+  get pending(): number {
+    return this.#peer.pending;
+  }
+
+  get closed(): boolean {
+    return this.#peer.closed;
+  }
+
+  request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    const { id, method, onProgress, onId, cancellable } = request;
+    const params = (used: RequestId): Params => {
+      onId?.(used);
+      return onProgress === undefined ? (request.params as Params) : withProgressToken(request.params, used);
+    };
+    return exchange(this.#peer, { id, method, params }, scope, { cancellable, onProgress });
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    return this.#peer.notify(method, params);
+  }
+
+  respond(id: RequestId, result: JsonText): void {
+    this.#peer.respond(id, result);
+  }
+
+  respondError(id: RequestId, error: RpcErrorObject): void {
+    this.#peer.respondError(id, error);
+  }
+
+  close(): Promise<void> {
+    return this.#peer.close();
+  }
+
+  /** Progress belongs to the call whose id is its token; everything else to the connection. */
+  #receive(notification: RpcNotification): void {
+    const token = notification.params?.progressToken;
+    const call = notification.method === "notifications/progress" && isRequestId(token) ? this.#peer.find(token) : undefined;
+    if (call?.sink.onProgress !== undefined) call.sink.onProgress(notification.params as Params);
+    else this.receiver.onNotification(notification);
+  }
+}

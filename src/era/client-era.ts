@@ -1,0 +1,108 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
+import type { Clock } from "../call/clock.js";
+import type { CallScope } from "../call/scope.js";
+import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
+import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities, SubscriptionFilter } from "../schema/types.js";
+import type { Change } from "../store/change-bus.js";
+import type { ClientWire } from "./link.js";
+import type { MethodTable } from "./method-table.js";
+
+export type ClientResult = { readonly [key: string]: unknown };
+
+/** What an era may ask of the client that it connects. */
+export interface ClientHost {
+  readonly info: Implementation;
+  readonly capabilities: ClientCapabilities;
+  readonly clock: Clock;
+  /** How long opening a subscription and other upkeep may take. */
+  readonly timeoutMs: number;
+  /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
+  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
+  onNotification(notification: RpcNotification): void;
+  onProblem(problem: Error): void;
+  onClose(reason: Error | undefined): void;
+}
+
+/** What is known about the server of a connection. */
+export interface ServerFacts {
+  readonly version: string;
+  readonly capabilities: ServerCapabilities;
+  /** Self-reported: for display and logs, never for decisions. */
+  readonly info: Implementation | undefined;
+  readonly instructions: string | undefined;
+}
+
+export interface ConnectionCall {
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly id?: RequestId | undefined;
+  readonly onProgress?: ((params: Params) => void) | undefined;
+}
+
+/** What a subscription tells its owner, in order; `onEnd` is last. */
+export interface WatchEvents {
+  onChange(change: Change): void;
+  /** `graceful`: the server said so. `lost`: the connection went. */
+  onEnd(how: "graceful" | "lost", reason: Error | undefined): void;
+}
+
+export interface Subscription {
+  /** What the server agreed to tell. */
+  readonly honoured: SubscriptionFilter;
+  /** Stops it; nothing is delivered any more. Idempotent. */
+  close(): void | Promise<void>;
+}
+
+/** A negotiated way to a server: calls in, results out, in the server's own dialect. */
+export interface Connection {
+  readonly era: ClientEra;
+  readonly server: ServerFacts;
+  /** Whether arguments travel in headers too, so that listings must be looked at. */
+  readonly mirrorsHeaders: boolean;
+  /** What another client may start from without asking. */
+  readonly prior: PriorKnowledge;
+  /** One request. Resolves with the result, which may ask for input; rejects with an `RpcError` for an error answer. */
+  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult>;
+  notify(method: string, params: Params | undefined): void | Promise<void>;
+  setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void>;
+  watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription>;
+  close(): Promise<void>;
+}
+
+/** What a client learnt about a server: JSON, good for the next connection. */
+export interface PriorKnowledge {
+  readonly era: string;
+  /** The server's answer to discovery, in the era that has it. */
+  readonly discovered?: ClientResult | undefined;
+}
+
+export interface OpenOptions {
+  /** The versions of this era that may be spoken, newest first. */
+  readonly versions: readonly string[];
+  /** Speak the first version without asking. */
+  readonly pinned: boolean;
+  /** An answer to discovery from an earlier connection. */
+  readonly discovered: ClientResult | undefined;
+}
+
+/** What a protocol era answers for on the client. Built once, shared, no state. */
+export interface ClientEra {
+  readonly name: string;
+  readonly versions: readonly string[];
+  readonly methods: MethodTable;
+  /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */
+  open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection>;
+}
+
+/** The server answered, but not in this era. */
+export class WrongEra extends Error {
+  override readonly name = "WrongEra";
+  constructor(
+    message: string,
+    /** The versions that the server said it speaks. */
+    readonly versions: readonly string[] | undefined,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}

@@ -1,0 +1,91 @@
+import { progressTokenOf, withProgressToken } from "../call/progress-token.js";
+import type { CallScope } from "../call/scope.js";
+import type { Params, RequestId, RpcResponse } from "../jsonrpc/message.js";
+import { idKey } from "../jsonrpc/request-id.js";
+import type { LinkRequest } from "./link.js";
+
+/** How to give up on a call: fixed with the call when it is registered, whatever the connection becomes later. */
+export type GiveUp = (call: HttpCall, reason: unknown) => void;
+
+/** One request that travels by its own POST. It settles once; whatever comes later finds it over. */
+export class HttpCall {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly cancellable: boolean;
+  readonly scope: CallScope;
+  readonly answered: Promise<RpcResponse>;
+  /** Ends what the call has on the wire. */
+  readonly wire = new AbortController();
+  readonly #onProgress: ((params: Params) => void) | undefined;
+  readonly #token: RequestId | undefined;
+  readonly #onOver: (call: HttpCall) => void;
+  readonly #onAbort: (reason: unknown) => void;
+  #resolve!: (response: RpcResponse) => void;
+  #reject!: (reason: unknown) => void;
+  #over = false;
+
+  constructor(id: RequestId, request: LinkRequest, scope: CallScope, onOver: (call: HttpCall) => void, giveUp: GiveUp) {
+    this.id = id;
+    this.method = request.method;
+    this.params = request.onProgress === undefined ? request.params : withProgressToken(request.params, id);
+    this.cancellable = request.cancellable;
+    this.scope = scope;
+    this.#onProgress = request.onProgress;
+    this.#token = request.onProgress === undefined ? undefined : progressTokenOf(this.params);
+    this.#onOver = onOver;
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#onAbort = (reason) => {
+      if (this.fail(reason)) giveUp(this, reason);
+    };
+  }
+
+  /** From here on the end of the scope ends the call. */
+  follow(): void {
+    this.scope.onAbort(this.#onAbort);
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Whether a response is the one to this request; one that names no request can only be meant for it. */
+  owns(response: RpcResponse): boolean {
+    if (response.id === undefined || response.id === null) return true;
+    return idKey(response.id) === idKey(this.id);
+  }
+
+  wants(token: unknown): boolean {
+    if (this.#token === undefined || (typeof token !== "string" && typeof token !== "number")) return false;
+    return idKey(token) === idKey(this.#token);
+  }
+
+  progress(params: Params): void {
+    this.scope.touch();
+    this.#onProgress?.(params);
+  }
+
+  /** The response carries the id that the request went out under, in its own spelling. */
+  answer(response: RpcResponse): boolean {
+    if (!this.#end()) return false;
+    this.#resolve(response.id === this.id ? response : { ...response, id: this.id });
+    return true;
+  }
+
+  fail(reason: unknown): boolean {
+    if (!this.#end()) return false;
+    this.#reject(reason);
+    return true;
+  }
+
+  #end(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.scope.offAbort(this.#onAbort);
+    this.#onOver(this);
+    return true;
+  }
+}

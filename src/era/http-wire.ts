@@ -1,0 +1,200 @@
+import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client-headers.js";
+import { answerLost, type HttpRefusal, noResponse, readRefusal, statusError } from "../http/http-failure.js";
+import { isEventStream, isJson } from "../http/media-type.js";
+import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
+import { fetchSameOrigin } from "../http/same-origin-fetch.js";
+import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
+import { ConnectionError, ProtocolError } from "../schema/errors.js";
+import type { HttpCall } from "./http-call.js";
+import type { HttpTarget, LinkReceiver } from "./link.js";
+
+/** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
+const LINGER_MS = 1000;
+
+/** A receiver for the time before the owner has set its own. */
+const DEAF: LinkReceiver = {
+  onRequest() {},
+  onNotification() {},
+  onProblem() {},
+  onClose() {},
+};
+
+/** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
+export class HttpWire {
+  readonly headers: ClientHeaders;
+  receiver: LinkReceiver = DEAF;
+  /** Never shown in an error, even where the server repeats it. */
+  secret: string | undefined;
+  readonly #target: HttpTarget;
+  readonly #open = new Set<AbortController>();
+
+  constructor(target: HttpTarget) {
+    this.#target = target;
+    this.headers = createClientHeaders(target.headers);
+  }
+
+  /** How many requests and streams are open. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** Keeps `work` within the reach of `abortAll` until it has ended. */
+  async hold(wire: AbortController, work: Promise<void>): Promise<void> {
+    this.#open.add(wire);
+    try {
+      await work;
+    } finally {
+      this.#open.delete(wire);
+    }
+  }
+
+  abortAll(): void {
+    for (const wire of this.#open) wire.abort();
+  }
+
+  /** Begins in the turn in which it is called. */
+  send(
+    method: "POST" | "GET" | "DELETE",
+    headers: HeaderRecord,
+    body: string | null,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    return fetchSameOrigin(this.#target.fetch, this.#target.url, { method, headers, body, signal });
+  }
+
+  post(headers: HeaderRecord, body: string, signal: AbortSignal): Promise<Response> {
+    return this.send("POST", headers, body, signal);
+  }
+
+  /** Posts a message that has no answer; resolves when the server has taken it, else rejects. */
+  async deliver(what: string, headers: HeaderRecord, body: string, wire: AbortController): Promise<void> {
+    await this.hold(wire, this.#deliver(what, headers, body, wire.signal));
+  }
+
+  async #deliver(what: string, headers: HeaderRecord, body: string, signal: AbortSignal): Promise<void> {
+    let response: Response;
+    try {
+      response = await this.post(headers, body, signal);
+    } catch (error) {
+      throw noResponse(what, error);
+    }
+    if (!response.ok) throw await this.refusedBy(response, what, signal);
+    discard(response);
+  }
+
+  /** The error for a response that refuses; its body is done with. */
+  async refusedBy(response: Response, what: string, signal: AbortSignal): Promise<ConnectionError> {
+    return this.#statusError(what, await readRefusal(response, signal));
+  }
+
+  #statusError(what: string, refusal: HttpRefusal): ConnectionError {
+    if (this.secret === undefined) return statusError(what, refusal);
+    return statusError(what, { ...refusal, excerpt: refusal.excerpt.replaceAll(this.secret, "[secret]") });
+  }
+
+  /**
+   * Reads the reply to a call's POST. Settles the call, unless the reply is an event stream that ended without the
+   * answer: what it left behind is returned, and what becomes of the call is up to the caller.
+   */
+  async readReply(
+    call: HttpCall,
+    response: Response,
+    onMessage: (parsed: Parsed) => void,
+  ): Promise<StreamTrace | undefined> {
+    const { status } = response;
+    const type = response.headers.get("content-type");
+    if (call.over) discard(response);
+    else if (status === 202 || status === 204) {
+      discard(response);
+      call.fail(answerLost(call.method, `the server answered with HTTP status ${status} and no response`, { status }));
+    } else if (!response.ok) {
+      await this.#readRefusal(call, response);
+    } else if (isEventStream(type)) {
+      return await this.readStream(call, response, onMessage);
+    } else if (isJson(type)) {
+      await this.#readJson(call, response, onMessage);
+    } else {
+      discard(response);
+      call.fail(
+        new ProtocolError(`${call.method}: the server answered with content type ${JSON.stringify(type ?? "")}`),
+      );
+    }
+    return undefined;
+  }
+
+  /** Reads one connection of a call's stream. After the answer the server is given a little time to end it. */
+  async readStream(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
+    const { clock, maxMessageBytes } = this.#target;
+    let linger: unknown;
+    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, (parsed) => {
+      if (call.over) return;
+      call.scope.touch();
+      onMessage(parsed);
+      if (call.over) linger = clock.schedule(() => call.wire.abort(), LINGER_MS);
+    });
+    if (linger !== undefined) clock.cancel(linger);
+    return trace;
+  }
+
+  /** What a listener throws is its own trouble: it must not break the stream that it listens to. */
+  guard(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      this.report(toError(error));
+    }
+  }
+
+  report(problem: Error): void {
+    try {
+      this.receiver.onProblem(problem);
+    } catch {
+      // A listener for problems that fails has nobody left to tell.
+    }
+  }
+
+  async #readRefusal(call: HttpCall, response: Response): Promise<void> {
+    const refusal = await readRefusal(response, call.wire.signal);
+    if (refusal.rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
+    else call.answer({ jsonrpc: "2.0", id: call.id, error: refusal.rpcError });
+  }
+
+  async #readJson(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<void> {
+    let text: string;
+    try {
+      text = await readText(response, this.#target.maxMessageBytes, call.wire.signal);
+    } catch (cause) {
+      call.fail(answerLost(call.method, `the response could not be read (${describe(cause)})`, { cause }));
+      return;
+    }
+    const parsed = parseFrame(text);
+    if (parsed.kind === "invalid") {
+      call.fail(new ProtocolError(`${call.method}: the server's response is malformed: ${parsed.failure.message}`));
+      return;
+    }
+    onMessage(parsed);
+    call.fail(answerLost(call.method, "the server's response does not answer this request"));
+  }
+}
+
+/** The error for a stream that is over while its call is not. */
+export function streamLost(call: HttpCall, trace: StreamTrace): ConnectionError {
+  if (trace.error === undefined) return answerLost(call.method, "the stream ended without a response");
+  return answerLost(call.method, `the stream broke off (${describe(trace.error)})`, { cause: trace.error });
+}
+
+export function closedBeforeAnswer(call: HttpCall): ConnectionError {
+  return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery: "sent" });
+}
+
+export function notConnected(): ConnectionError {
+  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent" });
+}
+
+export function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

@@ -1,0 +1,127 @@
+import { type Clock, pause } from "../../call/clock.js";
+import type { HeaderRecord } from "../../http/client-headers.js";
+import { answerLost, noResponse } from "../../http/http-failure.js";
+import { isEventStream } from "../../http/media-type.js";
+import { discard, readEvents, type StreamTrace } from "../../http/reply-reader.js";
+import type { Parsed } from "../../jsonrpc/parse.js";
+import { ConnectionError, ProtocolError } from "../../schema/errors.js";
+import type { HttpCall } from "../http-call.js";
+import { describe, type HttpWire, streamLost } from "../http-wire.js";
+import { type ReconnectOptions, StreamCursor } from "./stream-cursor.js";
+
+/** What the streams of one session share. */
+export interface SessionStreams {
+  readonly wire: HttpWire;
+  readonly clock: Clock;
+  readonly reconnect: ReconnectOptions;
+  readonly maxMessageBytes: number;
+  /** Calls whose stream is between two connections: there is nothing on the wire to be careful with. */
+  readonly resuming: Set<HttpCall>;
+}
+
+/** One attempt to open a stream. */
+type Opened =
+  | { readonly kind: "open"; readonly response: Response }
+  /** Worth another try. */
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "refused"; readonly error: Error };
+
+/**
+ * Reads a call's stream on, connection after connection, until the answer has come. A stream whose events had no ids
+ * cannot be read on. Settles the call; nothing is asked for on behalf of a call that is over.
+ */
+export async function followReply(
+  streams: SessionStreams,
+  call: HttpCall,
+  facts: HeaderRecord,
+  first: StreamTrace,
+  take: (parsed: Parsed) => void,
+): Promise<void> {
+  const cursor = new StreamCursor(streams.reconnect);
+  cursor.ended(first);
+  while (!call.over) {
+    if (cursor.lastEventId === "") return void call.fail(streamLost(call, first));
+    if (cursor.exhausted) return void call.fail(gaveUp(call.method, cursor));
+    streams.resuming.add(call);
+    const opened = await reopen(streams, cursor, facts, call.method, call.wire.signal);
+    streams.resuming.delete(call);
+    if (opened.kind === "failed") cursor.failed(opened.error);
+    else if (opened.kind === "refused") call.fail(opened.error);
+    else if (call.over) discard(opened.response);
+    else cursor.ended(await streams.wire.readStream(call, opened.response, take));
+  }
+}
+
+/**
+ * Holds the session's own stream open. A server may have none; any other trouble is reported once and ends the
+ * listening, never a call. Never rejects.
+ */
+export async function listenToServer(
+  streams: SessionStreams,
+  facts: HeaderRecord,
+  { signal }: AbortController,
+  take: (parsed: Parsed) => void,
+): Promise<void> {
+  const what = "The server's own stream";
+  const cursor = new StreamCursor(streams.reconnect);
+  let opened = await openStream(streams, cursor, facts, what, signal);
+  while (!signal.aborted) {
+    if (opened.kind === "refused") return hasNone(opened.error) ? undefined : streams.wire.report(opened.error);
+    if (opened.kind === "failed") cursor.failed(opened.error);
+    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, signal, take));
+    if (signal.aborted) return;
+    if (cursor.exhausted) return streams.wire.report(gaveUp(what, cursor));
+    opened = await reopen(streams, cursor, facts, what, signal);
+  }
+  if (opened.kind === "open") discard(opened.response);
+}
+
+async function reopen(
+  streams: SessionStreams,
+  cursor: StreamCursor,
+  facts: HeaderRecord,
+  what: string,
+  signal: AbortSignal,
+): Promise<Opened> {
+  await pause(streams.clock, cursor.delayMs, signal);
+  if (signal.aborted) return { kind: "failed", error: signal.reason };
+  return openStream(streams, cursor, facts, what, signal);
+}
+
+async function openStream(
+  { wire }: SessionStreams,
+  { lastEventId }: StreamCursor,
+  facts: HeaderRecord,
+  what: string,
+  signal: AbortSignal,
+): Promise<Opened> {
+  const headers = { ...wire.headers.get, ...facts };
+  if (lastEventId !== "") headers["last-event-id"] = lastEventId;
+  let response: Response;
+  try {
+    response = await wire.send("GET", headers, null, signal);
+  } catch (error) {
+    return { kind: "failed", error: noResponse(what, error) };
+  }
+  if (!response.ok) {
+    const error = await wire.refusedBy(response, what, signal);
+    return { kind: isPassing(response.status) ? "failed" : "refused", error };
+  }
+  const type = response.headers.get("content-type");
+  if (isEventStream(type)) return { kind: "open", response };
+  discard(response);
+  return { kind: "refused", error: new ProtocolError(`${what}: the server answered with content type ${type}`) };
+}
+
+function isPassing(status: number): boolean {
+  return status >= 500 || status === 429 || status === 408;
+}
+
+function hasNone(error: Error): boolean {
+  return error instanceof ConnectionError && error.status === 405;
+}
+
+function gaveUp(what: string, { lastError }: StreamCursor): ConnectionError {
+  const why = lastError === undefined ? "nothing more came" : describe(lastError);
+  return answerLost(what, `gave up reading the stream on (${why})`, { cause: lastError });
+}

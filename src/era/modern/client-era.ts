@@ -1,0 +1,101 @@
+import type { CallScope } from "../../call/scope.js";
+import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import type { RpcResponse } from "../../jsonrpc/message.js";
+import { ConnectionError, TimeoutError } from "../../schema/errors.js";
+import type { DiscoverResult } from "../../schema/types.js";
+import { type ClientEra, type ClientHost, type ClientResult, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
+import type { ClientWire } from "../link.js";
+import { STATELESS_VERSIONS } from "../versions.js";
+import { ModernHttpLink } from "./client-http.js";
+import { ModernConnection } from "./connection.js";
+import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
+import { modernMethods } from "./methods.js";
+
+const HEADER_MISMATCH = -32020;
+
+/** The era in which each request stands for itself, as a client speaks it. */
+export const modernClient: ClientEra = {
+  name: "modern",
+  versions: STATELESS_VERSIONS,
+  methods: modernMethods,
+  open,
+};
+
+async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
+  const version = options.versions[0] as string;
+  const link = wire.kind === "channel" ? wire.link : new ModernHttpLink(wire.target, version);
+  const connection = new ModernConnection(modernClient, link, host, options.versions, version);
+  if (options.discovered !== undefined) connection.adopt(asDiscovered(options.discovered, options.versions));
+  else if (!options.pinned) connection.adopt(await probe(connection, options.versions, scope));
+  return connection;
+}
+
+/** Asks the server what it speaks. An unsupported version is corrected once. */
+async function probe(connection: ModernConnection, versions: readonly string[], scope: CallScope): Promise<DiscoverResult> {
+  let answer = await ask(connection, scope);
+  const supported = supportedIn(answer);
+  if (supported !== undefined) {
+    connection.version = mutual(versions, supported, answer);
+    answer = await ask(connection, scope);
+  }
+  if ("error" in answer) throw verdict(answer.error);
+  return asDiscovered(answer.result, versions);
+}
+
+/** Silence on a pipe, and a refusal without words over HTTP, speak for another era; a broken connection does not. */
+async function ask(connection: ModernConnection, scope: CallScope): Promise<RpcResponse> {
+  try {
+    return await connection.probe(scope);
+  } catch (error) {
+    if (error instanceof TimeoutError && connection.linkKind === "channel") {
+      throw new WrongEra("the server did not answer server/discover", undefined, { cause: error });
+    }
+    const status = error instanceof ConnectionError ? error.status : undefined;
+    if (status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403) {
+      throw new WrongEra(`the server answered server/discover with status ${status}`, undefined, { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** The list in an unsupported-version error, if it is one. */
+function supportedIn(answer: RpcResponse): readonly string[] | undefined {
+  if (!("error" in answer) || answer.error.code !== UNSUPPORTED_VERSION) return undefined;
+  const supported = (answer.error.data as { supported?: unknown } | undefined | null)?.supported;
+  return isVersionList(supported) ? supported : undefined;
+}
+
+function mutual(versions: readonly string[], offered: readonly string[], evidence: unknown): string {
+  const version = versions.find((candidate) => offered.includes(candidate));
+  if (version !== undefined) return version;
+  throw new WrongEra(
+    `no common protocol version: the server speaks ${offered.join(", ")}, this client ${versions.join(", ")}`,
+    offered,
+    { cause: evidence },
+  );
+}
+
+/** What an error answer to the probe says about the server. */
+function verdict(error: { code: number; message: string; data?: unknown }): Error {
+  const cause = fromErrorObject(error);
+  const data = error.data as { requiredCapabilities?: unknown; supported?: unknown } | undefined | null;
+  const recognised =
+    error.code === HEADER_MISMATCH ||
+    (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
+    (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported));
+  return recognised ? cause : new WrongEra(`the server answered server/discover with an error: ${error.message}`, undefined, { cause });
+}
+
+function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
+  const problem = modernMethods.get("server/discover")?.result(result);
+  if (problem !== undefined || !isVersionList(result.supportedVersions)) {
+    throw new WrongEra("the server's answer to server/discover is no discovery", undefined);
+  }
+  mutual(versions, result.supportedVersions, undefined);
+  return result as unknown as DiscoverResult;
+}
+
+function isVersionList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+

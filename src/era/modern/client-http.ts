@@ -1,0 +1,169 @@
+import type { CallScope } from "../../call/scope.js";
+import type { HeaderRecord } from "../../http/client-headers.js";
+import { noResponse } from "../../http/http-failure.js";
+import { formatNotification, formatRequest } from "../../jsonrpc/format.js";
+import { InflightTable } from "../../jsonrpc/inflight-table.js";
+import type { Params, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
+import type { Parsed } from "../../jsonrpc/parse.js";
+import { ProtocolError } from "../../schema/errors.js";
+import { HttpCall } from "../http-call.js";
+import { closedBeforeAnswer, HttpWire, notConnected, streamLost, toError } from "../http-wire.js";
+import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
+import { requestHeaders } from "./request-headers.js";
+
+/**
+ * Carries calls over HTTP, each by a POST of its own that stands for itself: nothing is remembered between them. To give
+ * up on a call is to abort its POST.
+ */
+export class ModernHttpLink implements Link {
+  readonly kind = "http";
+  /** The version for messages that do not name one themselves. */
+  version: string;
+  /** Which params member names what a method is about, for methods that the protocol itself does not know. */
+  nameFrom: (method: string) => string | undefined = () => undefined;
+  readonly #target: HttpTarget;
+  readonly #wire: HttpWire;
+  readonly #inflight = new InflightTable<HttpCall>();
+  #closed = false;
+
+  constructor(target: HttpTarget, version: string) {
+    this.#target = target;
+    this.#wire = new HttpWire(target);
+    this.version = version;
+  }
+
+  get receiver(): LinkReceiver {
+    return this.#wire.receiver;
+  }
+
+  set receiver(receiver: LinkReceiver) {
+    this.#wire.receiver = receiver;
+  }
+
+  /** How many calls await their answer. */
+  get pending(): number {
+    return this.#inflight.size;
+  }
+
+  /** How many connections are in use. */
+  get open(): number {
+    return this.#wire.open;
+  }
+
+  request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    try {
+      return this.#request(request, scope);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    scope.throwIfAborted();
+    if (this.#closed) throw notConnected();
+    const id = this.#inflight.reserve(request.id);
+    const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), abortPost);
+    const headers = this.#headers(call.method, call.params);
+    request.onId?.(id);
+    const body = formatRequest(id, call.method, call.params);
+    this.#inflight.add(call);
+    call.follow();
+    if (!call.over) void this.#wire.hold(call.wire, this.#run(call, headers, body));
+    return call.answered;
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (this.#closed) return;
+    if (method === "notifications/cancelled") this.#cancel(params);
+    else return this.#notify(method, params);
+  }
+
+  respond(): void {
+    this.#wire.report(new ProtocolError("A server cannot be answered: in this protocol version it sends no requests"));
+  }
+
+  respondError(): void {
+    this.respond();
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const call of this.#inflight.drain()) call.fail(closedBeforeAnswer(call));
+    this.#wire.abortAll();
+    this.#wire.guard(() => this.receiver.onClose(undefined));
+  }
+
+  /** Never rejects. */
+  async #run(call: HttpCall, headers: HeaderRecord, body: string): Promise<void> {
+    try {
+      const response = await this.#wire.post(headers, body, call.wire.signal);
+      const trace = await this.#wire.readReply(call, response, (parsed) => this.#take(call, parsed));
+      if (trace !== undefined) call.fail(streamLost(call, trace));
+    } catch (error) {
+      call.fail(noResponse(call.method, error));
+    }
+  }
+
+  async #notify(method: string, params: Params | undefined): Promise<void> {
+    try {
+      const body = formatNotification(method, params);
+      await this.#wire.deliver(method, this.#headers(method, params), body, new AbortController());
+    } catch (error) {
+      this.#wire.report(toError(error));
+    }
+  }
+
+  /** A cancellation is never posted: it ends the call that it names exactly, or nothing. */
+  #cancel(params: Params | undefined): void {
+    const reason = typeof params?.reason === "string" ? params.reason : "The call was cancelled";
+    this.#inflight.findExactly(params?.requestId)?.scope.abort(new DOMException(reason, "AbortError"));
+  }
+
+  #headers(method: string, params: Params | undefined): HeaderRecord {
+    return requestHeaders(this.#wire.headers.post, method, params, {
+      version: this.version,
+      nameFrom: this.nameFrom,
+      paramHeaders: (tool) => this.#target.paramHeaders(tool),
+    });
+  }
+
+  #take(call: HttpCall, parsed: Parsed): void {
+    if (parsed.kind === "notification") this.#takeNotification(call, parsed.message);
+    else if (parsed.kind === "response" && call.owns(parsed.message)) call.answer(parsed.message);
+    else this.#takeWrong(call, parsed);
+  }
+
+  #takeWrong(call: HttpCall, parsed: Exclude<Parsed, { kind: "notification" }>): void {
+    const problem = new ProtocolError(`${call.method}: the server sent ${nameWrong(parsed)}`);
+    const broken = parsed.kind === "invalid" && parsed.failure.answer && parsed.failure.id === call.id;
+    if (broken) call.fail(problem);
+    else this.#wire.report(problem);
+  }
+
+  #takeNotification(call: HttpCall, notification: RpcNotification): void {
+    const { method, params } = notification;
+    if (method === "notifications/progress" && params !== undefined && call.wants(params.progressToken)) {
+      this.#wire.guard(() => call.progress(params));
+    } else {
+      this.#wire.guard(() => this.receiver.onNotification(notification, call.id));
+    }
+  }
+}
+
+function abortPost(call: HttpCall): void {
+  call.wire.abort();
+}
+
+function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {
+  switch (parsed.kind) {
+    case "request":
+      return `a request of its own, ${parsed.message.method}`;
+    case "response":
+      return `a response to another request, id ${parsed.message.id}`;
+    case "batch":
+      return "a batch of messages";
+    case "invalid":
+      return `a malformed message: ${parsed.failure.message}`;
+  }
+}

@@ -1,0 +1,81 @@
+import type { CallScope } from "../../call/scope.js";
+import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import type { RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
+import { ConnectionError } from "../../schema/errors.js";
+import type { SubscriptionFilter } from "../../schema/types.js";
+import { isWantedBy, toChange } from "../../store/change-bus.js";
+import type { Subscription, WatchEvents } from "../client-era.js";
+
+type State =
+  | { readonly name: "opening" }
+  | { readonly name: "open"; readonly filter: SubscriptionFilter }
+  | { readonly name: "over" };
+
+/** One listen request of this client, from its acknowledgment to its end. */
+export class ListenSubscription implements Subscription {
+  readonly acknowledged: Promise<void>;
+  readonly #events: WatchEvents;
+  readonly #life: CallScope;
+  #state: State = { name: "opening" };
+  #resolve: () => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+
+  constructor(events: WatchEvents, life: CallScope) {
+    this.#events = events;
+    this.#life = life;
+    this.acknowledged = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  get honoured(): SubscriptionFilter {
+    return this.#state.name === "open" ? this.#state.filter : {};
+  }
+
+  receive(notification: RpcNotification): void {
+    if (notification.method === "notifications/subscriptions/acknowledged") return this.#onAcknowledged(notification);
+    const change = toChange(notification.method, notification.params);
+    if (this.#state.name === "open" && change !== undefined && isWantedBy(this.#state.filter, change)) {
+      this.#events.onChange(change);
+    }
+  }
+
+  /** The server's last word. */
+  answered(response: RpcResponse): void {
+    if ("error" in response) this.#end("lost", fromErrorObject(response.error));
+    else this.#end("graceful", undefined);
+  }
+
+  failed(reason: unknown): void {
+    this.#end("lost", reason instanceof Error ? reason : new ConnectionError(String(reason)));
+  }
+
+  /** The server dropped the subscription without a result. */
+  cancelledByServer(): void {
+    this.#end("graceful", undefined);
+    this.#life.abort(new ConnectionError("The server ended the subscription"));
+  }
+
+  close(): void {
+    this.#state = { name: "over" };
+    this.#life.abort(new ConnectionError("The subscription was closed"));
+  }
+
+  #onAcknowledged(notification: RpcNotification): void {
+    if (this.#state.name !== "opening") return;
+    this.#state = { name: "open", filter: (notification.params?.notifications ?? {}) as SubscriptionFilter };
+    this.#resolve();
+  }
+
+  #end(how: "graceful" | "lost", reason: Error | undefined): void {
+    const { name } = this.#state;
+    this.#state = { name: "over" };
+    if (name === "opening") this.#reject(this.#life.aborted ? this.#life.reason : (reason ?? notAcknowledged()));
+    else if (name === "open") this.#events.onEnd(how, reason);
+  }
+}
+
+function notAcknowledged(): ConnectionError {
+  return new ConnectionError("The server ended the subscription before acknowledging it", { delivery: "answer_lost" });
+}

@@ -1,0 +1,68 @@
+import type { RpcErrorObject } from "../jsonrpc/message.js";
+import { isFailure, parseFrame } from "../jsonrpc/parse.js";
+import { ConnectionError } from "../schema/errors.js";
+import { readExcerpt } from "./reply-reader.js";
+
+const MAX_ERROR_BYTES = 65_536;
+const EXCERPT_CHARS = 200;
+/** Failures of the operating system and of fetch that come before anything has been written. */
+const UNSENT_CODES = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** The error for a fetch that brought no response. Only a failure to connect proves that the server saw nothing. */
+export function noResponse(what: string, cause: unknown): ConnectionError {
+  const root = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const { code, syscall, message } = (root ?? {}) as { code?: unknown; syscall?: unknown; message?: unknown };
+  const unsent = UNSENT_CODES.has(String(code)) || syscall === "connect" || syscall === "getaddrinfo";
+  const why = typeof message === "string" && message !== "" ? message : String(code ?? cause);
+  return new ConnectionError(`${what}: no response from the server (${why})`, {
+    delivery: unsent ? "not_sent" : "sent",
+    cause,
+  });
+}
+
+/** The error for a call that the server took and whose answer will not come. */
+export function answerLost(
+  what: string,
+  how: string,
+  details: { status?: number; cause?: unknown } = {},
+): ConnectionError {
+  return new ConnectionError(`${what}: ${how}`, { delivery: "answer_lost", ...details });
+}
+
+/** A status that is no success: with the JSON-RPC error in its body, if there is one. */
+export interface HttpRefusal {
+  readonly status: number;
+  readonly rpcError: RpcErrorObject | undefined;
+  /** A short piece of the body, on one line. */
+  readonly excerpt: string;
+}
+
+/** Reads what a refusing response has to say, and is done with its body. Never rejects. */
+export async function readRefusal(response: Response, signal: AbortSignal): Promise<HttpRefusal> {
+  const text = await readExcerpt(response, MAX_ERROR_BYTES, signal);
+  const parsed = text.trimStart().startsWith("{") ? parseFrame(text) : undefined;
+  const rpcError = parsed?.kind === "response" && isFailure(parsed.message) ? parsed.message.error : undefined;
+  const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  return {
+    status: response.status,
+    rpcError,
+    excerpt: line.length > EXCERPT_CHARS ? `${line.slice(0, EXCERPT_CHARS)}...` : line,
+  };
+}
+
+/** A client error means that the server refused the call before it did anything. */
+export function statusError(what: string, { status, excerpt }: HttpRefusal): ConnectionError {
+  const said = excerpt === "" ? "" : `: ${excerpt}`;
+  return new ConnectionError(`${what}: the server answered with HTTP status ${status}${said}`, {
+    status,
+    delivery: "sent",
+    retrySafe: status >= 400 && status < 500,
+  });
+}

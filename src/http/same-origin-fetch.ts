@@ -1,0 +1,29 @@
+import { discard } from "./reply-reader.js";
+
+export type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
+
+const MAX_HOPS = 5;
+
+/**
+ * Fetches, and follows a redirect only where nothing is given away and nothing is changed: to the same origin, with
+ * method, headers and body kept. Any other redirect is handed back as it came, for the caller to refuse.
+ */
+export async function fetchSameOrigin(fetch: Fetch, url: URL, init: RequestInit): Promise<Response> {
+  let at = url;
+  for (let hops = 0; ; hops++) {
+    const response = await fetch(at, { ...init, redirect: "manual" });
+    const next = hops < MAX_HOPS ? nextHop(response, at, init.method === "GET") : undefined;
+    if (next === undefined) return response;
+    discard(response);
+    at = next;
+  }
+}
+
+function nextHop(response: Response, from: URL, isGet: boolean): URL | undefined {
+  const { status } = response;
+  const keepsMethod = status === 307 || status === 308 || (isGet && (status === 301 || status === 302));
+  const location = keepsMethod ? response.headers.get("location") : null;
+  if (location === null || !URL.canParse(location, from)) return undefined;
+  const to = new URL(location, from);
+  return to.origin === from.origin ? to : undefined;
+}

@@ -1,0 +1,108 @@
+import type { Writable } from "node:stream";
+import { toLine } from "../jsonrpc/lines.js";
+import { ConnectionError } from "../schema/errors.js";
+
+/** The form of `Writable.write` that the writer calls. */
+export type WriteLine = (line: string, written: (error?: Error | null) => void) => boolean;
+
+interface Waiter {
+  readonly promise: Promise<void>;
+  resolve(): void;
+  reject(reason: Error): void;
+}
+
+/** Writes frames as lines to a byte stream, in order, and tells when the stream has room again. */
+export class FrameWriter {
+  readonly #stream: Writable;
+  readonly #write: WriteLine;
+  readonly #onBroken: (cause: Error) => void;
+  /** Frames handed to the stream and not yet written. */
+  #pending = 0;
+  #room: Waiter | undefined;
+  #idle: Waiter | undefined;
+  #shut = false;
+
+  /** `onBroken` is called at most once, when the stream fails or closes before `detach`. */
+  constructor(stream: Writable, onBroken: (cause: Error) => void, write?: WriteLine) {
+    this.#stream = stream;
+    this.#onBroken = onBroken;
+    this.#write = write ?? ((line, written) => stream.write(line, written));
+    stream.on("drain", this.#onDrain).on("error", this.#onError).on("close", this.#onStreamClose);
+  }
+
+  /** As `Channel.send`. A rejection that nobody looks at is harmless. */
+  send(text: string): void | Promise<void> {
+    if (this.#shut)
+      return quietly(Promise.reject(new ConnectionError("The channel is closed: the frame was not sent")));
+    this.#pending++;
+    if (this.#write(toLine(text), this.#onWritten)) return;
+    this.#room ??= createWaiter();
+    return this.#room.promise;
+  }
+
+  /** Refuses further frames. What was taken is still written. */
+  shut(): void {
+    this.#shut = true;
+  }
+
+  /** Resolves when all that was taken has been written, or never will be. */
+  flushed(): Promise<void> {
+    if (this.#pending === 0) return Promise.resolve();
+    this.#idle ??= createWaiter();
+    return this.#idle.promise;
+  }
+
+  /** Lets go of the stream. Frames still waiting count as lost. */
+  detach(): void {
+    this.#stream.off("drain", this.#onDrain).off("error", this.#onError).off("close", this.#onStreamClose);
+    this.#giveUp();
+  }
+
+  readonly #onWritten = (error?: Error | null): void => {
+    if (this.#pending > 0) this.#pending--;
+    if (error || this.#pending > 0) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  };
+
+  readonly #onDrain = (): void => {
+    this.#room?.resolve();
+    this.#room = undefined;
+  };
+
+  readonly #onError = (cause: Error): void => {
+    this.detach();
+    // A broken stream may report the same failure again for what is still queued in it.
+    this.#stream.on("error", ignore);
+    this.#onBroken(cause);
+  };
+
+  readonly #onStreamClose = (): void => {
+    this.detach();
+    this.#onBroken(new Error("The stream was closed"));
+  };
+
+  #giveUp(): void {
+    this.#shut = true;
+    this.#pending = 0;
+    this.#room?.reject(new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }));
+    this.#room = undefined;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  }
+}
+
+function createWaiter(): Waiter {
+  let settle: Omit<Waiter, "promise"> | undefined;
+  const promise = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise: quietly(promise), ...settle! };
+}
+
+function quietly(promise: Promise<void>): Promise<void> {
+  promise.catch(ignore);
+  return promise;
+}
+
+function ignore(): void {}

@@ -1,0 +1,177 @@
+import { PassThrough, type Readable } from "node:stream";
+import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../jsonrpc/lines.js";
+import { ConnectionError, McpError } from "../schema/errors.js";
+import { FrameWriter } from "./frame-writer.js";
+import { type ServerProcess, type ServerProcessOptions, type StopTimes, startServerProcess } from "./server-process.js";
+import { StderrTail } from "./stderr-tail.js";
+
+/** The program is started without a shell; `env` comes on top of `defaultEnvironment()`. */
+export interface StdioClientOptions extends ServerProcessOptions {
+  /**
+   * What becomes of the server's standard error: `inherit` (unless given) copies it to that of this process, `pipe` to the
+   * channel's `stderr`, a function gets each line, `ignore` discards it unread.
+   */
+  readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
+  /** The longest line accepted, in bytes. 32 MiB unless given. */
+  readonly maxLineBytes?: number;
+  /** How long `close` waits after the end of the server's input, and again after SIGTERM. 2000 each unless given. */
+  readonly shutdown?: Partial<StopTimes>;
+}
+
+export interface StdioClientChannel extends Channel {
+  /** The process id while the process runs. */
+  readonly pid: number | undefined;
+  /** What the server writes to its standard error, with `stderr: "pipe"`. Beyond 1 MiB unread, text is dropped. */
+  readonly stderr: Readable | undefined;
+  /** The last lines the server wrote to its standard error, unless that is ignored. */
+  readonly stderrTail: readonly string[];
+}
+
+/** Why a channel ends: this side asked, or the server went away (with what was seen of it first). */
+type Ending =
+  | { readonly by: "us" }
+  | { readonly by: "server"; readonly sign: string; readonly cause: Error | undefined };
+
+/** A started server and what connects it to the channel's owner. */
+interface Link {
+  readonly server: ServerProcess;
+  readonly events: ChannelEvents;
+  readonly writer: FrameWriter;
+  readonly decoder: LineDecoder;
+}
+
+/**
+ * A server process and the channel over its standard input and output.
+ *
+ * `open` starts the process, and rejects with a `ConnectionError` when it cannot be started; then no `onClose` follows.
+ * When the process goes away unasked, `onClose` gets a `ConnectionError` with its exit code or signal and its last lines
+ * on stderr. `close` ends the server's input, and by force the process and its descendants if that does not suffice;
+ * it resolves when they are gone.
+ */
+export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
+  return new StdioClientChannelImpl(options);
+}
+
+const UNREAD_STDERR_BYTES = 1024 * 1024;
+
+class StdioClientChannelImpl implements StdioClientChannel {
+  readonly #options: StdioClientOptions;
+  readonly #tail: StderrTail;
+  readonly #stderr: PassThrough | undefined;
+  #opening: Promise<ServerProcess> | undefined;
+  #link: Link | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: StdioClientOptions) {
+    this.#options = options;
+    this.#tail = new StderrTail(typeof options.stderr === "function" ? options.stderr : undefined);
+    this.#stderr = options.stderr === "pipe" ? new PassThrough() : undefined;
+  }
+
+  get pid(): number | undefined {
+    const server = this.#link?.server;
+    return server?.exit === undefined ? server?.pid : undefined;
+  }
+
+  get stderr(): Readable | undefined {
+    return this.#stderr;
+  }
+
+  get stderrTail(): readonly string[] {
+    return this.#tail.lines;
+  }
+
+  async open(events: ChannelEvents): Promise<void> {
+    if (this.#opening !== undefined) throw new McpError("already_open", "The stdio channel is already open");
+    if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
+    this.#opening = startServerProcess(this.#options, this.#options.stderr === "ignore" ? "ignore" : "pipe");
+    this.#link = this.#attach(await this.#opening, events);
+  }
+
+  send(text: string): void | Promise<void> {
+    if (this.#link !== undefined) return this.#link.writer.send(text);
+    return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
+  }
+
+  close(): Promise<void> {
+    if (this.#closing !== undefined) return this.#closing;
+    if (this.#link !== undefined) return this.#end(this.#link, { by: "us" });
+    this.#closing = this.#closeUnopened();
+    return this.#closing;
+  }
+
+  /** The start may be under way; where it fails, whoever opens hears of it. */
+  async #closeUnopened(): Promise<void> {
+    const started = await this.#opening?.then(
+      () => true,
+      () => false,
+    );
+    if (started === true) await this.#finish(this.#link!, { by: "us" });
+    else this.#stderr?.end();
+  }
+
+  #attach(server: ServerProcess, events: ChannelEvents): Link {
+    const lost = (sign: string, cause?: Error) => {
+      if (this.#closing === undefined) this.#end(link, { by: "server", sign, cause });
+    };
+    const writer = new FrameWriter(server.stdin, (cause) => lost("closed its input", cause));
+    const decoder = new LineDecoder(
+      (line) => events.onFrame(line),
+      (problem) => events.onProblem(problem),
+      { maxLineBytes: this.#options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
+    );
+    const link: Link = { server, events, writer, decoder };
+    server.stdout.on("data", (chunk: Buffer) => decoder.push(chunk));
+    server.stdout.on("end", () => lost("closed its output"));
+    server.stdout.on("error", (cause) => lost("broke its output", cause));
+    server.stderr?.on("data", (chunk: Buffer) => this.#takeStderr(chunk));
+    server.stderr?.on("error", () => {});
+    server.exited.then(() => lost("exited"));
+    return link;
+  }
+
+  #takeStderr(chunk: Buffer): void {
+    this.#tail.push(chunk);
+    const { stderr = "inherit" } = this.#options;
+    if (stderr === "inherit") process.stderr.write(chunk);
+    const copy = this.#stderr;
+    if (copy !== undefined && copy.readableLength + copy.writableLength < UNREAD_STDERR_BYTES) copy.write(chunk);
+  }
+
+  #end(link: Link, ending: Ending): Promise<void> {
+    this.#closing = this.#finish(link, ending);
+    return this.#closing;
+  }
+
+  /** Output is read to its end meanwhile, so that a server blocked on a full pipe can still exit. */
+  async #finish(link: Link, ending: Ending): Promise<void> {
+    const { stdinMs = 2000, termMs = 2000 } = this.#options.shutdown ?? {};
+    link.writer.shut();
+    await link.server.stop({ stdinMs, termMs });
+    link.writer.detach();
+    link.decoder.end();
+    this.#tail.end();
+    this.#stderr?.end();
+    link.events.onClose(ending.by === "us" ? undefined : this.#lossOf(link.server, ending));
+  }
+
+  #lossOf(server: ServerProcess, ending: Ending & { by: "server" }): ConnectionError {
+    const stderr = this.#tail.lines;
+    const lastWords = stderr.findLast((line) => line.trim() !== "");
+    const told = lastWords === undefined ? "" : `; its last line on stderr: ${lastWords.slice(0, 200)}`;
+    return new ConnectionError(`The server process "${this.#options.command}" ${describeEnd(server, ending)}${told}`, {
+      ...(ending.cause === undefined ? {} : { cause: ending.cause }),
+      delivery: "sent",
+      exitCode: server.exit?.code ?? null,
+      exitSignal: server.exit?.signal ?? null,
+      stderr,
+    });
+  }
+}
+
+function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {
+  if (server.exit === undefined || server.forced) return `${ending.sign} and was terminated`;
+  if (server.exit.signal !== null) return `was ended by ${server.exit.signal}`;
+  return `exited with code ${server.exit.code}`;
+}

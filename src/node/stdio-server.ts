@@ -1,0 +1,132 @@
+import type { Readable, Writable } from "node:stream";
+import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../jsonrpc/lines.js";
+import { ConnectionError, McpError } from "../schema/errors.js";
+import { FrameWriter, type WriteLine } from "./frame-writer.js";
+import { settlesWithin } from "./settles-within.js";
+
+export interface StdioServerOptions {
+  /** Where frames come from. The standard input unless given; a stream given is destroyed when the channel closes. */
+  readonly input?: Readable;
+  /** Where frames go. The standard output unless given; a stream given is ended when the channel closes. */
+  readonly output?: Writable;
+  /** Writes to `output` in place of its own `write`: what `guardStdout` returns. */
+  readonly write?: WriteLine;
+  /** The longest line accepted, in bytes. 32 MiB unless given. */
+  readonly maxLineBytes?: number;
+  /** How long closing waits for the other side to take what was sent. 2000 unless given. */
+  readonly drainMs?: number;
+}
+
+/**
+ * The server's end of a pair of byte streams: one frame per line.
+ *
+ * The end of the input ends the channel: `onClose` comes at once, so that running calls can be aborted, and `close()`
+ * resolves when what was sent before has been written. Output that breaks ends it with a `ConnectionError`.
+ */
+export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
+  return new StdioServerChannel(options);
+}
+
+class StdioServerChannel implements Channel {
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #writer: FrameWriter;
+  readonly #decoder: LineDecoder;
+  readonly #drainMs: number;
+  #events: ChannelEvents | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: StdioServerOptions) {
+    this.#input = options.input ?? process.stdin;
+    this.#output = options.output ?? process.stdout;
+    this.#drainMs = options.drainMs ?? 2000;
+    this.#writer = new FrameWriter(this.#output, (cause) => this.#lose("output", cause), options.write);
+    this.#decoder = new LineDecoder(
+      (line) => {
+        if (this.#closing === undefined) this.#events?.onFrame(line);
+      },
+      (problem) => this.#events?.onProblem(problem),
+      { maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
+    );
+  }
+
+  open(events: ChannelEvents): void {
+    if (this.#events !== undefined) throw new McpError("already_open", "The stdio channel is already open");
+    if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
+    this.#events = events;
+    const input = this.#input;
+    input.on("end", this.#onEnd).on("close", this.#onEnd).on("error", this.#onInputError).on("data", this.#onData);
+    if (input.readableEnded || input.destroyed) queueMicrotask(this.#onEnd);
+  }
+
+  send(text: string): void | Promise<void> {
+    return this.#writer.send(text);
+  }
+
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#stopReading();
+      this.#closing = this.#finishWriting().then(() => this.#tellClosed(undefined));
+    }
+    return this.#closing;
+  }
+
+  readonly #onData = (chunk: Uint8Array | string): void => {
+    this.#decoder.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  };
+
+  readonly #onEnd = (): void => this.#closeAtOnce(undefined);
+
+  readonly #onInputError = (cause: Error): void => this.#lose("input", cause);
+
+  #lose(side: "input" | "output", cause: Error): void {
+    const message = `The ${side} of the stdio channel failed: ${cause.message}`;
+    this.#closeAtOnce(new ConnectionError(message, { cause, delivery: "sent" }));
+  }
+
+  #closeAtOnce(reason: Error | undefined): void {
+    if (this.#closing !== undefined) return;
+    this.#stopReading();
+    this.#closing = this.#finishWriting();
+    this.#decoder.end();
+    this.#tellClosed(reason);
+  }
+
+  #tellClosed(reason: Error | undefined): void {
+    const events = this.#events;
+    this.#events = undefined;
+    events?.onClose(reason);
+  }
+
+  #stopReading(): void {
+    const input = this.#input;
+    input.off("end", this.#onEnd).off("close", this.#onEnd).off("data", this.#onData);
+    input.pause();
+  }
+
+  async #finishWriting(): Promise<void> {
+    this.#writer.shut();
+    const written = await settlesWithin(this.#writer.flushed(), this.#drainMs);
+    this.#writer.detach();
+    this.#input.off("error", this.#onInputError);
+    this.#releaseStreams(written);
+  }
+
+  /** The process's own streams stay as they are: other code may still use them. */
+  #releaseStreams(written: boolean): void {
+    const input = this.#input;
+    const output = this.#output;
+    const releaseInput = () => {
+      if (input !== process.stdin) input.destroy();
+    };
+    if (output === process.stdout) {
+      releaseInput();
+    } else if (written && !output.destroyed) {
+      output.end(releaseInput);
+    } else {
+      output.destroy();
+      releaseInput();
+    }
+  }
+}

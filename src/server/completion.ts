@@ -1,0 +1,26 @@
+import type { CompleteResult } from "../schema/types.js";
+import type { Context } from "./context.js";
+
+/** Suggests values for one argument; `others` are the arguments that have been filled in already. */
+export type Completer = (
+  value: string,
+  ctx: Context,
+  others: Readonly<Record<string, string>>,
+) => readonly string[] | Promise<readonly string[]>;
+
+export type Completers = { readonly [argument: string]: Completer };
+
+/** The most suggestions that one answer may hold. */
+const MOST = 100;
+
+export async function complete(
+  completers: Completers,
+  argument: { readonly name: string; readonly value: string },
+  others: Readonly<Record<string, string>>,
+  ctx: Context,
+): Promise<CompleteResult> {
+  const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
+  const all = completer === undefined ? [] : await completer(argument.value, ctx, others);
+  const values = all.slice(0, MOST);
+  return { completion: { values, total: all.length, hasMore: all.length > values.length } };
+}

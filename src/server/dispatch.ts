@@ -1,0 +1,54 @@
+import type { Call } from "../era/call.js";
+import type { HandlerResult, Result, ServerHost } from "../era/era.js";
+import { PreparedResult } from "../era/prepared-result.js";
+import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
+import { Context } from "./context.js";
+import type { CustomMethod } from "./custom-method.js";
+import type { Route } from "./routes.js";
+
+/** What a server can be asked. */
+export interface Dispatcher {
+  readonly host: ServerHost;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly methods: ReadonlyMap<string, CustomMethod>;
+  /** Whether some era of this server has a method of this name. */
+  isSpecified(method: string): boolean;
+}
+
+/**
+ * Serves one call: route, check, run, settle. The one place to read to know what a server does with a request.
+ * The author's own methods come first, then the era's, then the server's.
+ */
+export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerResult> {
+  const { era, method } = call;
+  const shape = era.methods.get(method);
+  if (shape === undefined && server.isSpecified(method)) throw methodNotFound(method);
+
+  const problem = shape?.params(call.params);
+  if (problem !== undefined) throw invalidParams(method, problem);
+
+  const custom = server.methods.get(method);
+  if (custom !== undefined) return runCustom(server, custom, call);
+
+  const builtin = era.builtins.get(method);
+  if (builtin !== undefined) return builtin(call, server.host);
+
+  const route = shape === undefined ? undefined : server.routes.get(method);
+  if (route === undefined) throw methodNotFound(method);
+  return era.settle(call, server.host, async (asker) => route(call, new Context(call, asker)));
+}
+
+async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {
+  const params = await custom.parse(call.params);
+  return call.era.settle(call, server.host, async (asker) => {
+    return toResult(await custom.handler(params as never, new Context(call, asker)), custom.name);
+  });
+}
+
+/** A result on the wire is an object; nothing is an empty one. */
+function toResult(value: unknown, method: string): HandlerResult {
+  if (value === undefined) return {};
+  if (value instanceof PreparedResult) return value;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
+  throw new TypeError(`the handler of ${method} must return an object or nothing`);
+}

@@ -1,0 +1,147 @@
+import { ServedCalls } from "../call/served-calls.js";
+import { exchange } from "../call/exchange.js";
+import type { Call, CallOrigin, ServerWire } from "../era/call.js";
+import { type EraSession, type ServerEra, type ServerHost, pickEra } from "../era/era.js";
+import type { Channel } from "../jsonrpc/channel.js";
+import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
+import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
+import type { ParseFailure } from "../jsonrpc/parse.js";
+import { Peer } from "../jsonrpc/peer.js";
+import type { CallScope } from "../call/scope.js";
+import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
+
+/** A connection that a server is serving. */
+export interface ServedConnection {
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly closed: Promise<void>;
+  /** How many calls are running. */
+  readonly running: number;
+  close(): Promise<void>;
+}
+
+/** Serves everything that comes through a channel, each message in its own era. */
+export class Door implements ServedConnection, ServerWire {
+  readonly shared = true;
+  readonly closed: Promise<void>;
+  readonly #host: ServerHost;
+  readonly #eras: readonly ServerEra[];
+  readonly #origin: CallOrigin;
+  readonly #peer: Peer;
+  readonly #sessions = new Map<ServerEra, EraSession>();
+  readonly #served = new ServedCalls();
+  readonly #calls = new Map<Call, Promise<void>>();
+  #onClosed: () => void = () => {};
+
+  constructor(host: ServerHost, eras: readonly ServerEra[], channel: Channel, origin: CallOrigin = {}) {
+    this.#host = host;
+    this.#eras = eras;
+    this.#origin = origin;
+    this.closed = new Promise((resolve) => {
+      this.#onClosed = resolve;
+    });
+    this.#peer = new Peer(channel, {
+      onRequest: (request) => this.#serve(request),
+      onNotification: (notification) => this.#receive(notification),
+      onInvalid: (failure) => this.#onInvalid(failure),
+      acceptsBatch: (items) => [...this.#sessions.values()].some((session) => session.acceptsBatch(items)),
+      onProblem: (problem) => this.#host.report(problem, { where: "connection" }),
+      onClose: (reason) => this.#end(reason),
+    });
+  }
+
+  open(): void | Promise<void> {
+    return this.#peer.open();
+  }
+
+  get running(): number {
+    return this.#calls.size;
+  }
+
+  notify(_call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
+    return this.#peer.notify(method, params);
+  }
+
+  request(_call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse> {
+    return exchange(this.#peer, { method, params }, scope, { cancellable: true });
+  }
+
+  /** Tells every caller that the server is going, then ends the channel. */
+  async close(): Promise<void> {
+    const ending = [...this.#calls].filter(([call]) => call.afterAnswer !== undefined).map(([, done]) => done);
+    await Promise.all(ending);
+    const reason = new McpError("server_closing", "The server is shutting down");
+    for (const call of this.#calls.keys()) {
+      if (call.end.abort(reason)) this.#peer.respondError(call.id, { code: INTERNAL_ERROR, message: reason.message });
+    }
+    await this.#peer.close();
+  }
+
+  #serve(request: RpcRequest): void {
+    const era = pickEra(this.#eras, request);
+    let call: Call;
+    try {
+      call = this.#sessionFor(era).decode(request, this.#origin);
+    } catch (error) {
+      return this.#refuse(request, era, error);
+    }
+    this.#served.add(call.id, call.end);
+    const done = this.#answer(call);
+    this.#calls.set(call, done);
+  }
+
+  async #answer(call: Call): Promise<void> {
+    const outcome = await this.#host.run(call);
+    this.#served.remove(call.id, call.end);
+    this.#calls.delete(call);
+    if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);
+    else if (outcome.kind === "error") this.#peer.respondError(call.id, outcome.error);
+    call.afterAnswer?.();
+  }
+
+  #refuse(request: RpcRequest, era: ServerEra, error: unknown): void {
+    if (error instanceof RpcError) return this.#peer.respondError(request.id, era.encodeError(error, undefined));
+    this.#host.report(error, { where: "decode", method: request.method, id: request.id });
+    this.#peer.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
+  }
+
+  #receive(notification: RpcNotification): void {
+    if (notification.method === "notifications/cancelled") return this.#cancel(notification.params);
+    const era = pickEra(this.#eras, notification);
+    this.#sessionFor(era).receive(notification);
+  }
+
+  #cancel(params: Params | undefined): void {
+    const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the client";
+    const cancelled = this.#served.cancel(params?.requestId, new CancelledByPeer(reason));
+    if (cancelled) this.#host.debug("call cancelled", { id: params?.requestId, reason });
+  }
+
+  #onInvalid(failure: ParseFailure): void {
+    this.#host.report(new RpcError(failure.code, failure.message), { where: "connection", id: failure.id });
+    if (failure.answer) return;
+    this.#peer.respondError(failure.id, toErrorObject(new RpcError(failure.code, failure.message)));
+  }
+
+  #sessionFor(era: ServerEra): EraSession {
+    let session = this.#sessions.get(era);
+    if (session === undefined) {
+      session = era.attach(this.#host, this);
+      this.#sessions.set(era, session);
+    }
+    return session;
+  }
+
+  #end(reason: Error | undefined): void {
+    this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
+    for (const session of this.#sessions.values()) session.close();
+    this.#onClosed();
+  }
+}
+
+/** Why a handler's signal fired when the other side gave up. */
+export class CancelledByPeer extends McpError {
+  override readonly name = "CancelledByPeer";
+  constructor(reason: string) {
+    super("cancelled", reason);
+  }
+}

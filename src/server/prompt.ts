@@ -1,0 +1,85 @@
+import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
+import { RpcError } from "../schema/errors.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
+import type { ContentBlock, GetPromptResult, Icon, InputRequiredResult, JsonObject, Prompt, PromptArgument, PromptMessage } from "../schema/types.js";
+import type { Completers } from "./completion.js";
+import { isContentBlock, text } from "./content.js";
+import type { Context } from "./context.js";
+
+export interface PromptOptions<A extends AnySchema | undefined = undefined> {
+  readonly title?: string;
+  readonly description?: string;
+  /** The arguments: an object whose members are strings. */
+  readonly arguments?: A;
+  /** Suggestions for arguments, by name. */
+  readonly complete?: Completers;
+  readonly icons?: readonly Icon[];
+  readonly meta?: JsonObject;
+}
+
+export type PromptArguments<A> = A extends AnySchema ? OutputOf<A, Record<string, string>> : Record<string, string>;
+
+/** A string or content stands for one message of the user. */
+export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult | InputRequiredResult;
+
+export type PromptHandler<A> = (args: PromptArguments<A>, ctx: Context) => PromptReturn | Promise<PromptReturn>;
+
+export class RegisteredPrompt {
+  readonly listing: Prompt;
+  readonly complete: Completers;
+  readonly #arguments: UsableSchema | undefined;
+  readonly #handler: PromptHandler<AnySchema>;
+
+  constructor(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>, validator: JsonSchemaValidator | undefined) {
+    const schema = options.arguments;
+    this.#arguments = schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
+    this.#handler = handler;
+    this.complete = options.complete ?? {};
+    this.listing = toListing(name, options, this.#arguments);
+  }
+
+  async get(args: unknown, ctx: Context): Promise<GetPromptResult | InputRequiredResult> {
+    const parsed = await this.#arguments?.parse(args ?? {});
+    if (parsed?.ok === false) {
+      const issues = parsed.issues.map(({ path, message }) => `/arguments${path} ${message}`).join("; ");
+      throw new RpcError(INVALID_PARAMS, `Invalid params for prompt ${this.listing.name}: ${issues}`);
+    }
+    const value = await this.#handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
+    return toResult(value, this.listing.description);
+  }
+}
+
+function toListing(name: string, options: PromptOptions<AnySchema>, schema: UsableSchema | undefined): Prompt {
+  const { title, description, icons, meta } = options;
+  return {
+    name,
+    ...(title === undefined ? undefined : { title }),
+    ...(description === undefined ? undefined : { description }),
+    ...(schema === undefined ? undefined : { arguments: toArguments(schema) }),
+    ...(icons === undefined ? undefined : { icons: [...icons] }),
+    ...(meta === undefined ? undefined : { _meta: meta }),
+  };
+}
+
+/** Prompts list their arguments by name instead of by schema. */
+function toArguments(schema: UsableSchema): PromptArgument[] {
+  const { properties = {}, required = [] } = schema.jsonSchema as {
+    properties?: Record<string, { title?: string; description?: string }>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { title, description }]) => ({
+    name,
+    ...(title === undefined ? undefined : { title }),
+    ...(description === undefined ? undefined : { description }),
+    ...(required.includes(name) ? { required: true } : undefined),
+  }));
+}
+
+function toResult(value: PromptReturn, description: string | undefined): GetPromptResult | InputRequiredResult {
+  const described = description === undefined ? undefined : { description };
+  if (typeof value === "string") return { ...described, messages: [{ role: "user", content: text(value) }] };
+  if (Array.isArray(value)) return { ...described, messages: value as PromptMessage[] };
+  if (isContentBlock(value)) return { ...described, messages: [{ role: "user", content: value }] };
+  return value as GetPromptResult | InputRequiredResult;
+}

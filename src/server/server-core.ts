@@ -1,0 +1,177 @@
+import { composeInterceptors } from "../call/interceptor.js";
+import type { Call } from "../era/call.js";
+import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
+import type { ParamHeader } from "../http/param-headers.js";
+import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
+import type { RpcNotification } from "../jsonrpc/message.js";
+import type { Clock } from "../call/clock.js";
+import { DefinitionError, RpcError } from "../schema/errors.js";
+import type { Implementation, ServerCapabilities } from "../schema/types.js";
+import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
+import { dispatch } from "./dispatch.js";
+import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
+import { Registry } from "./registry.js";
+import { createRoutes, type Route } from "./routes.js";
+import { createStateSeal } from "./state-seal.js";
+
+const DROPPED: Outcome = { kind: "dropped" };
+const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
+
+/** The server as its eras see it: what it knows, and how a call is served to its end. */
+export class ServerCore implements ServerHost {
+  readonly info: Implementation;
+  readonly instructions: string | undefined;
+  readonly changes: ChangeBus = new MemoryChangeBus();
+  readonly clock: Clock;
+  readonly seal: StateSeal;
+  readonly askTimeoutMs: number;
+  readonly maxRounds: number;
+  readonly identify: boolean;
+  readonly versions: readonly string[];
+  readonly registry: Registry;
+  readonly eras: readonly ServerEra[];
+  readonly #options: ServerOptions;
+  readonly #routes: ReadonlyMap<string, Route>;
+  readonly #closing = new Set<() => void>();
+  readonly #watched = new Map<string, number>();
+  #interceptors: ServerInterceptor[] = [];
+  #dispatch: (call: Call) => Promise<HandlerResult>;
+
+  constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    this.info = info;
+    this.instructions = options.instructions;
+    this.clock = clockOf(options);
+    this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
+    this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
+    this.identify = options.identify ?? true;
+    this.versions = supportedVersions(eras, options.versions);
+    this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
+    this.#options = options;
+    this.seal = createStateSeal({
+      keys: options.stateKeys,
+      ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
+      clock: this.clock,
+      onRefused: (reason) => this.#options.logger?.warn?.(`a requestState was refused: ${reason}`),
+    });
+    this.registry = new Registry(options, this.changes, {
+      validator: options.validator,
+      maskErrors: options.maskErrors ?? false,
+      report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
+    });
+    this.#routes = createRoutes(this.registry);
+    this.#dispatch = this.#compose();
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.registry.capabilities;
+  }
+
+  use(interceptor: ServerInterceptor): void {
+    this.#interceptors.push(interceptor);
+    this.#dispatch = this.#compose();
+  }
+
+  async run(call: Call): Promise<Outcome> {
+    try {
+      const result = await this.#dispatch(call);
+      return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, this) };
+    } catch (error) {
+      return this.#toOutcome(error, call);
+    } finally {
+      call.close();
+    }
+  }
+
+  knows(method: string): boolean {
+    return this.registry.methods.has(method);
+  }
+
+  receive(notification: RpcNotification): void {
+    const handler = this.registry.notifications.get(notification.method);
+    if (handler === undefined) return;
+    handler
+      .parse(notification.params)
+      .then((params) => (handler.handler as (params: unknown) => unknown)(params))
+      .catch((error: unknown) => this.report(error, { where: "notification", method: notification.method }));
+  }
+
+  report(error: unknown, context: ReportContext): void {
+    this.#options.logger?.error?.(error instanceof Error ? error.message : String(error), { ...context, error });
+    this.#options.onError?.(error, context);
+  }
+
+  debug(message: string, fields: Record<string, unknown>): void {
+    this.#options.logger?.debug?.(message, fields);
+  }
+
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined {
+    return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  onClosing(listener: () => void): () => void {
+    this.#closing.add(listener);
+    return () => this.#closing.delete(listener);
+  }
+
+  /** Lets everything that ends in its own way do so. */
+  beginClosing(): void {
+    for (const listener of [...this.#closing]) listener();
+  }
+
+  /** How many clients watch each resource. */
+  get watched(): ReadonlyMap<string, number> {
+    return this.#watched;
+  }
+
+  retain(uri: string): void {
+    this.#watched.set(uri, (this.#watched.get(uri) ?? 0) + 1);
+  }
+
+  release(uri: string): void {
+    const left = (this.#watched.get(uri) ?? 0) - 1;
+    if (left > 0) this.#watched.set(uri, left);
+    else this.#watched.delete(uri);
+  }
+
+  #compose(): (call: Call) => Promise<HandlerResult> {
+    const server = {
+      host: this,
+      routes: this.#routes,
+      methods: this.registry.methods,
+      isSpecified: (method: string) => this.eras.some((era) => era.methods.has(method)),
+    };
+    return composeInterceptors(this.#interceptors, (call) => dispatch(server, call));
+  }
+
+  /** A deliberate error goes out as it is; anything else is reported here and stays opaque there. */
+  #toOutcome(error: unknown, call: Call): Outcome {
+    const context = { where: "handler", method: call.method, id: call.id };
+    if (call.end.aborted) {
+      if (!(error instanceof RpcError) && !isAbort(error, call)) this.report(error, context);
+      return DROPPED;
+    }
+    if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
+      this.report(error, context);
+      return { kind: "error", error: INTERNAL, refused: false };
+    }
+    const encoded = call.era.encodeError(error, call);
+    if (encoded.code !== error.rpcCode && encoded.code === INTERNAL_ERROR) {
+      this.report(new Error(`error code ${error.rpcCode} may not be sent in this protocol version`, { cause: error }), context);
+    }
+    return { kind: "error", error: encoded, refused: error instanceof Refusal };
+  }
+}
+
+/** Whether an error is only the echo of the call's own end. */
+function isAbort(error: unknown, call: Call): boolean {
+  return error === call.end.reason || (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason));
+}
+
+function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {
+  const all = eras.flatMap((era) => era.versions);
+  if (wanted === undefined) return all;
+  const unknown = wanted.filter((version) => !all.includes(version));
+  if (unknown.length > 0) throw new DefinitionError(`versions: ${unknown.join(", ")} cannot be spoken; known are ${all.join(", ")}`);
+  if (wanted.length === 0) throw new DefinitionError("versions must name at least one");
+  return all.filter((version) => wanted.includes(version));
+}

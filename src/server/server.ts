@@ -1,0 +1,158 @@
+import type { CallOrigin } from "../era/call.js";
+import type { ServerEra } from "../era/era.js";
+import type { HttpExchange } from "../http/exchange.js";
+import { createWebExchange } from "../http/web-exchange.js";
+import type { Channel } from "../jsonrpc/channel.js";
+import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
+import type { Implementation, ServerCapabilities } from "../schema/types.js";
+import { Changes } from "./changes.js";
+import { CustomMethod, type MethodHandler, type MethodOptions, type NotificationHandler } from "./custom-method.js";
+import { Door, type ServedConnection } from "./door.js";
+import { HttpFront } from "./http-front.js";
+import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
+import type { PromptHandler, PromptOptions } from "./prompt.js";
+import type { ResourceHandler, ResourceOptions } from "./resource.js";
+import { ServerCore } from "./server-core.js";
+import type { ToolHandler, ToolOptions } from "./tool.js";
+
+/** What a server offers, as a type: a client connected to `typeof server` is checked against it. */
+export interface ServerShape {
+  readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
+}
+
+/** Nothing yet. */
+export interface EmptyShape {
+  // biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
+  readonly tools: {};
+}
+
+type WithTool<Shape extends ServerShape, Name extends string, I, O> = {
+  readonly tools: Shape["tools"] & {
+    readonly [Key in Name]: {
+      readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
+      readonly output: O extends AnySchema ? OutputOf<O> : unknown;
+    };
+  };
+};
+
+/**
+ * One definition of a server, for every client, wire and protocol version. Definitions are compiled as they are made;
+ * serving looks them up.
+ */
+export class Server<Shape extends ServerShape = EmptyShape> {
+  /** The types of what is defined; has no value. */
+  declare readonly shape: Shape;
+  /** How to say that something changed. */
+  readonly changes: Changes;
+  readonly #core: ServerCore;
+  readonly #http: HttpServerOptions;
+  readonly #doors = new Set<Door>();
+  #front: HttpFront | undefined;
+  #closed = false;
+
+  constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    this.#core = new ServerCore(info, options, eras);
+    this.#http = options.http ?? {};
+    this.changes = new Changes(this.#core.changes);
+  }
+
+  get info(): Implementation {
+    return this.#core.info;
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.#core.capabilities;
+  }
+
+  tool<const Name extends string, I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>(
+    name: Name,
+    options: ToolOptions<I, O>,
+    handler: ToolHandler<I, O>,
+  ): Server<WithTool<Shape, Name, I, O>> {
+    this.#core.registry.addTool(name, options as ToolOptions<AnySchema, AnySchema>, handler as ToolHandler<AnySchema, AnySchema>);
+    return this as unknown as Server<WithTool<Shape, Name, I, O>>;
+  }
+
+  removeTool(name: string): boolean {
+    return this.#core.registry.removeTool(name);
+  }
+
+  prompt<A extends AnySchema | undefined = undefined>(name: string, options: PromptOptions<A>, handler: PromptHandler<A>): this {
+    this.#core.registry.addPrompt(name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
+    return this;
+  }
+
+  removePrompt(name: string): boolean {
+    return this.#core.registry.removePrompt(name);
+  }
+
+  /** A resource at a URI, or a family of them at a URI template. */
+  resource<const Uri extends string>(uri: Uri, options: ResourceOptions, handler: ResourceHandler<Uri>): this {
+    this.#core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
+    return this;
+  }
+
+  removeResource(uri: string): boolean {
+    return this.#core.registry.removeResource(uri);
+  }
+
+  /** Answers a method of the author's own, or one of the specification in place of the SDK. */
+  method<P extends AnySchema | undefined = undefined>(name: string, options: MethodOptions<P>, handler: MethodHandler<P>): this {
+    const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
+    this.#core.registry.methods.set(name, method);
+    return this;
+  }
+
+  onNotification<P extends AnySchema | undefined = undefined>(name: string, options: MethodOptions<P>, handler: NotificationHandler<P>): this {
+    const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
+    this.#core.registry.notifications.set(name, method);
+    return this;
+  }
+
+  /** Wraps every call that is served from now on; the first added is the outermost. */
+  use(interceptor: ServerInterceptor): this {
+    this.#core.use(interceptor);
+    return this;
+  }
+
+  /** Serves a channel until it ends. Many channels may be served at once. */
+  async accept(channel: Channel, origin?: CallOrigin): Promise<ServedConnection> {
+    const door = new Door(this.#core, this.#core.eras, channel, origin);
+    this.#doors.add(door);
+    door.closed.then(() => this.#doors.delete(door));
+    await door.open();
+    return door;
+  }
+
+  /** Answers one HTTP exchange. */
+  handle(exchange: HttpExchange): void {
+    this.#front ??= new HttpFront(this.#core, this.#core.eras, this.#http);
+    this.#front.serve(exchange);
+  }
+
+  /** The server as a web-standard handler: for Workers, Deno, Bun, Hono, Next. */
+  readonly fetch = (request: Request): Promise<Response> => {
+    const { exchange, response } = createWebExchange(request);
+    this.handle(exchange);
+    return response;
+  };
+
+  /** What is being held at the moment. */
+  stats(): Readonly<Record<string, number>> {
+    const running = [...this.#doors].reduce((sum, door) => sum + door.running, 0);
+    return { connections: this.#doors.size, running, ...this.#front?.stats() };
+  }
+
+  /** Ends every connection, session and call. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#core.beginClosing();
+    this.#front?.close();
+    await Promise.all([...this.#doors].map((door) => door.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
