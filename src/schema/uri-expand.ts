@@ -3,7 +3,7 @@ import { DefinitionError } from "./errors.js";
 const MAX_LENGTH = 2048;
 const MAX_VARIABLES = 32;
 const NAME = /^(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*$/;
-const LITERAL = /^(?:[^\s\p{Cc}"<>\\^`|{}%]|%[0-9A-Fa-f]{2})*$/u;
+const NOT_LITERAL = /[\s\p{Cc}"<>\\^`|}]|%(?![0-9A-Fa-f]{2})/u;
 
 /** How an expression's operator shapes its expansion (RFC 6570, appendix A). */
 export interface Operator {
@@ -63,7 +63,8 @@ export function parseTemplateParts(text: string): readonly TemplatePart[] {
   for (let at = 0; at < text.length; ) {
     const open = text.indexOf("{", at);
     const literal = text.slice(at, open < 0 ? text.length : open);
-    if (!LITERAL.test(literal)) throw wrong("a character that a URI template must not have", at);
+    const foreign = literal.search(NOT_LITERAL);
+    if (foreign >= 0) throw wrong("a character that a URI template must not have", at + foreign);
     if (literal !== "") parts.push(literal);
     if (open < 0) break;
     const close = text.indexOf("}", open);

@@ -249,7 +249,7 @@ describe("a URI template matches", () => {
 describe("a URI template is refused with", () => {
   const REFUSED: Readonly<Record<string, RegExp>> = {
     "x://{a": /not closed at position 4/,
-    "x://a}": /position 4/,
+    "x://a}": /position 5/,
     "x://{a{b}}": /malformed expression at position 4/,
     "x://{}": /malformed/,
     "x://{a,}": /malformed/,
