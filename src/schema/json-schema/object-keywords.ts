@@ -51,9 +51,9 @@ function eachKey(named: Named, patterns: Patterns, rest: Node | undefined): Node
   return (value, run, seen) => {
     if (!isObject(value)) return true;
     let ok = true;
-    for (const key of Object.keys(value)) {
+    for (const key in value) {
       const member = value[key];
-      if (member === undefined) continue;
+      if (member === undefined || !Object.hasOwn(value, key)) continue;
       const own = byName.get(key);
       let known = own !== undefined;
       if (own !== undefined && !checkMember(own, key, member, run)) ok = false;
