@@ -1,11 +1,5 @@
 import { DefinitionError } from "../schema/errors.js";
-import {
-  expandParts,
-  OPERATORS,
-  parseTemplateParts,
-  type TemplatePart,
-  type TemplateValue,
-} from "../schema/uri-expand.js";
+import { OPERATORS, parseTemplateParts, type TemplatePart } from "../schema/uri-syntax.js";
 
 /** Longer URIs do not match anything. */
 const MAX_URI = 16_384;
@@ -39,7 +33,6 @@ export interface UriTemplate<Text extends string = string> {
   readonly variables: readonly string[];
   /** The variables of a URI, percent-decoded once, or undefined when it does not match as a whole. */
   match(uri: string): UriVariables<Text> | undefined;
-  expand(values: { readonly [name: string]: TemplateValue }): string;
 }
 
 /** A variable to find in the path: up to the text that follows it. */
@@ -71,7 +64,6 @@ export function parseUriTemplate<const Text extends string>(text: Text): UriTemp
     text,
     variables,
     match: (uri) => matchPlan(plan, uri) as UriVariables<Text> | undefined,
-    expand: (values) => expandParts(parts, values),
   };
 }
 
