@@ -16,11 +16,11 @@ export function encodeHeaderValue(value: string | number | boolean): string {
 
 /** The value that a header's text stands for, or undefined when the text is malformed. */
 export function decodeHeaderValue(text: string): string | undefined {
-  const trimmed = text.replace(/^[\t ]+|[\t ]+$/g, "");
-  const isEncoded =
-    trimmed.length >= PREFIX.length + SUFFIX.length && trimmed.startsWith(PREFIX) && trimmed.endsWith(SUFFIX);
-  if (!isEncoded) return VISIBLE.test(trimmed) ? trimmed : undefined;
-  const encoded = trimmed.slice(PREFIX.length, -SUFFIX.length);
+  if (!VISIBLE.test(text)) return undefined;
+  const value = text.trim();
+  const isEncoded = value.length >= PREFIX.length + SUFFIX.length && value.startsWith(PREFIX) && value.endsWith(SUFFIX);
+  if (!isEncoded) return value;
+  const encoded = value.slice(PREFIX.length, -SUFFIX.length);
   return BASE64.test(encoded) ? decodeUtf8(atob(encoded)) : undefined;
 }
 

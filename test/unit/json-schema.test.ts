@@ -138,6 +138,10 @@ describe("the JSON Schema validator", () => {
       [],
     );
     equal(check({ required: ["a"] }, { a: undefined }).length, 1);
+    deepEqual(
+      check({ const: {}, maxProperties: 0, propertyNames: false, unevaluatedProperties: false }, { a: undefined }),
+      [],
+    );
   });
 
   it("looks at own properties only", () => {

@@ -22,6 +22,8 @@ function parse(schema: AnySchema, value: unknown): ParseOutcome {
   return outcome;
 }
 
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
 const LIBRARIES = {
   zod: z.object({
     city: z.string().describe("Where"),
@@ -163,10 +165,20 @@ describe("a value is parsed", () => {
     const schema = z.object({ n: z.string().transform(Number) });
     deepEqual(compileSchema(schema, "it", "input").jsonSchema.properties, { n: { type: "string" } });
     deepEqual(parse(schema, { n: "5" }), { ok: true, value: { n: 5 } });
-    const sent: InputOf<typeof schema> = { n: "5" };
-    const got: OutputOf<typeof schema> = { n: 5 };
-    const plain: InputOf<{ type: "object" }> = { anything: sent };
-    ok(plain.anything !== got);
+  });
+
+  it("and typed by what is sent and what arrives", () => {
+    const schema = z.object({ n: z.string().transform(Number), d: z.string().default("") });
+    const types: [
+      Same<InputOf<typeof schema>, { n: string; d?: string | undefined }>,
+      Same<OutputOf<typeof schema>, { n: number; d: string }>,
+      Same<OutputOf<typeof LIBRARIES.valibot>["days"], number>,
+      Same<InputOf<typeof LIBRARIES.valibot>["days"], number | undefined>,
+      Same<OutputOf<typeof LIBRARIES.arktype>["days"], number>,
+      Same<InputOf<{ type: "object" }>, Record<string, unknown>>,
+      Same<InputOf<{ type: "string" }, unknown>, unknown>,
+    ] = [true, true, true, true, true, true, true];
+    equal(types.length, 7);
   });
 });
 

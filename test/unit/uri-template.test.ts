@@ -180,6 +180,7 @@ describe("a URI template matches", () => {
     ["x://h?v=1{&a}", "x://h?v=1", {}],
     ["x://h?v=1{&a}", "x://h?v=10", undefined],
     ["x://h?v=1{&a}", "x://h", undefined],
+    ["x://h{?a}{&b}", "x://h?b=2&a=1", { a: "1", b: "2" }],
     ["x://{id}{?a}", "x://1?a=b/c", { id: "1", a: "b/c" }],
     ["{+all}", "any:thing?at#all", { all: "any:thing?at#all" }],
   ];
@@ -267,6 +268,10 @@ describe("a URI template is refused with", () => {
     "x://{+a}{/b*}": /second variable/,
     "x://h{;a*}": /cannot be matched/,
     "x://h{?a}/b": /after query/,
+    "x://h{?a}{?b}": /one question mark/,
+    "x://h{&a}": /one question mark/,
+    "x://h?v=1{?a}": /one question mark/,
+    "x://h?v={v}{&a}": /other variables in it/,
     "x://h{?a}{b}": /after query/,
   };
   for (const [template, message] of Object.entries(REFUSED)) {

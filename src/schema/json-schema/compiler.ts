@@ -32,7 +32,8 @@ export class Compiler {
     const { schema, base } = this.document.root;
     const node = this.compile(schema, base, "#", 0);
     // References are compiled from a queue and not recursively: a long chain of them must not exhaust the stack.
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) next();
+    // It grows while it is worked through.
+    for (const compileNext of this.#queue) compileNext();
     return node;
   }
 
