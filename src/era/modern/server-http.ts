@@ -7,13 +7,13 @@ import type { RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/messa
 import type { Parsed } from "../../jsonrpc/parse.js";
 import type { ServerWire } from "../call.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
-import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
 import {
   assertMethodHeaderIfAny,
   assertParamHeaders,
   assertRequestHeaders,
   assertVersionHeader,
 } from "./check-headers.js";
+import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
 import { type Endpoint, JSON_HEADERS, ModernExchange, type ReplyForm } from "./server-exchange.js";
 import { ModernSession } from "./session.js";
 
