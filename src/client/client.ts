@@ -252,6 +252,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#options.onError?.(problem);
   }
 
+  debug(message: string, fields: Record<string, unknown>): void {
+    this.#options.logger?.debug?.(message, fields);
+  }
+
   onClose(reason: Error | undefined): void {
     this.#connection = undefined;
     this.#closed = true;

@@ -28,7 +28,7 @@ export class Door implements ServedConnection, ServerWire {
   readonly #origin: CallOrigin;
   readonly #peer: Peer;
   readonly #sessions = new Map<ServerEra, EraSession>();
-  readonly #served = new ServedCalls();
+  readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
@@ -84,14 +84,14 @@ export class Door implements ServedConnection, ServerWire {
     } catch (error) {
       return this.#refuse(request, era, error);
     }
-    this.#served.add(call.id, call.end);
+    this.#served.add(call);
     const done = this.#answer(call);
     this.#calls.set(call, done);
   }
 
   async #answer(call: Call): Promise<void> {
     const outcome = await this.#host.run(call);
-    this.#served.remove(call.id, call.end);
+    this.#served.remove(call);
     this.#calls.delete(call);
     if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);
     else if (outcome.kind === "error") this.#peer.respondError(call.id, outcome.error);
@@ -111,9 +111,12 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #cancel(params: Params | undefined): void {
+    const call = this.#served.find(params?.requestId);
+    if (call === undefined || !call.session.cancellable(call)) return;
     const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the client";
-    const cancelled = this.#served.cancel(params?.requestId, new CancelledByPeer(reason));
-    if (cancelled) this.#host.debug("call cancelled", { id: params?.requestId, reason });
+    if (call.end.abort(new CancelledByPeer(reason))) {
+      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason });
+    }
   }
 
   #onInvalid(failure: ParseFailure): void {

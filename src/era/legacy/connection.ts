@@ -1,6 +1,6 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { CallScope } from "../../call/scope.js";
-import { ServedCalls } from "../../call/served-calls.js";
+import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
@@ -22,6 +22,11 @@ import type { Link } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { legacyMethods, legacyNotifications } from "./methods.js";
 
+/** A request of the server that is being answered. */
+interface ServedRequest extends Served {
+  readonly method: string;
+}
+
 interface Watch {
   readonly filter: SubscriptionFilter;
   readonly events: WatchEvents;
@@ -33,7 +38,7 @@ export class LegacyConnection implements Connection {
   readonly mirrorsHeaders = false;
   readonly #link: Link;
   readonly #host: ClientHost;
-  readonly #served = new ServedCalls();
+  readonly #served = new ServedCalls<ServedRequest>();
   readonly #watches = new Set<Watch>();
   #initialized: InitializeResult | undefined;
 
@@ -130,7 +135,8 @@ export class LegacyConnection implements Connection {
   /** Answers a request of the server, unless it is called off meanwhile. */
   async #serve(request: RpcRequest): Promise<void> {
     const end = new AbortSwitch();
-    this.#served.add(request.id, end);
+    const served: ServedRequest = { id: request.id, method: request.method, end };
+    this.#served.add(served);
     try {
       const result = request.method === "ping" ? {} : await this.#host.answer(request.method, request.params, end);
       if (!end.aborted) this.#link.respond(request.id, JSON.stringify(result));
@@ -140,17 +146,23 @@ export class LegacyConnection implements Connection {
       this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
       this.#link.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
     } finally {
-      this.#served.remove(request.id, end);
+      this.#served.remove(served);
+    }
+  }
+
+  #cancel(params: Params | undefined): void {
+    const served = this.#served.find(params?.requestId);
+    if (served === undefined) return;
+    const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the server";
+    const { id, method } = served;
+    if (served.end.abort(new McpError("cancelled", reason))) {
+      this.#host.debug("call cancelled", { method, id, reason });
     }
   }
 
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
-    if (method === "notifications/cancelled") {
-      const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the server";
-      this.#served.cancel(params?.requestId, new McpError("cancelled", reason));
-      return;
-    }
+    if (method === "notifications/cancelled") return this.#cancel(params);
     const problem = legacyNotifications.get(method)?.(params);
     if (problem !== undefined) {
       return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
