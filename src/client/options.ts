@@ -78,7 +78,7 @@ export interface ClientOptions {
   /** Whether `onSample` can take tools. */
   readonly samplingTools?: boolean;
   /** The folders that the server may work in. */
-  readonly roots?: readonly Root[] | (() => readonly Root[] | Promise<readonly Root[]>);
+  readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Requests of the author's own that the server may send, in the era where it can. */
   readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
   /** Every notification, those of subscriptions included. */
