@@ -42,7 +42,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The longest silence; any sign of life starts it anew. 60 s unless told otherwise, `Infinity` for none. */
   readonly timeoutMs?: number | undefined;
-  /** The longest the whole call may take. */
+  /** The longest the whole call may take. One hour unless told otherwise, none when `timeoutMs` is `Infinity`. */
   readonly deadlineMs?: number | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** The id to send, instead of one that the client makes. */
@@ -107,6 +107,7 @@ export interface ClientOptions {
 
 export const DEFAULTS = {
   timeoutMs: 60_000,
+  deadlineMs: 3_600_000,
   probeTimeoutMs: 10_000,
   maxRounds: 16,
   maxMessageBytes: 32 * 1024 * 1024,

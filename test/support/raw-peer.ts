@@ -202,3 +202,8 @@ export const scriptedLegacy = scriptedServers.filter(({ name }) => name.startsWi
 export function toolText(text: string): object {
   return { resultType: "complete", content: [{ type: "text", text }] };
 }
+
+/** The token under which a request asks for progress. */
+export function tokenOf(request: RecordedMessage): unknown {
+  return (request.params?._meta as { progressToken?: unknown } | undefined)?.progressToken;
+}
