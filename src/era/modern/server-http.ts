@@ -7,13 +7,13 @@ import type { RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/messa
 import type { Parsed } from "../../jsonrpc/parse.js";
 import type { ServerWire } from "../call.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
-import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
 import {
   assertMethodHeaderIfAny,
   assertParamHeaders,
   assertRequestHeaders,
   assertVersionHeader,
 } from "./check-headers.js";
+import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
 import { type Endpoint, JSON_HEADERS, ModernExchange, type ReplyForm } from "./server-exchange.js";
 import { ModernSession } from "./session.js";
 
@@ -74,6 +74,10 @@ class ModernBinding implements HttpBinding {
     this.#host.clock.schedule(() => {
       for (const exchange of [...open]) exchange.shutDown();
     }, LISTEN_GRACE_MS);
+  }
+
+  stats(): Readonly<Record<string, number>> {
+    return { openRequests: this.#endpoint.open.size };
   }
 
   #take(exchange: HttpExchange, body: Parsed | undefined): void {
