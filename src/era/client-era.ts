@@ -90,6 +90,10 @@ export interface ClientEra {
   readonly name: string;
   readonly versions: readonly string[];
   readonly methods: MethodTable;
+  /** Whether connecting always tells what the server can do. */
+  readonly handshakes: boolean;
+  /** For a method that only other eras have: what to do instead. */
+  missing(method: string): string | undefined;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */
   open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection>;
 }

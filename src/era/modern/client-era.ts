@@ -8,16 +8,25 @@ import type { ClientWire } from "../link.js";
 import { STATELESS_VERSIONS } from "../versions.js";
 import { ModernHttpLink } from "./client-http.js";
 import { ModernConnection } from "./connection.js";
-import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
+import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
-const HEADER_MISMATCH = -32020;
+/** What earlier versions had, and what to use now. */
+const REMOVED: ReadonlyMap<string, string> = new Map([
+  ["initialize", "there is no handshake"],
+  ["ping", "call any method, such as server/discover"],
+  ["logging/setLevel", "use setLogLevel, which goes along with each call"],
+  ["resources/subscribe", "use watch"],
+  ["resources/unsubscribe", "close the watch"],
+]);
 
 /** The era in which each request stands for itself, as a client speaks it. */
 export const modernClient: ClientEra = {
   name: "modern",
   versions: STATELESS_VERSIONS,
   methods: modernMethods,
+  handshakes: false,
+  missing: (method) => REMOVED.get(method),
   open,
 };
 
