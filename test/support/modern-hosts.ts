@@ -70,7 +70,7 @@ export const eachHost: readonly Wire<HttpHost>[] = [nodeHost, fetchHost];
 
 function toRequest(url: string, request: Parameters<Send>[0], signal: AbortSignal | undefined): Request {
   const headers = Object.entries(request.headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const init = { method: "POST", headers, body: JSON.stringify(request.body) };
+  const init = { method: "POST", headers, body: new TextEncoder().encode(JSON.stringify(request.body)) };
   return new Request(url, signal === undefined ? init : { ...init, signal });
 }
 

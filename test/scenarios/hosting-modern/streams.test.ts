@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
 import { defineServer, eachHost, faultOf, listen, readMessages, resultOf } from "../../support/modern-hosts.js";
@@ -12,14 +12,14 @@ const watch = (notifications: object, id: string | number = 1) =>
 const PROGRESS = { meta: { progressToken: "p" } };
 
 verifies(
-  "hosting:http:modern:keepalive-commits-sse",
-  "a silent call shows that it lives",
+  ["hosting:http:modern:keepalive-commits-sse", "hosting:http:long-call-survives"],
+  "a call that is silent for an hour shows that it lives",
   eachHost,
   async ({ serve }) => {
     const clock = new FakeClock();
     const started = gate();
     const finish = gate();
-    const server = defineServer({ clock, http: { keepAliveMs: 1000 } }).tool("slow", {}, async () => {
+    const server = defineServer({ clock, http: { keepAliveMs: 15_000 } }).tool("slow", {}, async () => {
       started.open();
       await finish.opened;
       return "done";
@@ -27,18 +27,18 @@ verifies(
     const send = await serve(server);
     const pending = send(call("slow"));
     await started.opened;
-    clock.advance(3000);
+    clock.advance(3_600_000);
     const response = await pending;
     equal(response.headers.get("content-type"), "text/event-stream");
     finish.open();
     const text = await response.text();
-    equal(text.split(":\n\n").length - 1, 3);
+    equal(text.split(":\n\n").length - 1, 240);
     ok("result" in (sseMessages(text).at(-1) ?? {}));
   },
 );
 
 verifies(
-  ["hosting:http:keepalive-comments", "hosting:http:long-call-survives"],
+  "hosting:http:keepalive-comments",
   "a quiet stream gets a comment per interval",
   eachHost,
   async ({ serve }) => {
@@ -221,13 +221,14 @@ verifies(
 verifies("hosting:http:content-type-415", eachHost, async ({ serve }) => {
   const send = await serve(defineServer().tool("echo", {}, () => "hi"));
   for (const type of [
+    undefined,
     "text/plain",
     "text/plain;a=application/json",
     "application/json, text/plain",
     "application/jsonl",
   ]) {
     const response = await send(call("echo", { headers: { "content-type": type } }));
-    equal(response.status, 415, type);
+    equal(response.status, 415, String(type));
     await response.text();
   }
   for (const type of ["application/json;charset=utf-8", "APPLICATION/JSON"]) {
@@ -256,28 +257,6 @@ verifies(["hosting:http:accept-406", "hosting:http:accept-wildcards"], eachHost,
   const listening = watch({ toolsListChanged: true });
   const without = { ...listening, headers: { ...listening.headers, accept: "*/*, text/event-stream;q=0" } };
   deepEqual(await faultOf(await send(without)), [406, -32600, 1]);
-});
-
-verifies("hosting:http:onerror", "what the transport refuses is reported", eachHost, async ({ serve }) => {
-  const reported: string[] = [];
-  const server = defineServer({ onError: (error) => reported.push(error instanceof Error ? error.message : "?") }).tool(
-    "echo",
-    {},
-    () => "hi",
-  );
-  const send = await serve(server);
-  for (const request of [
-    call("echo", { headers: { "mcp-name": "other" } }),
-    call("echo", { meta: { "io.modelcontextprotocol/clientCapabilities": undefined } }),
-    call("echo", {
-      meta: { "io.modelcontextprotocol/protocolVersion": "x" },
-      headers: { "mcp-protocol-version": "x" },
-    }),
-  ]) {
-    equal((await send(request)).status, 400);
-  }
-  equal(reported.length, 3);
-  match(reported.join("\n"), /Mcp-Name[^]*clientCapabilities[^]*Unsupported/);
 });
 
 verifies("hosting:http:modern:lists-connection-independent", eachHost, async ({ serve }) => {
