@@ -1,4 +1,4 @@
-import { type HttpBinding, type ServerEra, type ServerHost, pickEra } from "../era/era.js";
+import { type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import { BodyIncomplete, BodyNotText, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
 import { createGuard } from "../http/guard.js";
 import { INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
@@ -78,7 +78,11 @@ export class HttpFront {
   #serveBodiless(exchange: HttpExchange): void {
     const binding = [...this.#bindings.values()].find(({ methods }) => methods.includes(exchange.method));
     if (binding !== undefined) return binding.serve(exchange, undefined);
-    exchange.reply(405, { ...JSON_HEADERS, allow: this.#allowed }, formatFailure(undefined, { code: INVALID_REQUEST, message: "Method not allowed" }));
+    exchange.reply(
+      405,
+      { ...JSON_HEADERS, allow: this.#allowed },
+      formatFailure(undefined, { code: INVALID_REQUEST, message: "Method not allowed" }),
+    );
   }
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {

@@ -25,13 +25,15 @@ export class Compiler {
   constructor(
     readonly document: SchemaDocument,
     readonly draft7: boolean,
+    readonly acceptPattern: ((source: string) => boolean) | undefined,
   ) {}
 
   compileRoot(): Node {
     const { schema, base } = this.document.root;
     const node = this.compile(schema, base, "#", 0);
     // References are compiled from a queue and not recursively: a long chain of them must not exhaust the stack.
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) next();
+    // It grows while it is worked through.
+    for (const compileNext of this.#queue) compileNext();
     return node;
   }
 
@@ -79,10 +81,19 @@ export class Compiler {
     const objects = objectNodes(site);
     const arrays = arrayNodes(site);
     const nodes = [...this.#assertions(schema, where), ...this.#references(schema, base, where), ...branchNodes(site)];
+    this.#checkPatterns(schema, where);
     const node = all([...nodes, ...objects.early, ...arrays.early]);
     const late = [...objects.late, ...arrays.late];
     const whole = late.length === 0 ? node : withOwnSeen(node, all(late));
     return this.document.dynamicAnchors.size === 0 ? whole : inScope(base, whole);
+  }
+
+  /** Runs after the patterns were compiled, so `acceptPattern` sees only valid ones. */
+  #checkPatterns({ pattern, patternProperties }: Record<string, unknown>, where: string): void {
+    if (this.acceptPattern === undefined) return;
+    const sources = [...(typeof pattern === "string" ? [pattern] : []), ...Object.keys(patternProperties ?? {})];
+    const refused = sources.find((source) => !this.acceptPattern?.(source));
+    if (refused !== undefined) throw new DefinitionError(`${where}: the pattern ${JSON.stringify(refused)} is refused`);
   }
 
   #assertions(schema: Record<string, unknown>, where: string): Node[] {

@@ -1,0 +1,261 @@
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { decodeHeaderValue } from "#src/http/header-value.js";
+import { findParamHeaders, type ParamHeader } from "#src/http/param-headers.js";
+import { MODERN, modernWorld } from "../../support/http-links.js";
+import { proves } from "../../support/verifies.js";
+
+const wire = { wire: "modern-http" };
+const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
+
+function headersOf(properties: object): readonly ParamHeader[] {
+  const found = findParamHeaders({ type: "object", properties });
+  ok(found.ok);
+  return found.headers;
+}
+
+proves(
+  ["client-transport:http:body-derived-headers", "client-transport:http:mcp-name-source"],
+  wire,
+  "every POST repeats version, method and name of its own body",
+  async (t) => {
+    const { script, call } = await modernWorld(t);
+    script.onRequest = (received) => received.result({});
+    const cases: [method: string, params: object, name: string | undefined][] = [
+      ["server/discover", {}, undefined],
+      ["tools/list", {}, undefined],
+      ["tools/call", { name: "add" }, "add"],
+      ["prompts/get", { name: "review" }, "review"],
+      ["resources/read", { uri: "file:///a%20b?c=d", name: "decoy" }, "file:///a%20b?c=d"],
+      ["subscriptions/listen", { notifications: {} }, undefined],
+      ["completion/complete", { name: "x" }, undefined],
+    ];
+    for (const [method, params, name] of cases) {
+      await call({ method, params: { ...params, _meta: { [VERSION_KEY]: "2027-01-01" } } });
+      const { headers, message } = script.received.at(-1) as (typeof script.received)[0];
+      equal(headers["mcp-protocol-version"], message.params._meta[VERSION_KEY]);
+      equal(headers["mcp-method"], method);
+      equal(headers["mcp-name"], name);
+    }
+    await call({ method: "tools/list", params: undefined });
+    equal(script.received.at(-1)?.headers["mcp-protocol-version"], MODERN);
+  },
+);
+
+proves(
+  "client-transport:http:mcp-name-encoding",
+  wire,
+  "unsafe names travel encoded and decode to themselves",
+  async (t) => {
+    const { script, call } = await modernWorld(t);
+    script.onRequest = (received) => received.result({});
+    for (const name of ["größe", " led", "a\nb", "=?base64?literal?=", "日本"]) {
+      await call({ params: { name } });
+      const sent = String(script.received.at(-1)?.headers["mcp-name"]);
+      match(sent, /^=\?base64\?.+\?=$/);
+      equal(decodeHeaderValue(sent), name);
+    }
+    for (const name of ["a-b_c", "file:///x%20y?q=1&r", "two words"]) {
+      await call({ params: { name } });
+      equal(script.received.at(-1)?.headers["mcp-name"], name);
+    }
+  },
+);
+
+proves(
+  "client-transport:http:vendor-name-param-header",
+  wire,
+  "a method of an extension names its parameter",
+  async (t) => {
+    const { script, link, call } = await modernWorld(t);
+    script.onRequest = (received) => received.result({});
+    link.nameFrom = (method) => (method === "tasks/get" ? "taskId" : undefined);
+    await call({ method: "tasks/get", params: { taskId: "täsk" } });
+    equal(decodeHeaderValue(String(script.received[0]?.headers["mcp-name"])), "täsk");
+  },
+);
+
+proves("client-transport:http:notification-headers", wire, "a notification carries version and method", async (t) => {
+  const { script, link, told } = await modernWorld(t);
+  script.onRequest = (received) => received.status(202);
+  await link.notify("notifications/vendor/thing", { a: 1 });
+  const [{ headers, message }] = script.received as [(typeof script.received)[0]];
+  equal(headers["mcp-method"], "notifications/vendor/thing");
+  equal(headers["mcp-protocol-version"], MODERN);
+  equal("id" in message, false);
+  deepEqual(told.problems, []);
+});
+
+proves(
+  [
+    "client-transport:http:custom-param-headers",
+    "client-transport:http:param-encoding:types",
+    "client-transport:http:param-encoding:empty-string",
+    "client-transport:http:param-omit-null",
+    "client-transport:http:param-nested-path",
+  ],
+  wire,
+  "annotated arguments, and only they, are mirrored",
+  async (t) => {
+    const annotated = headersOf({
+      region: { type: "string", "x-mcp-header": "Region" },
+      count: { type: "integer", "x-mcp-header": "Count" },
+      dry: { type: "boolean", "x-mcp-header": "Method" },
+      query: { type: "string" },
+      a: {
+        type: "object",
+        properties: { b: { type: "object", properties: { c: { type: "string", "x-mcp-header": "Deep" } } } },
+      },
+    });
+    const { script, call } = await modernWorld(t, { paramHeaders: (tool) => (tool === "sql" ? annotated : undefined) });
+    script.onRequest = (received) => received.result({});
+    const mirrored = async (args: object, name = "sql") => {
+      await call({ params: { name, arguments: args } });
+      const entries = Object.entries(script.received.at(-1)?.headers ?? {});
+      return Object.fromEntries(entries.filter(([header]) => header.startsWith("mcp-param-")));
+    };
+    deepEqual(await mirrored({ region: "us-west1", count: 42, dry: true, query: "q" }), {
+      "mcp-param-region": "us-west1",
+      "mcp-param-count": "42",
+      "mcp-param-method": "true",
+    });
+    equal(script.received.at(-1)?.headers["mcp-method"], "tools/call");
+    deepEqual(await mirrored({ count: -7, dry: false, region: "" }), {
+      "mcp-param-region": "",
+      "mcp-param-count": "-7",
+      "mcp-param-method": "false",
+    });
+    deepEqual(await mirrored({ count: 9007199254740991 }), { "mcp-param-count": "9007199254740991" });
+    deepEqual(await mirrored({ region: null, count: undefined, a: { b: "no" }, c: "decoy" }), {});
+    deepEqual(await mirrored({ a: { c: "decoy", b: { c: "deep" } } }), { "mcp-param-deep": "deep" });
+    deepEqual(await mirrored({ region: "us" }, "other"), {});
+  },
+);
+
+proves("client-transport:http:param-encoding:no-injection", wire, "no value can add a header", async (t) => {
+  const annotated = headersOf({ region: { type: "string", "x-mcp-header": "Region" } });
+  const { script, call } = await modernWorld(t, { paramHeaders: () => annotated });
+  script.onRequest = (received) => received.result({});
+  const evil = "x\r\nInjected: yes\r\n\r\n{}";
+  await call({ params: { name: evil, arguments: { region: evil } } });
+  const { headers } = script.received[0] as (typeof script.received)[0];
+  equal(headers.injected, undefined);
+  equal(decodeHeaderValue(String(headers["mcp-param-region"])), evil);
+  equal(decodeHeaderValue(String(headers["mcp-name"])), evil);
+});
+
+proves(
+  "client-transport:http:param-unsafe-integer",
+  wire,
+  "an integer that a header would alter fails locally",
+  async (t) => {
+    const annotated = headersOf({ count: { type: "integer", "x-mcp-header": "Count" } });
+    const { script, link, call } = await modernWorld(t, { paramHeaders: () => annotated });
+    for (const count of [2 ** 53, -(2 ** 53)]) {
+      await rejects(call({ params: { name: "t", arguments: { count } } }), /safe integer/);
+    }
+    equal(script.received.length, 0);
+    equal(link.pending, 0);
+  },
+);
+
+proves(
+  ["client-transport:http:post-per-message", "client-transport:http:single-message-body"],
+  wire,
+  "calls made in one turn are as many POSTs to the very URL, one message each",
+  async (t) => {
+    const { script, call } = await modernWorld(t);
+    script.onRequest = (received) => received.result({});
+    await Promise.all(Array.from({ length: 10 }, () => call()));
+    equal(script.received.length, 10);
+    for (const { method, path, headers, message } of script.received) {
+      equal(method, "POST");
+      equal(path, "/mcp?key=1");
+      equal(headers["content-type"], "application/json");
+      equal(message.method, "tools/call");
+    }
+    equal(new Set(script.received.map(({ message }) => message.id)).size, 10);
+  },
+);
+
+proves(
+  [
+    "client-transport:http:accept-header-post",
+    "client-transport:http:custom-headers",
+    "client-transport:http:reserved-headers",
+  ],
+  wire,
+  "the caller's headers come along and override nothing",
+  async (t) => {
+    const own = {
+      Accept: "application/json;q=0.5, text/plain",
+      "CONTENT-TYPE": "text/plain",
+      "Mcp-METHOD": "evil",
+      "mcp-Name": "evil",
+      "MCP-Protocol-Version": "1",
+      "Mcp-Session-Id": "evil",
+      "Mcp-Param-Region": "evil",
+      "X-Tenant": "me",
+    };
+    const { script, call } = await modernWorld(t, { headers: own });
+    script.onRequest = (received) => received.result({});
+    await call();
+    const { headers } = script.received[0] as (typeof script.received)[0];
+    equal(headers.accept, "application/json, text/event-stream, text/plain");
+    equal(headers["content-type"], "application/json");
+    equal(headers["mcp-method"], "tools/call");
+    equal(headers["mcp-name"], "t");
+    equal(headers["mcp-protocol-version"], MODERN);
+    equal(headers["mcp-session-id"], undefined);
+    equal(headers["mcp-param-region"], undefined);
+    equal(headers["x-tenant"], "me");
+  },
+);
+
+proves(
+  "client-transport:http:cross-origin-redirect",
+  wire,
+  "nothing follows a redirect to another origin",
+  async (t) => {
+    const { script, call } = await modernWorld(t);
+    const other = await modernWorld(t);
+    for (const status of [301, 302, 303, 307, 308]) {
+      script.onRequest = ({ response }) => response.writeHead(status, { location: other.script.url.href }).end();
+      await rejects(call(), { code: "connection_error", status });
+    }
+    equal(other.script.received.length, 0);
+    script.onRequest = (received) => {
+      if (received.path === "/moved") received.result({ moved: true });
+      else received.response.writeHead(308, { location: "/moved" }).end();
+    };
+    const moved = await call();
+    deepEqual("result" in moved && moved.result, { moved: true });
+    equal(script.received.at(-1)?.method, "POST");
+    equal(script.received.at(-1)?.headers["mcp-name"], "t");
+  },
+);
+
+proves(
+  ["client-transport:http:stateless-ignores-session-id", "client-transport:http:modern-no-resume"],
+  wire,
+  "session ids, event ids and retry fields change nothing: only POSTs, and a broken stream is lost",
+  async (t) => {
+    const { script, link, told, call } = await modernWorld(t);
+    const lost = call();
+    const first = await script.next("POST");
+    first.stream({ "mcp-session-id": "s" }).raw("id: 1\nretry: 1\ndata:\n\n").notify("notifications/message", {}, "2");
+    await told.until(() => told.notifications.length === 1);
+    first.cut();
+    await rejects(lost, { code: "connection_error", delivery: "answer_lost", retrySafe: false });
+    const next = call();
+    (await script.next("POST")).result({}, { "mcp-session-id": "s" });
+    await next;
+    await link.close();
+    deepEqual(
+      script.received.map(({ method }) => method),
+      ["POST", "POST"],
+    );
+    equal(script.received[1]?.headers["mcp-session-id"], undefined);
+    equal(script.received[1]?.headers["last-event-id"], undefined);
+    ok(script.received[0]?.message.id !== script.received[1]?.message.id);
+  },
+);

@@ -1,0 +1,128 @@
+import type { TestContext } from "node:test";
+import { type Clock, systemClock } from "#src/call/clock.js";
+import { CallScope, type ScopeLimits } from "#src/call/scope.js";
+import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client-http.js";
+import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "#src/era/link.js";
+import { ModernHttpLink } from "#src/era/modern/client-http.js";
+import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/jsonrpc/message.js";
+import { HttpScript } from "./http-script.js";
+
+/** Keeps what a link tells its owner. */
+export class Recorder implements LinkReceiver {
+  readonly requests: RpcRequest[] = [];
+  readonly notifications: [RpcNotification, RequestId | undefined][] = [];
+  readonly problems: Error[] = [];
+  closes = 0;
+  readonly #watchers: { fits: () => boolean; resolve: () => void }[] = [];
+
+  onRequest(request: RpcRequest): void {
+    this.requests.push(request);
+    this.#changed();
+  }
+
+  onNotification(notification: RpcNotification, call?: RequestId): void {
+    this.notifications.push([notification, call]);
+    this.#changed();
+  }
+
+  onProblem(problem: Error): void {
+    this.problems.push(problem);
+    this.#changed();
+  }
+
+  onClose(): void {
+    this.closes++;
+  }
+
+  /** Resolves as soon as the condition holds; it is looked at after each event. */
+  until(fits: () => boolean): Promise<void> {
+    return fits() ? Promise.resolve() : new Promise((resolve) => this.#watchers.push({ fits, resolve }));
+  }
+
+  #changed(): void {
+    for (const watcher of this.#watchers.splice(0)) {
+      if (watcher.fits()) watcher.resolve();
+      else this.#watchers.push(watcher);
+    }
+  }
+}
+
+export const MODERN = "2026-07-28";
+export const LEGACY = "2025-11-25";
+
+export function createTarget(url: URL, more: Partial<HttpTarget> = {}): HttpTarget {
+  return {
+    url,
+    fetch: (at, init) => fetch(at, init),
+    headers: {},
+    clock: systemClock,
+    paramHeaders: () => undefined,
+    maxMessageBytes: 1 << 20,
+    ...more,
+  };
+}
+
+export interface World<L extends Link> {
+  readonly script: HttpScript;
+  readonly link: L;
+  readonly told: Recorder;
+  /** Starts a call; its scope ends as told. */
+  call(request?: Partial<LinkRequest>, limits?: ScopeLimits, clock?: Clock): Promise<RpcResponse>;
+}
+
+export async function modernWorld(t: TestContext, more: Partial<HttpTarget> = {}): Promise<World<ModernHttpLink>> {
+  const script = await new HttpScript().start();
+  return world(t, script, new ModernHttpLink(createTarget(script.url, more), MODERN));
+}
+
+export async function legacyWorld(
+  t: TestContext,
+  more: Partial<HttpTarget> = {},
+  options: LegacyHttpOptions = {},
+): Promise<World<LegacyHttpLink>> {
+  const script = await new HttpScript().start();
+  return world(t, script, new LegacyHttpLink(createTarget(script.url, more), options));
+}
+
+export const SESSION = "session-0123456789";
+
+/** A link in a session, handshake done; the server has no stream of its own unless the test takes the GET. */
+export async function sessionWorld(
+  t: TestContext,
+  more: Partial<HttpTarget> = {},
+  options: LegacyHttpOptions = {},
+  version: string = LEGACY,
+): Promise<World<LegacyHttpLink>> {
+  const made = await legacyWorld(t, more, options);
+  const { script, link, call } = made;
+  const opened = call({ method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false });
+  (await script.next("initialize")).result({ protocolVersion: version }, { "mcp-session-id": SESSION });
+  await opened;
+  const ready = link.notify("notifications/initialized", undefined);
+  (await script.next("notifications/initialized")).status(202);
+  await ready;
+  return made;
+}
+
+function world<L extends Link>(t: TestContext, script: HttpScript, link: L): World<L> {
+  const told = new Recorder();
+  link.receiver = told;
+  t.after(async () => {
+    await script.stop();
+    await link.close();
+  });
+  const call = (request: Partial<LinkRequest> = {}, limits: ScopeLimits = {}, clock?: Clock) => {
+    const made: LinkRequest = { method: "tools/call", params: { name: "t" }, cancellable: true, ...request };
+    const scope = new CallScope(made.method, limits, clock);
+    const answered = link.request(made, scope);
+    const close = () => scope.close();
+    answered.then(close, close);
+    return answered;
+  };
+  return { script, link, told, call };
+}
+
+/** Resolves when all that is already on its way within this process has been dealt with. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
