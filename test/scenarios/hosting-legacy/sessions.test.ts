@@ -279,3 +279,102 @@ proves("hosting:session:create", http, "up to the limit", async () => {
   await endpoint.open();
   assert.equal(await isDone(refused), true);
 });
+
+proves("hosting:session:id-charset", http, "a generator of anything else is refused", async () => {
+  const ids = ["a b", "", "line\n", "é"];
+  const { endpoint } = createServer({ sessions: { createId: () => ids.pop() ?? "own" } });
+  for (let left = ids.length; left > 0; left--) {
+    const refused = await status(endpoint.initialize(), 500);
+    assert.equal(refused.headers["mcp-session-id"], undefined);
+  }
+  assert.equal((await endpoint.open()).id, "own");
+  await status(endpoint.initialize(), 500);
+  assert.equal(endpoint.stats.sessions, 1);
+});
+
+proves("hosting:session:lifecycle-callbacks", http, "opening is awaited, the end comes once", async () => {
+  const clock = new HandClock();
+  const log: string[] = [];
+  const admitted = new Gate();
+  const { endpoint } = createServer(
+    {
+      sessions: {
+        idleMs: 1000,
+        onOpen: async (id) => {
+          await admitted.opened;
+          log.push(`open ${id}`);
+        },
+        onEnd: (id) => {
+          log.push(`end ${id}`);
+          throw new Error("callback");
+        },
+      },
+    },
+    { clock },
+  );
+  const opening = endpoint.initialize();
+  await settle();
+  assert.equal(opening.status, undefined);
+  admitted.open();
+  const first = opening.done.then(() => opening.headers["mcp-session-id"]);
+  const clients = [await endpoint.open(), await endpoint.open()];
+  const ids = [await first, ...clients.map(({ id }) => id)];
+  assert.deepEqual(
+    log.splice(0),
+    ids.map((id) => `open ${id}`),
+  );
+  await status(clients[0]?.delete() as typeof opening, 200);
+  await status(clients[0]?.delete() as typeof opening, 404);
+  assert.deepEqual(log.splice(0), [`end ${ids[1]}`]);
+  clock.advance(1000);
+  assert.deepEqual(log.splice(0), [`end ${ids[0]}`, `end ${ids[2]}`]);
+  const last = await endpoint.open();
+  await endpoint.server.close();
+  assert.deepEqual(log, [`open ${last.id}`, `end ${last.id}`]);
+  await settle();
+  assert.equal(endpoint.reports.filter(({ where }) => where === "sessions.onEnd").length, 4);
+});
+
+proves("hosting:session:failed-init-no-session", http, "by the opening callback", async () => {
+  const { endpoint } = createServer({ sessions: { onOpen: () => Promise.reject(new Error("no")) } });
+  const refused = await status(endpoint.initialize(), 500);
+  assert.equal(refused.headers["mcp-session-id"], undefined);
+  assert.equal(endpoint.stats.sessions, 0);
+});
+
+proves("hosting:session:close-race", http, "an opening callback that outlasts its endpoint", async () => {
+  const [entered, release] = [new Gate(), new Gate()];
+  const ended: string[] = [];
+  const { endpoint } = createServer({
+    sessions: {
+      onOpen: () => {
+        entered.open();
+        return release.opened;
+      },
+      onEnd: (id) => {
+        ended.push(id);
+      },
+    },
+  });
+  const opening = endpoint.initialize();
+  await entered.opened;
+  await endpoint.server.close();
+  release.open();
+  await status(opening, 503);
+  await settle();
+  assert.deepEqual([endpoint.stats.sessions, ended.length], [0, 0]);
+});
+
+proves(
+  ["hosting:session:delete-405", "hosting:http:get-405", "hosting:http:allow-header"],
+  http,
+  "where the host says so",
+  async () => {
+    const { endpoint } = createServer({ sessions: { clientMayEnd: false, clientMayListen: false } });
+    const client = await endpoint.open();
+    for (const exchange of [client.delete(), client.get()]) {
+      assert.equal((await status(exchange, 405)).headers.allow, "POST");
+    }
+    await answer(client.request(1, "ping"));
+  },
+);
