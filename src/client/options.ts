@@ -81,7 +81,11 @@ export interface ClientOptions {
   readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Requests of the author's own that the server may send, in the era where it can. */
   readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
-  /** Every notification, those of subscriptions included. */
+  /** Notifications by method; `withParams` makes a handler that checks. */
+  readonly notifications?: {
+    readonly [method: string]: (params: Params | undefined) => void | Promise<void>;
+  };
+  /** Every notification that has no handler in `notifications`, those of subscriptions included. */
   readonly onNotification?: (notification: {
     readonly method: string;
     readonly params?: Params;

@@ -30,6 +30,7 @@ export type {
 } from "../client/options.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export type { Watch } from "../client/watch.js";
+export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export type { Change } from "../store/change-bus.js";

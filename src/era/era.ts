@@ -2,7 +2,7 @@ import type { Clock } from "../call/clock.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { JsonText } from "../jsonrpc/format.js";
-import type { RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
+import type { Params, RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
 import type { Check } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
@@ -21,6 +21,8 @@ export type HeaderReader = (name: string) => string | undefined;
 export interface Asker {
   /** Puts one question to the client; resolves with the client's answer as it came. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
+  /** Sends the client a request of the author's own; rejects in an era without such. */
+  push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
   /** Runs work once per call, however often the handler is run. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }

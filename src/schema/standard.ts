@@ -185,7 +185,8 @@ function converts(schema: unknown, direction: SchemaDirection): boolean {
   }
 }
 
-function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+/** Checks a value by the library's own means. A promise only where the schema validates asynchronously. */
+export function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
   const result = schema["~standard"].validate(value);
   return result instanceof Promise ? result.then(toOutcome) : toOutcome(result);
 }

@@ -3,9 +3,10 @@ import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
-import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
+import { ConnectionError, McpError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
+import { notificationProblem } from "../check-notification.js";
 import type {
   ClientEra,
   ClientHost,
@@ -163,10 +164,8 @@ export class LegacyConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#cancel(params);
-    const problem = legacyNotifications.get(method)?.(params);
-    if (problem !== undefined) {
-      return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
-    }
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
     const change = toChange(method, params);
     if (change !== undefined) {
       for (const { filter, events } of [...this.#watches]) if (isWantedBy(filter, change)) events.onChange(change);

@@ -5,6 +5,7 @@ import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 import { McpError, ProtocolError } from "../../schema/errors.js";
 import type { DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
+import { notificationProblem } from "../check-notification.js";
 import type {
   ClientEra,
   ClientHost,
@@ -201,10 +202,8 @@ export class ModernConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
-    const problem = modernNotifications.get(method)?.(params);
-    if (problem !== undefined) {
-      return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
-    }
+    const problem = notificationProblem(modernNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
     const id = (params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
     if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.receive(notification);
     if (method !== "notifications/subscriptions/acknowledged") this.#host.onNotification(notification);
