@@ -136,9 +136,11 @@ export class LegacyHttpLink implements Link {
     this.#session = undefined;
     const wire = new AbortController();
     const ended = this.#wire.hold(wire, this.#delete(headers, wire.signal));
-    ended.catch(() => {});
-    await Promise.race([ended, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
-    wire.abort();
+    try {
+      await Promise.race([ended, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
+    } finally {
+      wire.abort();
+    }
   }
 
   close(): Promise<void> {

@@ -262,7 +262,7 @@ proves(
     }
     equal(getEventListeners(signal, "abort").length, 0);
     await settled();
-  equal(link.open, 0);
+    equal(link.open, 0);
   },
 );
 
