@@ -13,6 +13,8 @@ const MODERN_HEADERS = ["mcp-method", "mcp-name"];
 proves(
   [
     "client-transport:http:session-stored",
+    "typescript:client-transport:http:protocol-version-stored",
+    "typescript:client-transport:http:session-id-property",
     "client-transport:http:protocol-version-header",
     "client-transport:http:unstamped-messages-carry-version",
     "client-transport:http:server-request-answered",
