@@ -3,6 +3,7 @@ import { setMaxListeners } from "node:events";
 import { test } from "node:test";
 import { StreamCursor } from "#src/era/legacy/stream-cursor.js";
 import type { StreamTrace } from "#src/http/reply-reader.js";
+import { FakeClock } from "../support/fake-clock.js";
 import { LEGACY, legacyWorld, sessionWorld } from "../support/http-links.js";
 
 const NOTHING: StreamTrace = { lastEventId: "", retryMs: undefined, spoke: false, error: undefined };
@@ -60,8 +61,8 @@ test("a batch in an answer is taken apart", async (t) => {
   equal(told.notifications.length, 1);
 });
 
-test("a late answer on another stream is ignored, one to a pending call is not taken there", async (t) => {
-  const { script, told, call } = await sessionWorld(t);
+test("on the server's own stream a late answer is ignored and a pending call is answered", async (t) => {
+  const { script, told, link, call } = await sessionWorld(t);
   const own = (await script.next("GET")).stream();
   const abort = new AbortController();
   const cancelled = call({}, { signal: abort.signal });
@@ -71,12 +72,30 @@ test("a late answer on another stream is ignored, one to a pending call is not t
   const pending = call();
   const second = await script.next("tools/call");
   own.event({ jsonrpc: "2.0", id: first.message.id, result: {} });
-  own.event({ jsonrpc: "2.0", id: second.message.id, result: { wrong: true } });
-  await told.until(() => told.problems.length === 1);
-  second.result({ right: true });
+  own.event({ jsonrpc: "2.0", id: second.message.id, result: { right: true } });
   const response = await pending;
   deepEqual("result" in response && response.result, { right: true });
-  equal(told.problems.length, 1);
+  await second.gone;
+  own.event({ jsonrpc: "2.0", id: "never sent", result: {} });
+  await told.until(() => told.problems.length === 1);
+  equal(link.pending, 0);
+});
+
+test("whenListening waits for the server's own stream, and not for ever", async (t) => {
+  const clock = new FakeClock();
+  const { script, link } = await sessionWorld(t, { clock });
+  const late = link.whenListening(250);
+  const received = await script.next("GET");
+  clock.advance(250);
+  await late;
+  const open = link.whenListening(250);
+  received.stream();
+  await open;
+  equal(clock.pending, 0);
+  await link.whenListening(250);
+
+  const without = await legacyWorld(t);
+  await without.link.whenListening(250);
 });
 
 test("an answer or notification that is refused within a lost session tells so", async (t) => {
