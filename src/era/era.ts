@@ -94,8 +94,6 @@ export interface ServerHost {
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Which arguments of a tool must also come as headers, over HTTP. */
-  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
   /** Somebody begins to watch a resource, and stops. */
