@@ -4,7 +4,14 @@ import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
 import { applyDefaults } from "../schema/elicit-schema.js";
 import { inputShapes } from "../schema/input-shapes.js";
-import type { ClientCapabilities, CreateMessageParams, ElicitFormParams, ElicitParams, ElicitResult, ElicitUrlParams } from "../schema/types.js";
+import type {
+  ClientCapabilities,
+  CreateMessageParams,
+  ElicitFormParams,
+  ElicitParams,
+  ElicitResult,
+  ElicitUrlParams,
+} from "../schema/types.js";
 import type { AnswerContext, ClientOptions } from "./options.js";
 
 /** What the handlers of a client amount to. */
@@ -24,7 +31,12 @@ export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
 }
 
 /** Answers one question of the server with the client's handlers, whichever way the question came. */
-export async function answer(options: ClientOptions, method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
+export async function answer(
+  options: ClientOptions,
+  method: string,
+  params: Params | undefined,
+  end: AbortSwitch,
+): Promise<ClientResult> {
   const problem = inputShapes.get(method)?.params(params);
   if (problem !== undefined) throw invalidParams(method, problem);
   const ctx: AnswerContext = {
@@ -42,7 +54,8 @@ export async function answer(options: ClientOptions, method: string, params: Par
       if (options.roots === undefined) throw methodNotFound(method);
       return { roots: typeof options.roots === "function" ? await options.roots() : options.roots };
     default: {
-      const own = options.methods !== undefined && Object.hasOwn(options.methods, method) ? options.methods[method] : undefined;
+      const own =
+        options.methods !== undefined && Object.hasOwn(options.methods, method) ? options.methods[method] : undefined;
       if (own === undefined) throw methodNotFound(method);
       return own(params, ctx);
     }
@@ -56,7 +69,9 @@ async function elicit(options: ClientOptions, params: ElicitParams, ctx: AnswerC
   }
   if (options.onElicit === undefined) throw methodNotFound("elicitation/create");
   const result = await options.onElicit(params as ElicitFormParams, ctx);
-  return (result.action === "accept" ? withDefaults(params as ElicitFormParams, result) : result) as unknown as ClientResult;
+  return (result.action === "accept"
+    ? withDefaults(params as ElicitFormParams, result)
+    : result) as unknown as ClientResult;
 }
 
 /** What the user left open takes the default of the form. */

@@ -68,7 +68,8 @@ export class Caller {
 
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
-    const onProgress = options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
+    const onProgress =
+      options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
     let params = withMeta(call.params, options.meta);
     let { id } = options;
@@ -82,7 +83,12 @@ export class Caller {
   }
 
   /** The params of the next round: what was asked for, and the server's state exactly as it came. */
-  async #answerRound(method: string, params: Params | undefined, asked: ClientResult, scope: CallScope): Promise<Params> {
+  async #answerRound(
+    method: string,
+    params: Params | undefined,
+    asked: ClientResult,
+    scope: CallScope,
+  ): Promise<Params> {
     const requests = asked.inputRequests as Record<string, InputRequest> | undefined;
     const { requestState } = asked;
     if (requests === undefined && requestState === undefined) {
@@ -115,5 +121,9 @@ function withMeta(params: Params | undefined, meta: object | undefined): Params 
 
 function toProgress(params: Params): Progress {
   const { progress, total, message } = params as { progress: number; total?: number; message?: string };
-  return { progress, ...(total === undefined ? undefined : { total }), ...(message === undefined ? undefined : { message }) };
+  return {
+    progress,
+    ...(total === undefined ? undefined : { total }),
+    ...(message === undefined ? undefined : { message }),
+  };
 }

@@ -25,5 +25,10 @@ export function capabilityRefusal(method: string, announced: ServerCapabilities)
   const present = announced[capability] as Record<string, unknown> | undefined;
   if (present !== undefined && (part === undefined || present[part] === true)) return undefined;
   const missing = part === undefined ? capability : `${capability}.${part}`;
-  return new RpcError(METHOD_NOT_FOUND, `${method} was not sent: the server did not announce ${missing}`, { method, capability: missing }, { local: true });
+  return new RpcError(
+    METHOD_NOT_FOUND,
+    `${method} was not sent: the server did not announce ${missing}`,
+    { method, capability: missing },
+    { local: true },
+  );
 }

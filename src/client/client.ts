@@ -6,7 +6,22 @@ import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { ConnectionError, RpcError } from "../schema/errors.js";
-import type { ClientCapabilities, CompleteResult, CompletionReference, GetPromptResult, Implementation, ListToolsResult, LoggingLevel, Prompt, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, SubscriptionFilter, Tool } from "../schema/types.js";
+import type {
+  ClientCapabilities,
+  CompleteResult,
+  CompletionReference,
+  GetPromptResult,
+  Implementation,
+  ListToolsResult,
+  LoggingLevel,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  ServerCapabilities,
+  SubscriptionFilter,
+  Tool,
+} from "../schema/types.js";
 import { answer, capabilitiesOf } from "./answers.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
@@ -17,7 +32,9 @@ import { ChangeQueue, Watch } from "./watch.js";
 
 /** What a client knows of a server's definition, as a type. Without one, any name goes. */
 export interface AnyServer {
-  readonly shape: { readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } } };
+  readonly shape: {
+    readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
+  };
 }
 
 type Tools<S extends AnyServer> = S["shape"]["tools"];
@@ -75,7 +92,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return this.#connection?.era.name;
   }
 
-  get server(): { readonly info: Implementation | undefined; readonly capabilities: ServerCapabilities; readonly instructions: string | undefined } {
+  get server(): {
+    readonly info: Implementation | undefined;
+    readonly capabilities: ServerCapabilities;
+    readonly instructions: string | undefined;
+  } {
     const { info, capabilities, instructions } = this.#connected().server;
     return { info, capabilities, instructions };
   }
@@ -121,7 +142,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     });
   }
 
-  getPrompt(name: string, args?: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<GetPromptResult> {
+  getPrompt(
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<GetPromptResult> {
     return this.request("prompts/get", args === undefined ? { name } : { name, arguments: args }, options);
   }
 
@@ -134,7 +159,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   resourceTemplates(options: CallOptions = {}): AsyncGenerator<ResourceTemplate, void, void> {
     return followPages(async (cursor) => {
-      const page = await this.request("resources/templates/list", cursor === undefined ? undefined : { cursor }, options);
+      const page = await this.request(
+        "resources/templates/list",
+        cursor === undefined ? undefined : { cursor },
+        options,
+      );
       return { items: page.resourceTemplates, nextCursor: page.nextCursor };
     });
   }
@@ -164,10 +193,15 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   async watch(filter: WatchFilter, options: CallOptions = {}): Promise<Watch> {
     const connection = this.#connected();
     const { resources, ...lists } = filter;
-    const wire: SubscriptionFilter = { ...lists, ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }) };
+    const wire: SubscriptionFilter = {
+      ...lists,
+      ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
+    };
     const queue = new ChangeQueue();
     const { signal, ...limits } = options;
-    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) => connection.watch(wire, queue, scope));
+    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) =>
+      connection.watch(wire, queue, scope),
+    );
     const watch = new Watch(queue, subscription);
     signal?.addEventListener("abort", () => void watch.close(), { once: true });
     return watch;
@@ -238,12 +272,23 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     const connection = this.#connected();
     const replacement = connection.era.missing(method);
     if (replacement !== undefined) {
-      return new RpcError(METHOD_NOT_FOUND, `${method} does not exist in protocol version ${connection.server.version}: ${replacement}`, undefined, { local: true });
+      return new RpcError(
+        METHOD_NOT_FOUND,
+        `${method} does not exist in protocol version ${connection.server.version}: ${replacement}`,
+        undefined,
+        { local: true },
+      );
     }
-    return this.#options.strictCapabilities === true ? capabilityRefusal(method, connection.server.capabilities) : undefined;
+    return this.#options.strictCapabilities === true
+      ? capabilityRefusal(method, connection.server.capabilities)
+      : undefined;
   }
 
-  async #inScope<T>(label: string, options: CallOptions, work: (scope: ReturnType<Caller["openScope"]>) => Promise<T>): Promise<T> {
+  async #inScope<T>(
+    label: string,
+    options: CallOptions,
+    work: (scope: ReturnType<Caller["openScope"]>) => Promise<T>,
+  ): Promise<T> {
     const caller = this.#caller as Caller;
     const scope = caller.openScope(label, options);
     try {

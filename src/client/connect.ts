@@ -38,7 +38,11 @@ export interface Dialer {
   spawn(target: CommandTarget): Promise<Channel>;
 }
 
-export async function connectWith<S extends AnyServer>(dialer: Dialer, target: Target, options: ClientOptions): Promise<Client<S>> {
+export async function connectWith<S extends AnyServer>(
+  dialer: Dialer,
+  target: Target,
+  options: ClientOptions,
+): Promise<Client<S>> {
   const clock = options.clock ?? systemClock;
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
@@ -61,7 +65,12 @@ function addressOf(target: Target): string | undefined {
   return toUrl(target).origin;
 }
 
-async function openWire(dialer: Dialer, target: Target, options: ClientOptions, client: Client<AnyServer>): Promise<ClientWire> {
+async function openWire(
+  dialer: Dialer,
+  target: Target,
+  options: ClientOptions,
+  client: Client<AnyServer>,
+): Promise<ClientWire> {
   if (typeof target === "string" || target instanceof URL) {
     return {
       kind: "http",

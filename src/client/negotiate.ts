@@ -19,7 +19,11 @@ export interface EraMemory {
 }
 
 /** Turns what the author wants into what to try. Throws for what cannot be. */
-export function planNegotiation(eras: readonly ClientEra[], options: ClientOptions, remembered: string | undefined): Plan {
+export function planNegotiation(
+  eras: readonly ClientEra[],
+  options: ClientOptions,
+  remembered: string | undefined,
+): Plan {
   const { version, prior } = options;
   const wanted = version === undefined ? options.versions : [version];
   let steps = eras
@@ -28,25 +32,43 @@ export function planNegotiation(eras: readonly ClientEra[], options: ClientOptio
   if (steps.length === 0) throw new McpError("unknown_version", `No such protocol version: ${wanted?.join(", ")}`);
   if (options.era !== undefined && options.era !== "auto") {
     steps = steps.filter(({ era }) => era.name === options.era);
-    if (steps.length === 0) throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${options.era}`);
+    if (steps.length === 0)
+      throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${options.era}`);
   }
   const known = prior?.era ?? remembered;
   if (prior !== undefined && prior !== null) assertPrior(prior, steps);
   // What was learnt before goes first; the rest stays as a way out when it has become wrong.
   steps.sort((a, b) => Number(b.era.name === known) - Number(a.era.name === known));
   const pinned = version !== undefined;
-  if (options.strictCapabilities === true && pinned && prior?.discovered === undefined && steps[0]?.era.handshakes === false) {
-    throw new McpError("strict_needs_knowledge", "strictCapabilities needs to know the server: give `prior`, or do not pin `version`");
+  if (
+    options.strictCapabilities === true &&
+    pinned &&
+    prior?.discovered === undefined &&
+    steps[0]?.era.handshakes === false
+  ) {
+    throw new McpError(
+      "strict_needs_knowledge",
+      "strictCapabilities needs to know the server: give `prior`, or do not pin `version`",
+    );
   }
   return { steps, pinned, discovered: prior?.discovered };
 }
 
 /** Tries one era after the other until the server answers in one. */
-export async function negotiate(wire: ClientWire, plan: Plan, host: ClientHost, options: ClientOptions, clock: Clock): Promise<Connection> {
+export async function negotiate(
+  wire: ClientWire,
+  plan: Plan,
+  host: ClientHost,
+  options: ClientOptions,
+  clock: Clock,
+): Promise<Connection> {
   let evidence: WrongEra | undefined;
   for (const [index, { era, versions }] of plan.steps.entries()) {
     const last = index === plan.steps.length - 1;
-    const timeoutMs = last || wire.kind === "http" ? (options.timeoutMs ?? DEFAULTS.timeoutMs) : (options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs);
+    const timeoutMs =
+      last || wire.kind === "http"
+        ? (options.timeoutMs ?? DEFAULTS.timeoutMs)
+        : (options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs);
     const scope = new CallScope("connect", { signal: options.signal, timeoutMs }, clock);
     try {
       scope.throwIfAborted();
@@ -60,7 +82,10 @@ export async function negotiate(wire: ClientWire, plan: Plan, host: ClientHost, 
     }
   }
   const versions = plan.steps.flatMap((step) => step.versions).join(", ");
-  throw new ConnectionError(`The server does not speak any version that this client may use (${versions}): ${evidence?.message}`, { cause: evidence });
+  throw new ConnectionError(
+    `The server does not speak any version that this client may use (${versions}): ${evidence?.message}`,
+    { cause: evidence },
+  );
 }
 
 function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["steps"]): void {

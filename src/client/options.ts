@@ -2,7 +2,17 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
-import type { CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitResult, ElicitUrlParams, Implementation, JsonObject, Progress, Root } from "../schema/types.js";
+import type {
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitFormParams,
+  ElicitResult,
+  ElicitUrlParams,
+  Implementation,
+  JsonObject,
+  Progress,
+  Root,
+} from "../schema/types.js";
 
 /** What a handler of the server's questions gets besides the question. */
 export interface AnswerContext {
@@ -72,7 +82,10 @@ export interface ClientOptions {
   /** Requests of the author's own that the server may send, in the era where it can. */
   readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
   /** Every notification, those of subscriptions included. */
-  readonly onNotification?: (notification: { readonly method: string; readonly params?: Params }) => void | Promise<void>;
+  readonly onNotification?: (notification: {
+    readonly method: string;
+    readonly params?: Params;
+  }) => void | Promise<void>;
   readonly capabilities?: {
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };

@@ -1,4 +1,16 @@
-import type { CallToolResult, CompleteResult, ContentBlock, DiscoverResult, GetPromptResult, ListPromptsResult, ListResourcesResult, ListResourceTemplatesResult, ListToolsResult, Meta, ReadResourceResult } from "../schema/types.js";
+import type {
+  CallToolResult,
+  CompleteResult,
+  ContentBlock,
+  DiscoverResult,
+  GetPromptResult,
+  ListPromptsResult,
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ListToolsResult,
+  Meta,
+  ReadResourceResult,
+} from "../schema/types.js";
 
 /** What each method of the specification answers with. */
 export interface MethodResults {

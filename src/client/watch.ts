@@ -76,7 +76,10 @@ export class Watch implements AsyncIterable<Change> {
       }
       const end = this.#queue.ended;
       if (end?.how === "lost") {
-        throw new ConnectionError("The subscription was lost: changes may have been missed", { cause: end.reason, delivery: "answer_lost" });
+        throw new ConnectionError("The subscription was lost: changes may have been missed", {
+          cause: end.reason,
+          delivery: "answer_lost",
+        });
       }
     } finally {
       await this.close();

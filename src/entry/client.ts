@@ -11,13 +11,23 @@ const dialer: Dialer = {
 };
 
 /** Connects to a server of any protocol version: at an address, behind a command, in this process, or through a channel. */
-export function connect<S extends AnyServer = AnyServer>(target: Target, options: ClientOptions = {}): Promise<Client<S>> {
+export function connect<S extends AnyServer = AnyServer>(
+  target: Target,
+  options: ClientOptions = {},
+): Promise<Client<S>> {
   return connectWith<S>(dialer, target, options);
 }
 
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
-export type { AnswerContext, CallOptions, ClientCall, ClientInterceptor, ClientLogger, ClientOptions } from "../client/options.js";
+export type {
+  AnswerContext,
+  CallOptions,
+  ClientCall,
+  ClientInterceptor,
+  ClientLogger,
+  ClientOptions,
+} from "../client/options.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export type { Watch } from "../client/watch.js";
 export type { PriorKnowledge } from "../era/client-era.js";

@@ -2,7 +2,13 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
-import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities, SubscriptionFilter } from "../schema/types.js";
+import type {
+  ClientCapabilities,
+  Implementation,
+  LoggingLevel,
+  ServerCapabilities,
+  SubscriptionFilter,
+} from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 import type { ClientWire } from "./link.js";
 import type { MethodTable } from "./method-table.js";

@@ -42,9 +42,18 @@ async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, sc
 }
 
 /** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
-async function handshake(link: Link, host: ClientHost, versions: readonly string[], scope: CallScope): Promise<InitializeResult> {
+async function handshake(
+  link: Link,
+  host: ClientHost,
+  versions: readonly string[],
+  scope: CallScope,
+): Promise<InitializeResult> {
   const offered = versions[0] as string;
-  const params = { protocolVersion: offered, capabilities: host.capabilities, clientInfo: identityAt(offered, host.info) };
+  const params = {
+    protocolVersion: offered,
+    capabilities: host.capabilities,
+    clientInfo: identityAt(offered, host.info),
+  };
   const response = await link.request({ method: "initialize", params, cancellable: false }, scope);
   if ("error" in response) throw refusal(response.error);
   const problem = legacyMethods.get("initialize")?.result(response.result);

@@ -6,7 +6,17 @@ import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
-import type { ClientEra, ClientHost, ClientResult, Connection, ConnectionCall, PriorKnowledge, ServerFacts, Subscription, WatchEvents } from "../client-era.js";
+import type {
+  ClientEra,
+  ClientHost,
+  ClientResult,
+  Connection,
+  ConnectionCall,
+  PriorKnowledge,
+  ServerFacts,
+  Subscription,
+  WatchEvents,
+} from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import type { Link } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
@@ -41,7 +51,12 @@ export class LegacyConnection implements Connection {
 
   get server(): ServerFacts {
     const { protocolVersion, capabilities, serverInfo, instructions } = this.#initialized ?? {};
-    return { version: protocolVersion ?? HANDSHAKE_VERSIONS[0], capabilities: capabilities ?? {}, info: serverInfo, instructions };
+    return {
+      version: protocolVersion ?? HANDSHAKE_VERSIONS[0],
+      capabilities: capabilities ?? {},
+      info: serverInfo,
+      instructions,
+    };
   }
 
   get prior(): PriorKnowledge {
@@ -55,14 +70,21 @@ export class LegacyConnection implements Connection {
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
     const { id, method, params, onProgress } = call;
-    const response = await this.#link.request({ id, method, params, cancellable: method !== "initialize", onProgress }, scope);
+    const response = await this.#link.request(
+      { id, method, params, cancellable: method !== "initialize", onProgress },
+      scope,
+    );
     if ("error" in response) throw fromErrorObject(response.error);
     const problem = legacyMethods.get(method)?.result(response.result);
     if (problem !== undefined) {
-      throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, { cause: response.result });
+      throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
+        cause: response.result,
+      });
     }
     // Older servers leave out what newer ones must send.
-    return method === "tools/call" && response.result.content === undefined ? { ...response.result, content: [] } : response.result;
+    return method === "tools/call" && response.result.content === undefined
+      ? { ...response.result, content: [] }
+      : response.result;
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
@@ -94,7 +116,8 @@ export class LegacyConnection implements Connection {
 
   async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
     if (!this.#watches.delete(watch)) return;
-    const wanted = (uri: string) => [...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri));
+    const wanted = (uri: string) =>
+      [...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri));
     for (const uri of uris.filter((candidate) => !wanted(candidate))) {
       const scope = new CallScope("resources/unsubscribe", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
       // The subscription is over here whatever the server makes of it.

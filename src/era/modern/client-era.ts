@@ -3,7 +3,14 @@ import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, TimeoutError } from "../../schema/errors.js";
 import type { DiscoverResult } from "../../schema/types.js";
-import { type ClientEra, type ClientHost, type ClientResult, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
+import {
+  type ClientEra,
+  type ClientHost,
+  type ClientResult,
+  type Connection,
+  type OpenOptions,
+  WrongEra,
+} from "../client-era.js";
 import type { ClientWire } from "../link.js";
 import { STATELESS_VERSIONS } from "../versions.js";
 import { ModernHttpLink } from "./client-http.js";
@@ -40,7 +47,11 @@ async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, sc
 }
 
 /** Asks the server what it speaks. An unsupported version is corrected once. */
-async function probe(connection: ModernConnection, versions: readonly string[], scope: CallScope): Promise<DiscoverResult> {
+async function probe(
+  connection: ModernConnection,
+  versions: readonly string[],
+  scope: CallScope,
+): Promise<DiscoverResult> {
   let answer = await ask(connection, scope);
   const supported = supportedIn(answer);
   if (supported !== undefined) {
@@ -92,7 +103,9 @@ function verdict(error: { code: number; message: string; data?: unknown }): Erro
     error.code === HEADER_MISMATCH ||
     (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
     (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported));
-  return recognised ? cause : new WrongEra(`the server answered server/discover with an error: ${error.message}`, undefined, { cause });
+  return recognised
+    ? cause
+    : new WrongEra(`the server answered server/discover with an error: ${error.message}`, undefined, { cause });
 }
 
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
@@ -107,4 +120,3 @@ function asDiscovered(result: ClientResult, versions: readonly string[]): Discov
 function isVersionList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
-

@@ -69,7 +69,7 @@ verifies(
   "two hundred cancelled calls leave nothing",
   eachHost,
   async ({ serve }) => {
-    const ended: Promise<void>[] = [];
+    const ended: Promise<unknown>[] = [];
     let running = 0;
     const allStarted = gate();
     const server = defineServer().tool("wait", {}, async (_, ctx) => {
