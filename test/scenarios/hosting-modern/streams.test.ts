@@ -90,7 +90,11 @@ verifies(
   eachHost,
   async ({ serve }) => {
     const uri = `note://${"x".repeat(100_000)}`;
-    const server = defineServer({ http: { maxBehind: 2_000_000 } }).resource("note://{id}", { name: "note" }, () => "text");
+    const server = defineServer({ http: { maxBehind: 2_000_000 } }).resource(
+      "note://{id}",
+      { name: "note" },
+      () => "text",
+    );
     const send = await serve(server);
     const stalled = await send(watch({ resourceSubscriptions: [uri] }, "stalled"));
     const healthy = readMessages(await send(watch({ resourceSubscriptions: [uri] }, "healthy")));
