@@ -47,7 +47,8 @@ export class LegacyHttpLink implements Link {
   #listening: AbortController | undefined;
   /** Fires when the first attempt to open that stream is over. */
   #listens: AbortController | undefined;
-  #closing: Promise<void> | undefined;
+  #closed = false;
+  #terminated: Promise<void> = Promise.resolve();
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
     this.#target = target;
@@ -104,22 +105,23 @@ export class LegacyHttpLink implements Link {
 
   #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
     scope.throwIfAborted();
-    if (this.#closing !== undefined) throw notConnected();
+    if (this.#closed) throw notConnected();
     const id = this.#inflight.reserve(request.id);
     if (request.method === "initialize") this.#startOver();
     const facts = this.#session.headers();
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
     const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), giveUp);
     request.onId?.(id);
+    scope.throwIfAborted();
     const body = formatRequest(id, call.method, call.params);
     this.#inflight.add(call);
     call.follow();
-    if (!call.over) void this.#wire.hold(call.wire, this.#run(call, facts, body));
+    void this.#wire.hold(call.wire, this.#run(call, facts, body));
     return call.answered;
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.#closing !== undefined) return;
+    if (this.#closed) return;
     const sent = this.#post(method, formatNotification(method, params));
     if (method !== "notifications/initialized") return sent.then(() => {});
     return sent.then((accepted) => {
@@ -128,11 +130,11 @@ export class LegacyHttpLink implements Link {
   }
 
   respond(id: RequestId, result: JsonText): void {
-    if (this.#closing === undefined) void this.#post("answer", formatResult(id, result));
+    if (!this.#closed) void this.#post("answer", formatResult(id, result));
   }
 
   respondError(id: RequestId, error: RpcErrorObject): void {
-    if (this.#closing === undefined) void this.#post("answer", formatFailure(id, error));
+    if (!this.#closed) void this.#post("answer", formatFailure(id, error));
   }
 
   /** Resolves when the server's own stream is open, will not be, or has not come within the time. */
@@ -156,16 +158,17 @@ export class LegacyHttpLink implements Link {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    if (!this.#closed) this.#close();
+    return this.#terminated;
   }
 
-  async #close(): Promise<void> {
+  #close(): void {
+    this.#closed = true;
     for (const call of this.#inflight.drain()) call.fail(closedBeforeAnswer(call));
     this.#wire.abortAll();
-    this.#wire.guard(() => this.receiver.onClose(undefined));
     // A server that cannot be told will find out by itself.
-    await this.terminate().catch(() => {});
+    this.#terminated = this.terminate().catch(() => {});
+    this.#wire.guard(() => this.receiver.onClose(undefined));
   }
 
   /** Never rejects. */
@@ -216,7 +219,7 @@ export class LegacyHttpLink implements Link {
       await this.#wire.deliver(what, { ...this.#wire.headers.post, ...facts }, body, new AbortController());
       return true;
     } catch (error) {
-      if (this.#closing !== undefined) return false;
+      if (this.#closed) return false;
       if (error instanceof ConnectionError && isSessionLost(error.status, facts)) this.#loseSession(facts);
       this.#wire.report(toError(error));
       return false;
@@ -232,7 +235,7 @@ export class LegacyHttpLink implements Link {
   }
 
   #listen(): void {
-    if (this.#listening !== undefined || this.#closing !== undefined) return;
+    if (this.#listening !== undefined || this.#closed) return;
     const wire = new AbortController();
     const opened = new AbortController();
     this.#listening = wire;
