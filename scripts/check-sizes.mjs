@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { alone } from "./lib/check.mjs";
-import { at, readJson } from "./lib/project.mjs";
+import { at, readJson, shown } from "./lib/project.mjs";
 
 /** Bundles a small program per budget (scripts/budgets.json); what counts is minified, gzipped and loaded at start. */
 export const sizes = {
@@ -21,7 +21,7 @@ export const sizes = {
 
 async function measure(program) {
   const { outputFiles, metafile } = await build({
-    stdin: { contents: program, resolveDir: at("scripts"), sourcefile: "program.js" },
+    stdin: { contents: program, resolveDir: at(), sourcefile: "program.js" },
     absWorkingDir: at(),
     bundle: true,
     minify: true,
@@ -36,9 +36,7 @@ async function measure(program) {
     logLevel: "silent",
   });
   const loaded = loadedAtStart(metafile.outputs);
-  const parts = outputFiles.filter((file) =>
-    [...loaded].some((path) => file.path.endsWith(path.replace(/^.*\//, "/"))),
-  );
+  const parts = outputFiles.filter((file) => loaded.has(shown(file.path)));
   return parts.reduce((sum, file) => sum + gzipSync(file.contents, { level: 9 }).length, 0);
 }
 

@@ -39,6 +39,8 @@ async function runTests() {
     const options = { files, concurrency: 2, timeout: 120_000, ...(patterns ? { testNamePatterns: patterns } : {}) };
     for await (const { type, data } of run(options)) {
       if (type === "test:stderr" || type === "test:stdout") process.stderr.write(data.message);
+      if (type === "test:diagnostic" && /^(Error|Warning):/.test(data.message))
+        process.stderr.write(`${data.message}\n`);
       if (type !== "test:pass" && type !== "test:fail") continue;
       if (data.details?.type === "suite" || isFile(data)) {
         if (type === "test:fail" && isFile(data)) failures.push(failure(data));
@@ -47,7 +49,7 @@ async function runTests() {
       if (patterns !== undefined && (data.skip !== undefined || !patterns.some((pattern) => pattern.test(data.name)))) {
         if (type === "test:pass") continue;
       }
-      if (data.file !== file) say(`\n${shown(data.file ?? "")}`);
+      if (data.file !== file) say(`\n${heading(data.file)}`);
       file = data.file;
       const problem = problemOf(type, data);
       say(`${"  ".repeat(data.nesting + 1)}${problem === undefined ? "ok  " : "FAIL"} ${data.name} (${ms(data)} ms)`);
@@ -65,6 +67,11 @@ function isFile(data) {
   return data.name === data.file || all.some((path) => path === data.name || shown(path) === data.name);
 }
 
+/** A test registered by a helper is located in the helper; its title says what it is about. */
+function heading(file) {
+  return all.includes(file) ? shown(file) : "scenarios";
+}
+
 function problemOf(type, data) {
   if (type === "test:fail") return failure(data);
   if (data.skip !== undefined || data.todo !== undefined) {
@@ -77,7 +84,8 @@ function failure(data) {
   const error = data.details?.error;
   const cause = error?.cause ?? error;
   const message = typeof cause === "string" ? cause : (cause?.stack ?? cause?.message ?? String(error));
-  return { file: data.file === undefined ? "" : shown(data.file), title: data.name, message };
+  const title = isFile(data) ? "failed outside of its tests; see what it wrote above" : data.name;
+  return { file: data.file === undefined ? "" : shown(data.file), title, message };
 }
 
 function ms(data) {

@@ -23,7 +23,8 @@ export class Declarations {
         for (const { name, as } of names(some[1])) found.set(as, this.#origin(source, name));
       } else if (text.startsWith("export ")) {
         const name = declaredName(text);
-        if (name !== undefined) found.set(name, { file, name });
+        if (name === undefined) throw new Error(`${file}: an export this report cannot read: ${text}`);
+        found.set(name, { file, name });
       }
     }
     return found;
@@ -39,8 +40,12 @@ export class Declarations {
   referencesOf(origin) {
     const { imports, statements } = this.#read(origin.file);
     const local = new Set(statements.map(({ text }) => declaredName(text)));
+    const text = this.textOf(origin);
     const found = [];
-    for (const word of new Set(this.textOf(origin).match(/[A-Za-z_$][\w$]*/g) ?? [])) {
+    for (const [, specifier, name] of text.matchAll(/import\("(\.[^"]+)"\)\.([\w$]+)/g)) {
+      found.push(this.#origin(join(dirname(origin.file), specifier.replace(/\.js$/, ".d.ts")), name));
+    }
+    for (const word of new Set(text.match(/[A-Za-z_$][\w$]*/g) ?? [])) {
       if (word === origin.name) continue;
       if (imports.has(word)) found.push(imports.get(word));
       else if (local.has(word)) found.push({ file: origin.file, name: word });

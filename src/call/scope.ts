@@ -26,6 +26,7 @@ export class CallScope extends AbortSwitch {
   #callerSignal: AbortSignal | undefined;
   #onCallerAbort: (() => void) | undefined;
   #closed = false;
+  #held = 0;
 
   constructor(label: string, limits: ScopeLimits, clock: Clock = systemClock) {
     super();
@@ -42,7 +43,19 @@ export class CallScope extends AbortSwitch {
 
   /** A sign of life from the peer: the idle time starts anew. Costs one clock reading; the timer is left alone. */
   touch(): void {
-    if (this.#timer !== undefined) this.#heardAt = this.#clock.now();
+    if (this.#timer !== undefined && this.#held === 0) this.#heardAt = this.#clock.now();
+  }
+
+  /** Stops the idle time while this side itself keeps the peer waiting; `release` starts it anew. Holds may nest. */
+  hold(): void {
+    if (this.#held++ === 0) this.#heardAt = Number.POSITIVE_INFINITY;
+  }
+
+  release(): void {
+    if (--this.#held > 0 || this.#timer === undefined) return;
+    this.#heardAt = this.#clock.now();
+    this.#clock.cancel(this.#timer);
+    this.#arm(this.#heardAt);
   }
 
   override abort(reason: unknown): boolean {

@@ -20,8 +20,13 @@ export interface ServerWire {
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
   /** Sends a request to the client, where the era has such a thing. */
   request(call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse>;
-  /** Lets go of a call's stream while the call goes on, where a client can come back for the answer. */
-  detach?(call: Call, retryMs?: number): void;
+  /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
+  detachable?(call: Call | undefined): boolean;
+  /**
+   * Closes the connection that carries what is sent for this call, or what belongs to no call. The call goes on, and the
+   * client, told to come back after `retryMs`, receives the rest then.
+   */
+  detach?(call: Call | undefined, retryMs?: number): void;
 }
 
 /** What came along with a request outside its JSON. */

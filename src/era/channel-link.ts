@@ -67,7 +67,8 @@ export class ChannelLink implements Link {
   /** Progress belongs to the call whose id is its token; everything else to the connection. */
   #receive(notification: RpcNotification): void {
     const token = notification.params?.progressToken;
-    const call = notification.method === "notifications/progress" && isRequestId(token) ? this.#peer.find(token) : undefined;
+    const call =
+      notification.method === "notifications/progress" && isRequestId(token) ? this.#peer.find(token) : undefined;
     if (call?.sink.onProgress !== undefined) call.sink.onProgress(notification.params as Params);
     else this.receiver.onNotification(notification);
   }

@@ -2,7 +2,13 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
-import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities, SubscriptionFilter } from "../schema/types.js";
+import type {
+  ClientCapabilities,
+  Implementation,
+  LoggingLevel,
+  ServerCapabilities,
+  SubscriptionFilter,
+} from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 import type { ClientWire } from "./link.js";
 import type { MethodTable } from "./method-table.js";
@@ -90,6 +96,10 @@ export interface ClientEra {
   readonly name: string;
   readonly versions: readonly string[];
   readonly methods: MethodTable;
+  /** Whether connecting always tells what the server can do. */
+  readonly handshakes: boolean;
+  /** For a method that only other eras have: what to do instead. */
+  missing(method: string): string | undefined;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */
   open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection>;
 }

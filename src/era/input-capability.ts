@@ -12,7 +12,8 @@ export function missingCapability(request: InputRequest, declared: ClientCapabil
     }
     case "elicitation/create": {
       const { elicitation } = declared;
-      if (request.params.mode === "url") return elicitation?.url === undefined ? { elicitation: { url: {} } } : undefined;
+      if (request.params.mode === "url")
+        return elicitation?.url === undefined ? { elicitation: { url: {} } } : undefined;
       // An empty object stands for form mode, as it did before modes existed.
       const form = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
       return form ? undefined : { elicitation: elicitation === undefined ? {} : { form: {} } };

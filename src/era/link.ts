@@ -1,8 +1,15 @@
-import type { CallScope } from "../call/scope.js";
 import type { Clock } from "../call/clock.js";
+import type { CallScope } from "../call/scope.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { JsonText } from "../jsonrpc/format.js";
-import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
+import type {
+  Params,
+  RequestId,
+  RpcErrorObject,
+  RpcNotification,
+  RpcRequest,
+  RpcResponse,
+} from "../jsonrpc/message.js";
 
 export interface LinkRequest {
   readonly id?: RequestId | undefined;

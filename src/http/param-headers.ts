@@ -8,8 +8,9 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A whole number in plain decimal notation: sign, digits without leading zeros, and at most zeros behind a point. */
 const WHOLE = /^(-?)0*(0|[1-9]\d*)(?:\.0+)?$/;
 const TYPES = ["string", "integer", "boolean"] as const;
-const MAX_DEPTH = 64;
-const MAX_SUBSCHEMAS = 10_000;
+/** Far above what a usable schema has: a tool that asks for no header must not be lost for its size. */
+const MAX_DEPTH = 512;
+const MAX_SUBSCHEMAS = 100_000;
 const INVALID_PARAMS = -32602;
 
 /** An argument that is mirrored into a header of its own. */

@@ -1,5 +1,5 @@
-import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { PreparedResult } from "../era/prepared-result.js";
+import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 
 interface Entry<T> {
@@ -67,12 +67,14 @@ export class Catalogue<T extends { readonly listing: unknown }> {
     const rest = [...this.#entries.values()].filter((entry) => entry.ordinal > after);
     const shown = rest.slice(0, pageSize);
     const last = shown[shown.length - 1];
-    const nextCursor = last !== undefined && rest.length > shown.length ? { nextCursor: writeCursor(last.ordinal) } : {};
+    const nextCursor =
+      last !== undefined && rest.length > shown.length ? { nextCursor: writeCursor(last.ordinal) } : {};
     return new PreparedResult({ [member]: shown.map((entry) => entry.item.listing), ...nextCursor, ...extras });
   }
 
   #readCursor(cursor: unknown): number {
-    const ordinal = typeof cursor === "string" && /^p[0-9a-z]{1,8}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : Number.NaN;
+    const ordinal =
+      typeof cursor === "string" && /^p[0-9a-z]{1,8}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : Number.NaN;
     if (ordinal > 0 && ordinal < this.#nextOrdinal) return ordinal;
     throw new RpcError(INVALID_PARAMS, `Invalid params: /cursor is not one that this server gave out`);
   }

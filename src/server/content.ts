@@ -1,4 +1,13 @@
-import type { AudioContent, ContentBlock, EmbeddedResource, ImageContent, Resource, ResourceContents, ResourceLink, TextContent } from "../schema/types.js";
+import type {
+  AudioContent,
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  Resource,
+  ResourceContents,
+  ResourceLink,
+  TextContent,
+} from "../schema/types.js";
 
 export function text(value: string): TextContent {
   return { type: "text", text: value };

@@ -1,8 +1,8 @@
 import type { Call, ClientFacts } from "../era/call.js";
 import type { Asker, AskOptions } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
-import { McpError } from "../schema/errors.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
+import { McpError } from "../schema/errors.js";
 import type { AnySchema, OutputOf } from "../schema/standard.js";
 import type {
   CreateMessageParams,
@@ -92,7 +92,11 @@ export class Context {
   /** Sends a log message to the client, if it asked for this level. */
   log(level: LoggingLevel, data: unknown, logger?: string): void | Promise<void> {
     if (!isWanted(level, this.#call.logLevel())) return;
-    return this.#call.notify("notifications/message", { level, data, ...(logger === undefined ? undefined : { logger }) });
+    return this.#call.notify("notifications/message", {
+      level,
+      data,
+      ...(logger === undefined ? undefined : { logger }),
+    });
   }
 
   /** Sends a notification that belongs to this call. */
@@ -101,7 +105,11 @@ export class Context {
   }
 
   /** Asks the user to fill in a small form. */
-  async elicit<S extends AnySchema>(message: string, schema: S, options: AskOptions = {}): Promise<ElicitAnswer<OutputOf<S>>> {
+  async elicit<S extends AnySchema>(
+    message: string,
+    schema: S,
+    options: AskOptions = {},
+  ): Promise<ElicitAnswer<OutputOf<S>>> {
     const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
     const request: InputRequest = { method: "elicitation/create", params };
@@ -114,7 +122,11 @@ export class Context {
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
-  async elicitUrl(message: string, url: string, options: AskOptions = {}): Promise<{ readonly action: ElicitResult["action"] }> {
+  async elicitUrl(
+    message: string,
+    url: string,
+    options: AskOptions = {},
+  ): Promise<{ readonly action: ElicitResult["action"] }> {
     const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
     return (await this.#ask(request, options)) as { action: ElicitResult["action"] };
   }

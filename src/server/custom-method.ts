@@ -23,7 +23,8 @@ export class CustomMethod {
     validator: JsonSchemaValidator | undefined,
   ) {
     const schema = options.params;
-    this.#params = schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);
+    this.#params =
+      schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);
   }
 
   /** The params as the handler wants them; a refusal that names the place otherwise. */

@@ -1,13 +1,13 @@
-import { ServedCalls } from "../call/served-calls.js";
 import { exchange } from "../call/exchange.js";
+import type { CallScope } from "../call/scope.js";
+import { ServedCalls } from "../call/served-calls.js";
 import type { Call, CallOrigin, ServerWire } from "../era/call.js";
-import { type EraSession, type ServerEra, type ServerHost, pickEra } from "../era/era.js";
+import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
 import type { ParseFailure } from "../jsonrpc/parse.js";
 import { Peer } from "../jsonrpc/peer.js";
-import type { CallScope } from "../call/scope.js";
 import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
 
 /** A connection that a server is serving. */

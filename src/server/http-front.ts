@@ -1,4 +1,4 @@
-import { type HttpBinding, type ServerEra, type ServerHost, pickEra } from "../era/era.js";
+import { type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import { BodyIncomplete, BodyNotText, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
 import { createGuard } from "../http/guard.js";
 import { INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
@@ -19,7 +19,8 @@ export class HttpFront {
   readonly #allowed: string;
 
   constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions) {
-    const { sessions, resumable } = options;
+    const { resumable } = options;
+    const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
     this.#guard = createGuard(options);
@@ -27,9 +28,10 @@ export class HttpFront {
     for (const era of eras) {
       const binding = era.http(host, {
         sessions: {
+          idleMs: DEFAULTS.sessionIdleMs,
+          max: DEFAULTS.maxSessions,
+          ...sessions,
           enabled: sessions !== false,
-          idleMs: (sessions || undefined)?.idleMs ?? DEFAULTS.sessionIdleMs,
-          max: (sessions || undefined)?.max ?? DEFAULTS.maxSessions,
         },
         preferJson: options.preferJson ?? false,
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
@@ -78,7 +80,11 @@ export class HttpFront {
   #serveBodiless(exchange: HttpExchange): void {
     const binding = [...this.#bindings.values()].find(({ methods }) => methods.includes(exchange.method));
     if (binding !== undefined) return binding.serve(exchange, undefined);
-    exchange.reply(405, { ...JSON_HEADERS, allow: this.#allowed }, formatFailure(undefined, { code: INVALID_REQUEST, message: "Method not allowed" }));
+    exchange.reply(
+      405,
+      { ...JSON_HEADERS, allow: this.#allowed },
+      formatFailure(undefined, { code: INVALID_REQUEST, message: "Method not allowed" }),
+    );
   }
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {

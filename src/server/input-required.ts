@@ -5,7 +5,10 @@ import type { InputRequests, InputRequiredResult } from "../schema/types.js";
  * A result that asks the client for input, for handlers that speak the wire themselves. The answers come back in
  * `ctx.inputResponses` and the state, sealed on the way, in `ctx.state`.
  */
-export function inputRequired(parts: { readonly inputRequests?: InputRequests; readonly state?: unknown }): InputRequiredResult {
+export function inputRequired(parts: {
+  readonly inputRequests?: InputRequests;
+  readonly state?: unknown;
+}): InputRequiredResult {
   if (parts.inputRequests === undefined && parts.state === undefined) {
     throw new DefinitionError("inputRequired needs inputRequests or state");
   }

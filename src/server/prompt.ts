@@ -2,7 +2,16 @@ import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
-import type { ContentBlock, GetPromptResult, Icon, InputRequiredResult, JsonObject, Prompt, PromptArgument, PromptMessage } from "../schema/types.js";
+import type {
+  ContentBlock,
+  GetPromptResult,
+  Icon,
+  InputRequiredResult,
+  JsonObject,
+  Prompt,
+  PromptArgument,
+  PromptMessage,
+} from "../schema/types.js";
 import type { Completers } from "./completion.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
@@ -31,9 +40,15 @@ export class RegisteredPrompt {
   readonly #arguments: UsableSchema | undefined;
   readonly #handler: PromptHandler<AnySchema>;
 
-  constructor(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>, validator: JsonSchemaValidator | undefined) {
+  constructor(
+    name: string,
+    options: PromptOptions<AnySchema>,
+    handler: PromptHandler<AnySchema>,
+    validator: JsonSchemaValidator | undefined,
+  ) {
     const schema = options.arguments;
-    this.#arguments = schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
+    this.#arguments =
+      schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
     this.#handler = handler;
     this.complete = options.complete ?? {};
     this.listing = toListing(name, options, this.#arguments);

@@ -1,5 +1,5 @@
-import type { ServerCapabilities } from "../schema/types.js";
 import type { AnySchema } from "../schema/standard.js";
+import type { ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import { Catalogue } from "./catalogue.js";
 import type { CustomMethod } from "./custom-method.js";
@@ -71,7 +71,9 @@ export class Registry {
   }
 
   /** The resource behind a URI, and what its template's variables stand for. */
-  findResource(uri: string): { resource: RegisteredResource; variables: Record<string, string | string[]> } | undefined {
+  findResource(
+    uri: string,
+  ): { resource: RegisteredResource; variables: Record<string, string | string[]> } | undefined {
     const exact = this.resources.get(uri);
     if (exact !== undefined) return { resource: exact, variables: {} };
     for (const resource of this.templates.values()) {

@@ -1,5 +1,14 @@
 import { RpcError } from "../schema/errors.js";
-import type { Annotations, Icon, InputRequiredResult, JsonObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate } from "../schema/types.js";
+import type {
+  Annotations,
+  Icon,
+  InputRequiredResult,
+  JsonObject,
+  ReadResourceResult,
+  Resource,
+  ResourceContents,
+  ResourceTemplate,
+} from "../schema/types.js";
 import type { Completers } from "./completion.js";
 import { toBase64 } from "./content.js";
 import type { Context } from "./context.js";
@@ -51,7 +60,11 @@ export class RegisteredResource {
     this.listing = toListing(uri, options, this.template !== undefined);
   }
 
-  async read(uri: string, variables: Record<string, string | string[]>, ctx: Context): Promise<ReadResourceResult | InputRequiredResult> {
+  async read(
+    uri: string,
+    variables: Record<string, string | string[]>,
+    ctx: Context,
+  ): Promise<ReadResourceResult | InputRequiredResult> {
     const value = await this.#handler(variables as never, ctx, uri);
     if (isResult(value)) return value;
     const { cache, mimeType } = this.#options;
@@ -72,7 +85,11 @@ function isResult(value: ResourceReturn): value is ReadResourceResult | InputReq
   return typeof value === "object" && ("contents" in value || "resultType" in value);
 }
 
-function toContents(uri: string, value: Exclude<ResourceReturn, ReadResourceResult | InputRequiredResult>, mimeType: string | undefined): ResourceContents {
+function toContents(
+  uri: string,
+  value: Exclude<ResourceReturn, ReadResourceResult | InputRequiredResult>,
+  mimeType: string | undefined,
+): ResourceContents {
   const type = mimeType === undefined ? undefined : { mimeType };
   if (typeof value === "string") return { uri, ...type, text: value };
   if (value instanceof Uint8Array) return { uri, ...type, blob: toBase64(value) };

@@ -57,7 +57,9 @@ async function completeArgument(registry: Registry, call: Call, ctx: Context): P
     argument: { name: string; value: string };
     context?: { arguments?: Record<string, string> };
   };
-  const target = ref.type === "ref/prompt" ? registry.prompts.get(ref.name ?? "") : registry.templates.get(ref.uri ?? "");
-  if (target === undefined) throw new RpcError(INVALID_PARAMS, "Invalid params: /ref names nothing that this server has");
+  const target =
+    ref.type === "ref/prompt" ? registry.prompts.get(ref.name ?? "") : registry.templates.get(ref.uri ?? "");
+  if (target === undefined)
+    throw new RpcError(INVALID_PARAMS, "Invalid params: /ref names nothing that this server has");
   return complete(target.complete, argument, context?.arguments ?? {}, ctx);
 }

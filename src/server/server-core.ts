@@ -1,10 +1,10 @@
+import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
-import type { Clock } from "../call/clock.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
@@ -156,7 +156,10 @@ export class ServerCore implements ServerHost {
     }
     const encoded = call.era.encodeError(error, call);
     if (encoded.code !== error.rpcCode && encoded.code === INTERNAL_ERROR) {
-      this.report(new Error(`error code ${error.rpcCode} may not be sent in this protocol version`, { cause: error }), context);
+      this.report(
+        new Error(`error code ${error.rpcCode} may not be sent in this protocol version`, { cause: error }),
+        context,
+      );
     }
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
@@ -164,14 +167,18 @@ export class ServerCore implements ServerHost {
 
 /** Whether an error is only the echo of the call's own end. */
 function isAbort(error: unknown, call: Call): boolean {
-  return error === call.end.reason || (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason));
+  return (
+    error === call.end.reason ||
+    (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason))
+  );
 }
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {
   const all = eras.flatMap((era) => era.versions);
   if (wanted === undefined) return all;
   const unknown = wanted.filter((version) => !all.includes(version));
-  if (unknown.length > 0) throw new DefinitionError(`versions: ${unknown.join(", ")} cannot be spoken; known are ${all.join(", ")}`);
+  if (unknown.length > 0)
+    throw new DefinitionError(`versions: ${unknown.join(", ")} cannot be spoken; known are ${all.join(", ")}`);
   if (wanted.length === 0) throw new DefinitionError("versions must name at least one");
   return all.filter((version) => wanted.includes(version));
 }

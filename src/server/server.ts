@@ -64,12 +64,16 @@ export class Server<Shape extends ServerShape = EmptyShape> {
     return this.#core.capabilities;
   }
 
-  tool<const Name extends string, I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>(
-    name: Name,
-    options: ToolOptions<I, O>,
-    handler: ToolHandler<I, O>,
-  ): Server<WithTool<Shape, Name, I, O>> {
-    this.#core.registry.addTool(name, options as ToolOptions<AnySchema, AnySchema>, handler as ToolHandler<AnySchema, AnySchema>);
+  tool<
+    const Name extends string,
+    I extends AnySchema | undefined = undefined,
+    O extends AnySchema | undefined = undefined,
+  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Server<WithTool<Shape, Name, I, O>> {
+    this.#core.registry.addTool(
+      name,
+      options as ToolOptions<AnySchema, AnySchema>,
+      handler as ToolHandler<AnySchema, AnySchema>,
+    );
     return this as unknown as Server<WithTool<Shape, Name, I, O>>;
   }
 
@@ -77,7 +81,11 @@ export class Server<Shape extends ServerShape = EmptyShape> {
     return this.#core.registry.removeTool(name);
   }
 
-  prompt<A extends AnySchema | undefined = undefined>(name: string, options: PromptOptions<A>, handler: PromptHandler<A>): this {
+  prompt<A extends AnySchema | undefined = undefined>(
+    name: string,
+    options: PromptOptions<A>,
+    handler: PromptHandler<A>,
+  ): this {
     this.#core.registry.addPrompt(name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
     return this;
   }
@@ -97,13 +105,21 @@ export class Server<Shape extends ServerShape = EmptyShape> {
   }
 
   /** Answers a method of the author's own, or one of the specification in place of the SDK. */
-  method<P extends AnySchema | undefined = undefined>(name: string, options: MethodOptions<P>, handler: MethodHandler<P>): this {
+  method<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: MethodHandler<P>,
+  ): this {
     const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
     this.#core.registry.methods.set(name, method);
     return this;
   }
 
-  onNotification<P extends AnySchema | undefined = undefined>(name: string, options: MethodOptions<P>, handler: NotificationHandler<P>): this {
+  onNotification<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: NotificationHandler<P>,
+  ): this {
     const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
     this.#core.registry.notifications.set(name, method);
     return this;

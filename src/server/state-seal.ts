@@ -54,7 +54,8 @@ export function createStateSeal(options: SealOptions): StateSeal {
       const cipher = { name: "AES-GCM", iv, additionalData: encodeText(binding) };
       const sealed = new Uint8Array(await crypto.subtle.encrypt(cipher, await keyFor(first), payload));
       const text = `${first.id}.${toBase64Url(iv)}.${toBase64Url(sealed)}`;
-      if (text.length > MAX_TEXT) throw new Error(`the state of this call is too large to send: ${text.length} characters`);
+      if (text.length > MAX_TEXT)
+        throw new Error(`the state of this call is too large to send: ${text.length} characters`);
       return text;
     },
     async open(text, binding) {
@@ -65,7 +66,9 @@ export function createStateSeal(options: SealOptions): StateSeal {
       if (key === undefined) throw refuse(`sealed with key "${id}", which is not in this server's ring`);
       const payload = await decrypt(await keyFor(key), iv, sealed, binding);
       if (payload === undefined) {
-        throw refuse("altered, made for another request or caller, or sealed by a process with another key: share stateKeys");
+        throw refuse(
+          "altered, made for another request or caller, or sealed by a process with another key: share stateKeys",
+        );
       }
       if (payload.until < Date.now()) throw refuse("expired");
       return payload.state;
@@ -90,7 +93,8 @@ async function decrypt(
 }
 
 function assertKey(key: SealKey): void {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(key.id)) throw new DefinitionError(`state key id "${key.id}" must be 1-64 of A-Z a-z 0-9 _ -`);
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(key.id))
+    throw new DefinitionError(`state key id "${key.id}" must be 1-64 of A-Z a-z 0-9 _ -`);
   if (key.secret.byteLength !== KEY_BYTES) {
     throw new DefinitionError(`state key "${key.id}" must be ${KEY_BYTES} bytes long, not ${key.secret.byteLength}`);
   }

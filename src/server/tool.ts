@@ -1,9 +1,17 @@
-import { INTERNAL_ERROR } from "../jsonrpc/error-codes.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import { INTERNAL_ERROR } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError, ToolError } from "../schema/errors.js";
 import type { JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/validator.js";
 import { type AnySchema, compileSchema, type InputOf, type OutputOf, type UsableSchema } from "../schema/standard.js";
-import type { CallToolResult, ContentBlock, Icon, InputRequiredResult, JsonObject, Tool, ToolAnnotations } from "../schema/types.js";
+import type {
+  CallToolResult,
+  ContentBlock,
+  Icon,
+  InputRequiredResult,
+  JsonObject,
+  Tool,
+  ToolAnnotations,
+} from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
 
@@ -51,14 +59,20 @@ export class RegisteredTool {
   readonly #handler: ToolHandler<AnySchema, AnySchema>;
   readonly #running: RunningToolOptions;
 
-  constructor(name: string, options: ToolOptions<AnySchema, AnySchema>, handler: ToolHandler<AnySchema, AnySchema>, running: RunningToolOptions) {
+  constructor(
+    name: string,
+    options: ToolOptions<AnySchema, AnySchema>,
+    handler: ToolHandler<AnySchema, AnySchema>,
+    running: RunningToolOptions,
+  ) {
     const where = `tool "${name}"`;
     if (!/^[A-Za-z0-9_.-]{1,128}$/.test(name)) {
       throw new DefinitionError(`${where}: a name has 1-128 of the characters A-Z a-z 0-9 _ - .`);
     }
     const { input, output } = options;
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", running.validator);
-    this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", running.validator);
+    this.#output =
+      output === undefined ? undefined : compileSchema(output, `${where} output`, "output", running.validator);
     this.#handler = handler;
     this.#running = running;
     this.listing = toListing(name, options, this.#input, this.#output);
@@ -69,7 +83,8 @@ export class RegisteredTool {
   async call(args: unknown, ctx: Context): Promise<CallToolResult | InputRequiredResult> {
     try {
       const parsed = this.#input === undefined ? undefined : await this.#input.parse(args ?? {});
-      if (parsed?.ok === false) return failed(`Invalid arguments for tool ${this.listing.name}: ${describe(parsed.issues)}`);
+      if (parsed?.ok === false)
+        return failed(`Invalid arguments for tool ${this.listing.name}: ${describe(parsed.issues)}`);
       const value = await this.#handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
       return await this.#toResult(value);
     } catch (error) {
@@ -98,7 +113,12 @@ export class RegisteredTool {
   }
 }
 
-function toListing(name: string, options: ToolOptions<AnySchema, AnySchema>, input: UsableSchema | undefined, output: UsableSchema | undefined): Tool {
+function toListing(
+  name: string,
+  options: ToolOptions<AnySchema, AnySchema>,
+  input: UsableSchema | undefined,
+  output: UsableSchema | undefined,
+): Tool {
   const { title, description, annotations, icons, meta } = options;
   return {
     name,
@@ -119,7 +139,9 @@ function paramHeadersOf(where: string, listing: Tool): readonly ParamHeader[] {
 }
 
 function isInputRequired(value: unknown): value is InputRequiredResult {
-  return typeof value === "object" && value !== null && (value as { resultType?: unknown }).resultType === "input_required";
+  return (
+    typeof value === "object" && value !== null && (value as { resultType?: unknown }).resultType === "input_required"
+  );
 }
 
 /** Derives what a client shows from what a handler returned. */

@@ -1,11 +1,5 @@
 import { DefinitionError } from "../schema/errors.js";
-import {
-  expandParts,
-  OPERATORS,
-  parseTemplateParts,
-  type TemplatePart,
-  type TemplateValue,
-} from "../schema/uri-expand.js";
+import { OPERATORS, parseTemplateParts, type TemplatePart } from "../schema/uri-syntax.js";
 
 /** Longer URIs do not match anything. */
 const MAX_URI = 16_384;
@@ -39,7 +33,6 @@ export interface UriTemplate<Text extends string = string> {
   readonly variables: readonly string[];
   /** The variables of a URI, percent-decoded once, or undefined when it does not match as a whole. */
   match(uri: string): UriVariables<Text> | undefined;
-  expand(values: { readonly [name: string]: TemplateValue }): string;
 }
 
 /** A variable to find in the path: up to the text that follows it. */
@@ -71,7 +64,6 @@ export function parseUriTemplate<const Text extends string>(text: Text): UriTemp
     text,
     variables,
     match: (uri) => matchPlan(plan, uri) as UriVariables<Text> | undefined,
-    expand: (values) => expandParts(parts, values),
   };
 }
 
@@ -90,10 +82,14 @@ function planOf(text: string, parts: readonly TemplatePart[]): Plan {
     }
     const { operator, variables, at } = part;
     const { first, separator, named } = OPERATORS[operator]!;
+    const isQuery = operator === "?" || operator === "&";
+    if (isQuery && !beginsOnce(operator, literals, query.size > 0)) {
+      throw wrong("a query that does not begin with one question mark, or has other variables in it", at);
+    }
     for (const [index, { name, explode, prefix }] of variables.entries()) {
       if (names.has(name)) throw wrong(`the variable ${JSON.stringify(name)} is used twice`, at);
       names.add(name);
-      if (operator === "?" || operator === "&") {
+      if (isQuery) {
         query.set(name, { explode });
         continue;
       }
@@ -117,6 +113,13 @@ function planOf(text: string, parts: readonly TemplatePart[]): Plan {
     fixedQuery: mark < 0 ? undefined : last.slice(mark + 1),
     query: query.size > 0 ? query : undefined,
   };
+}
+
+/** Whether a query expression fits what is before it: `?` opens the query, `&` goes on with one that is all literal. */
+function beginsOnce(operator: string, literals: readonly string[], isOpen: boolean): boolean {
+  if (isOpen) return operator === "&";
+  const mark = literals.findIndex((literal) => literal.includes("?"));
+  return operator === "?" ? mark < 0 : mark === literals.length - 1;
 }
 
 function matchPlan(plan: Plan, uri: string): Record<string, string | string[]> | undefined {

@@ -49,7 +49,10 @@ export function toChange(method: string, params: { readonly [key: string]: unkno
 }
 
 /** The notification that tells of a change. */
-export function toNotification(change: Change): { readonly method: string; readonly params: { readonly uri?: string } } {
+export function toNotification(change: Change): {
+  readonly method: string;
+  readonly params: { readonly uri?: string };
+} {
   return change.kind === "resource"
     ? { method: "notifications/resources/updated", params: { uri: change.uri } }
     : { method: `notifications/${change.kind}/list_changed`, params: {} };

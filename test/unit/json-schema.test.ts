@@ -138,6 +138,10 @@ describe("the JSON Schema validator", () => {
       [],
     );
     equal(check({ required: ["a"] }, { a: undefined }).length, 1);
+    deepEqual(
+      check({ const: {}, maxProperties: 0, propertyNames: false, unevaluatedProperties: false }, { a: undefined }),
+      [],
+    );
   });
 
   it("looks at own properties only", () => {
@@ -218,7 +222,7 @@ describe("a value cannot exhaust the validator:", () => {
   });
 
   it("a schema that branches without end", () => {
-    const branch = { properties: { a: { $ref: "#" } }, required: ["z"] };
+    const branch = { allOf: [{ properties: { a: { $ref: "#" } } }, { required: ["z"] }] };
     let value = {};
     for (let depth = 0; depth < 100; depth += 1) value = { a: value };
     deepEqual(check({ anyOf: [branch, { ...branch }] }, value), [tooMuch]);

@@ -180,6 +180,7 @@ describe("a URI template matches", () => {
     ["x://h?v=1{&a}", "x://h?v=1", {}],
     ["x://h?v=1{&a}", "x://h?v=10", undefined],
     ["x://h?v=1{&a}", "x://h", undefined],
+    ["x://h{?a}{&b}", "x://h?b=2&a=1", { a: "1", b: "2" }],
     ["x://{id}{?a}", "x://1?a=b/c", { id: "1", a: "b/c" }],
     ["{+all}", "any:thing?at#all", { all: "any:thing?at#all" }],
   ];
@@ -213,8 +214,9 @@ describe("a URI template matches", () => {
           return [name, explode ? [value, next()] : value || "a"] as const;
         });
         const written = specs.map(({ op, name, explode }) => `!{${op}${name}${explode ? "*" : ""}}`).join("");
-        const parsed = parseUriTemplate(`x://${written}`);
-        deepEqual(parsed.match(parsed.expand(Object.fromEntries(values))), Object.fromEntries(values));
+        const template = `x://${written}`;
+        const uri = expandUriTemplate(template, Object.fromEntries(values));
+        deepEqual(parseUriTemplate(template).match(uri), Object.fromEntries(values));
       }),
     );
   });
@@ -249,7 +251,7 @@ describe("a URI template matches", () => {
 describe("a URI template is refused with", () => {
   const REFUSED: Readonly<Record<string, RegExp>> = {
     "x://{a": /not closed at position 4/,
-    "x://a}": /position 4/,
+    "x://a}": /position 5/,
     "x://{a{b}}": /malformed expression at position 4/,
     "x://{}": /malformed/,
     "x://{a,}": /malformed/,
@@ -266,6 +268,10 @@ describe("a URI template is refused with", () => {
     "x://{+a}{/b*}": /second variable/,
     "x://h{;a*}": /cannot be matched/,
     "x://h{?a}/b": /after query/,
+    "x://h{?a}{?b}": /one question mark/,
+    "x://h{&a}": /one question mark/,
+    "x://h?v=1{?a}": /one question mark/,
+    "x://h?v={v}{&a}": /other variables in it/,
     "x://h{?a}{b}": /after query/,
   };
   for (const [template, message] of Object.entries(REFUSED)) {

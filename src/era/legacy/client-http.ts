@@ -12,7 +12,7 @@ import { ConnectionError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
 import { closedBeforeAnswer, HttpWire, notConnected, toError } from "../http-wire.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
-import { HttpSession } from "./http-session.js";
+import { ClientSession } from "./client-session.js";
 import { Incoming } from "./incoming.js";
 import { followReply, listenToServer, type SessionStreams } from "./session-streams.js";
 import { RECONNECT_DEFAULTS, type ReconnectOptions } from "./stream-cursor.js";
@@ -41,7 +41,7 @@ export class LegacyHttpLink implements Link {
   readonly #courtesyMs: number;
   readonly #inflight = new InflightTable<HttpCall>();
   readonly #streams: SessionStreams;
-  readonly #session = new HttpSession();
+  readonly #session = new ClientSession();
   readonly #incoming: Incoming;
   /** The server's own stream. */
   #listening: AbortController | undefined;

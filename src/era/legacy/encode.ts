@@ -21,7 +21,8 @@ function toWire(method: string, result: Result): Result {
 /** Structured content is an object in this era; anything else is in the text beside it. */
 function objectStructured(result: Result): Result {
   const { structuredContent, ...rest } = result;
-  const isObject = typeof structuredContent === "object" && structuredContent !== null && !Array.isArray(structuredContent);
+  const isObject =
+    typeof structuredContent === "object" && structuredContent !== null && !Array.isArray(structuredContent);
   return isObject ? result : rest;
 }
 

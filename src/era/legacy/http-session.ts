@@ -1,41 +1,292 @@
-import type { HeaderRecord } from "../../http/client-headers.js";
-import type { Params } from "../../jsonrpc/message.js";
-import { ProtocolError } from "../../schema/errors.js";
+import type { Clock } from "../../call/clock.js";
+import type { CallScope } from "../../call/scope.js";
+import type { HttpExchange } from "../../http/exchange.js";
+import type { KeepAlive } from "../../http/keep-alive.js";
+import type { SseConnection } from "../../http/sse-connection.js";
+import { formatNotification } from "../../jsonrpc/format.js";
+import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
+import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
+import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
+import type { EventLog } from "../../store/event-log.js";
+import type { Call, CallOrigin, ClientFacts, ServerWire } from "../call.js";
+import type { HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { ClientRequests } from "./client-requests.js";
+import { type CallOwner, PostCalls } from "./post-calls.js";
+import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./post-reply.js";
+import { type HttpRefusal, invalidRequest, refusal, refuse, refuseFailed } from "./refuse.js";
+import { LegacySession } from "./session.js";
+import { SessionStream, type StreamOwner, UnknownEvent } from "./session-stream.js";
 
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+/** What all sessions of an endpoint share. */
+export interface SessionSurroundings {
+  readonly era: ServerEra;
+  readonly host: ServerHost;
+  readonly options: HttpBindingOptions;
+  readonly keepAlive: KeepAlive<SseConnection>;
+  /** Nothing runs in this session and nothing is connected to it, from now on. */
+  onIdle(session: HttpSession): void;
+}
 
-/** What the handshake taught a client, to be repeated with every message. */
-export class HttpSession {
-  /** The version agreed on. */
-  version: string | undefined;
-  /** A secret. */
-  id: string | undefined;
+/** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
+const POLLING_VERSION = "2025-11-25";
+const STANDALONE = "get";
+const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
 
-  /** The headers as they are now. What is sent later on behalf of a call uses those of the call's own time. */
-  headers(): HeaderRecord {
-    const headers: HeaderRecord = {};
-    if (this.version !== undefined) headers["mcp-protocol-version"] = this.version;
-    if (this.id !== undefined) headers["mcp-session-id"] = this.id;
-    return headers;
-  }
+/**
+ * What HTTP adds to a session: calls and the replies they belong to, streams, and requests to the client. Without an id
+ * it is the session of a single POST: nobody can name it, so nothing in it can be resumed, cancelled or answered.
+ */
+export class HttpSession implements ServerWire, StreamOwner, CallOwner {
+  readonly shared = false;
+  readonly id: string | undefined;
+  readonly sessionId: string;
+  /** Who opened it, and alone may use it. */
+  readonly principal: string | undefined;
+  readonly era: ServerEra;
+  readonly host: ServerHost;
+  readonly protocol: LegacySession;
+  readonly clock: Clock;
+  readonly log: EventLog | undefined;
+  readonly retryMs: number | undefined;
+  readonly maxBehind: number;
+  readonly keepAlive: KeepAlive<SseConnection>;
+  readonly #around: SessionSurroundings;
+  readonly #calls: PostCalls;
+  /** Those of calls that are not over, connected or not. */
+  readonly #streams = new Map<string, SessionStream>();
+  readonly #standalone: SessionStream;
+  readonly #requests = new ClientRequests();
+  #listening = false;
+  #connections = 0;
+  #streamCount = 0;
+  #ended: HttpRefusal | undefined;
 
-  /** A handshake starts from nothing. */
-  forget(): void {
-    this.version = undefined;
-    this.id = undefined;
-  }
-
-  /** Takes over what a successful handshake brought; throws for an id that no header can carry. */
-  adopt(result: Params, id: string | undefined): void {
-    if (typeof result.protocolVersion === "string") this.version = result.protocolVersion;
-    if (id !== undefined && !VISIBLE_ASCII.test(id)) {
-      throw new ProtocolError("The server's session id holds characters other than visible ASCII");
-    }
+  constructor(around: SessionSurroundings, id: string | undefined, principal?: string, client?: ClientFacts) {
+    const { era, host, options } = around;
+    this.#around = around;
     this.id = id;
+    this.sessionId = id ?? "";
+    this.principal = principal;
+    this.era = era;
+    this.host = host;
+    this.clock = host.clock;
+    this.log = id === undefined ? undefined : options.eventLog;
+    this.retryMs = options.retryMs;
+    this.maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
+    this.keepAlive = around.keepAlive;
+    this.protocol = new LegacySession(era, host, this, client);
+    this.#calls = new PostCalls(this);
+    this.#standalone = new SessionStream(STANDALONE, this);
   }
 
-  /** Whether these headers belong to the present session. */
-  isOf(headers: HeaderRecord): boolean {
-    return this.id !== undefined && headers["mcp-session-id"] === this.id;
+  get version(): string {
+    return this.protocol.client.version;
   }
+
+  get primes(): boolean {
+    return this.log !== undefined && this.version >= POLLING_VERSION;
+  }
+
+  /** Whether a request runs or somebody listens: such a session does not expire. */
+  get busy(): boolean {
+    return this.#calls.size > 0 || this.#connections > 0;
+  }
+
+  get running(): number {
+    return this.#calls.size;
+  }
+
+  /** How many streams can still carry something to somebody. */
+  get streams(): number {
+    return this.#streams.size + (this.#standalone.connected ? 1 : 0);
+  }
+
+  /** Why the session has ended, once it has. */
+  get ended(): HttpRefusal | undefined {
+    return this.#ended;
+  }
+
+  /** Takes a POST to this session. */
+  post(exchange: HttpExchange, body: Parsed, kind: ReplyKind): void {
+    switch (body.kind) {
+      case "request":
+        return this.#calls.serve(exchange, [body.message], kind, false);
+      case "batch":
+        return this.#postBatch(exchange, body.items, kind);
+      case "invalid":
+        return this.#refuseInvalid(exchange, body.failure);
+      default:
+        exchange.reply(202, {});
+        return this.#take(body);
+    }
+  }
+
+  /** Opens the standalone stream, or takes up a lost stream after the event that came last. */
+  listen(exchange: HttpExchange, lastEventId: string | undefined): void {
+    if (this.log !== undefined && lastEventId !== undefined) {
+      this.#resume(exchange, this.log, lastEventId).catch((error: unknown) => this.#refuseFailed(exchange, error));
+    } else if (this.#listening || this.#standalone.connected) {
+      refuse(exchange, this.host, refusal(409, "The session has an open stream already"));
+    } else {
+      this.#listen(exchange).catch((error: unknown) => this.#refuseFailed(exchange, error));
+    }
+  }
+
+  notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
+    const stream = call === undefined ? this.#standalone : this.#calls.replyOf(call)?.stream;
+    if (stream?.reachable === true) return stream.send(formatNotification(method, params));
+  }
+
+  async request(
+    call: Call | undefined,
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+  ): Promise<RpcResponse> {
+    const stream = this.#streamForRequest(call, method);
+    return this.#requests.request(method, params, scope, (frame) => stream.send(frame));
+  }
+
+  detachable(call: Call | undefined): boolean {
+    return this.primes && (call === undefined || this.#calls.replyOf(call)?.stream !== undefined);
+  }
+
+  detach(call: Call | undefined, retryMs?: number): void {
+    if (!this.detachable(call)) return;
+    const stream = call === undefined ? this.#standalone : this.#calls.replyOf(call)?.stream;
+    stream?.detach(retryMs);
+  }
+
+  /** Ends the session with all that runs and listens in it. Idempotent. */
+  end(why: HttpRefusal): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = why;
+    const reason = new ConnectionError(why.error.message, { delivery: "sent" });
+    this.#calls.endAll(why, reason);
+    this.#standalone.end();
+    this.#requests.failAll(reason);
+    this.protocol.close();
+    this.#forget();
+  }
+
+  createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply {
+    if (kind === "json") return new JsonReply(exchange, batch, pending);
+    const stream = new SessionStream(`p${++this.#streamCount}`, this);
+    this.#streams.set(stream.id, stream);
+    return new StreamReply(exchange, stream, pending);
+  }
+
+  originOf(exchange: HttpExchange): CallOrigin {
+    const { auth, principal } = exchange;
+    return { auth, principal, header: (name) => exchange.header(name), sessionId: this.id };
+  }
+
+  report(error: unknown): void {
+    this.host.report(error, { where: "event log" });
+  }
+
+  onConnected(): void {
+    this.#connections++;
+  }
+
+  onDisconnected(): void {
+    this.#connections--;
+    this.onCallOver();
+  }
+
+  onEnded(stream: SessionStream): void {
+    if (this.#streams.get(stream.id) === stream) this.#streams.delete(stream.id);
+  }
+
+  onCallOver(): void {
+    if (!this.busy && this.#ended === undefined) this.#around.onIdle(this);
+  }
+
+  #postBatch(exchange: HttpExchange, items: readonly unknown[], kind: ReplyKind): void {
+    if (!this.protocol.acceptsBatch(items)) {
+      return refuse(exchange, this.host, invalidRequest("this array of messages is not allowed here"));
+    }
+    const requests: RpcRequest[] = [];
+    const others: Parsed[] = [];
+    for (const item of items) {
+      const parsed = classify(item);
+      if (parsed.kind === "invalid") return this.#refuseInvalid(exchange, parsed.failure);
+      if (parsed.kind === "request") requests.push(parsed.message);
+      else others.push(parsed);
+    }
+    const takeOthers = () => {
+      for (const other of others) this.#take(other);
+    };
+    if (requests.length > 0) return this.#calls.serve(exchange, requests, kind, true, takeOthers);
+    exchange.reply(202, {});
+    takeOthers();
+  }
+
+  #take(body: Parsed): void {
+    if (body.kind === "response") this.#requests.settle(body.message);
+    else if (body.kind === "notification") this.#receive(body.message);
+  }
+
+  #receive(notification: RpcNotification): void {
+    if (notification.method === "notifications/cancelled") this.#calls.cancel(notification.params);
+    else this.protocol.receive(notification);
+  }
+
+  #streamForRequest(call: Call | undefined, method: string): SessionStream {
+    if (this.id === undefined) throw cannotAsk("no_session", method, "there is no session that an answer could name");
+    if (call === undefined && method !== "ping") {
+      throw cannotAsk("no_call", method, "it belongs to no call that is still running");
+    }
+    const reply = call === undefined ? undefined : this.#calls.replyOf(call);
+    if (call !== undefined && reply === undefined) throw cannotAsk("no_call", method, "its call is over");
+    const stream = reply === undefined ? this.#standalone : reply.stream;
+    if (stream === undefined) throw cannotAsk("no_stream", method, "its call is answered by one JSON document");
+    if (!stream.reachable) throw cannotAsk("no_stream", method, "no stream to the client is open");
+    return stream;
+  }
+
+  async #listen(exchange: HttpExchange): Promise<void> {
+    this.#listening = true;
+    try {
+      await this.#standalone.catchUp(exchange);
+    } finally {
+      this.#listening = false;
+    }
+  }
+
+  async #resume(exchange: HttpExchange, log: EventLog, lastEventId: string): Promise<void> {
+    const streamId = await log.find(this.sessionId, lastEventId);
+    if (streamId === undefined) throw new UnknownEvent();
+    const live = streamId === STANDALONE ? this.#standalone : this.#streams.get(streamId);
+    await (live ?? this.#createEnded(streamId)).resume(exchange, lastEventId);
+  }
+
+  /** A stream that is over can only be read again; nothing is kept for it. */
+  #createEnded(streamId: string): SessionStream {
+    const stream = new SessionStream(streamId, this);
+    stream.end();
+    return stream;
+  }
+
+  #refuseInvalid(exchange: HttpExchange, failure: ParseFailure): void {
+    const { code, message, answer, id } = failure;
+    if (answer) this.#requests.fail(id, new ProtocolError(message));
+    refuse(exchange, this.host, { status: 400, error: { code, message } }, answer ? undefined : id);
+  }
+
+  #refuseFailed(exchange: HttpExchange, error: unknown): void {
+    if (!(error instanceof UnknownEvent)) return refuseFailed(exchange, this.host, error);
+    const gone = invalidRequest("Last-Event-ID names no event of this session that is still kept");
+    refuse(exchange, this.host, this.#ended ?? gone);
+  }
+
+  #forget(): void {
+    const { log, sessionId } = this;
+    if (log === undefined) return;
+    (async () => log.drop(sessionId))().catch((error: unknown) => this.report(error));
+  }
+}
+
+function cannotAsk(code: string, method: string, why: string): McpError {
+  return new McpError(code, `${method} cannot be sent to the client: ${why}`);
 }

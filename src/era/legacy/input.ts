@@ -30,7 +30,10 @@ class Pushed implements Asker {
     const call = this.#call;
     const missing = missingCapability(request, call.client.capabilities);
     if (missing !== undefined) {
-      throw new McpError("missing_capability", `The client cannot answer ${request.method}: it did not declare ${Object.keys(missing)}`);
+      throw new McpError(
+        "missing_capability",
+        `The client cannot answer ${request.method}: it did not declare ${Object.keys(missing)}`,
+      );
     }
     const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#host.askTimeoutMs };
     const scope = new CallScope(request.method, limits, this.#host.clock);
@@ -41,7 +44,9 @@ class Pushed implements Asker {
       if ("error" in response) throw fromErrorObject(response.error);
       const problem = inputShapes.get(request.method)?.result(response.result) ?? options.check?.(response.result);
       if (problem === undefined) return response.result;
-      throw new ProtocolError(`The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`);
+      throw new ProtocolError(
+        `The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`,
+      );
     } finally {
       call.end.offAbort(endWithCall);
       scope.close();

@@ -27,10 +27,12 @@ export class LegacySession implements EraSession {
   #logLevel: LoggingLevel | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(era: ServerEra, host: ServerHost, wire: ServerWire) {
+  /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
+  constructor(era: ServerEra, host: ServerHost, wire: ServerWire, client?: ClientFacts) {
     this.#era = era;
     this.#host = host;
     this.#wire = wire;
+    if (client !== undefined) this.#phase = { name: "ready", client };
   }
 
   /** The session that a call of this era belongs to. */

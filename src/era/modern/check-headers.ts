@@ -4,8 +4,7 @@ import { checkParamHeaders, type ParamHeader } from "../../http/param-headers.js
 import { Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
 import type { MethodShape } from "../method-table.js";
-
-export const HEADER_MISMATCH = -32020;
+import { HEADER_MISMATCH } from "./envelope.js";
 
 const PLAIN = /^[\x21-\x7e]+$/;
 

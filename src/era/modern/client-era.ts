@@ -3,21 +3,37 @@ import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, TimeoutError } from "../../schema/errors.js";
 import type { DiscoverResult } from "../../schema/types.js";
-import { type ClientEra, type ClientHost, type ClientResult, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
+import {
+  type ClientEra,
+  type ClientHost,
+  type ClientResult,
+  type Connection,
+  type OpenOptions,
+  WrongEra,
+} from "../client-era.js";
 import type { ClientWire } from "../link.js";
 import { STATELESS_VERSIONS } from "../versions.js";
 import { ModernHttpLink } from "./client-http.js";
 import { ModernConnection } from "./connection.js";
-import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
+import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
-const HEADER_MISMATCH = -32020;
+/** What earlier versions had, and what to use now. */
+const REMOVED: ReadonlyMap<string, string> = new Map([
+  ["initialize", "there is no handshake"],
+  ["ping", "call any method, such as server/discover"],
+  ["logging/setLevel", "use setLogLevel, which goes along with each call"],
+  ["resources/subscribe", "use watch"],
+  ["resources/unsubscribe", "close the watch"],
+]);
 
 /** The era in which each request stands for itself, as a client speaks it. */
 export const modernClient: ClientEra = {
   name: "modern",
   versions: STATELESS_VERSIONS,
   methods: modernMethods,
+  handshakes: false,
+  missing: (method) => REMOVED.get(method),
   open,
 };
 
@@ -31,7 +47,11 @@ async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, sc
 }
 
 /** Asks the server what it speaks. An unsupported version is corrected once. */
-async function probe(connection: ModernConnection, versions: readonly string[], scope: CallScope): Promise<DiscoverResult> {
+async function probe(
+  connection: ModernConnection,
+  versions: readonly string[],
+  scope: CallScope,
+): Promise<DiscoverResult> {
   let answer = await ask(connection, scope);
   const supported = supportedIn(answer);
   if (supported !== undefined) {
@@ -83,7 +103,9 @@ function verdict(error: { code: number; message: string; data?: unknown }): Erro
     error.code === HEADER_MISMATCH ||
     (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
     (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported));
-  return recognised ? cause : new WrongEra(`the server answered server/discover with an error: ${error.message}`, undefined, { cause });
+  return recognised
+    ? cause
+    : new WrongEra(`the server answered server/discover with an error: ${error.message}`, undefined, { cause });
 }
 
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
@@ -98,4 +120,3 @@ function asDiscovered(result: ClientResult, versions: readonly string[]): Discov
 function isVersionList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
-

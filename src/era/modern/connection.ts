@@ -5,9 +5,28 @@ import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 import { McpError, ProtocolError } from "../../schema/errors.js";
 import type { DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
-import type { ClientEra, ClientHost, ClientResult, Connection, ConnectionCall, PriorKnowledge, ServerFacts, Subscription, WatchEvents } from "../client-era.js";
+import type {
+  ClientEra,
+  ClientHost,
+  ClientResult,
+  Connection,
+  ConnectionCall,
+  PriorKnowledge,
+  ServerFacts,
+  Subscription,
+  WatchEvents,
+} from "../client-era.js";
 import type { Link } from "../link.js";
-import { CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, readImplementation, SERVER_INFO_KEY, SUBSCRIPTION_KEY, UNSUPPORTED_VERSION, VERSION_KEY } from "./envelope.js";
+import {
+  CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  readImplementation,
+  SERVER_INFO_KEY,
+  SUBSCRIPTION_KEY,
+  UNSUPPORTED_VERSION,
+  VERSION_KEY,
+} from "./envelope.js";
 import { modernMethods, modernNotifications } from "./methods.js";
 import { ListenSubscription } from "./subscription.js";
 
@@ -33,7 +52,10 @@ export class ModernConnection implements Connection {
     this.#versions = versions;
     this.#version = version;
     link.receiver = {
-      onRequest: (request) => host.onProblem(new ProtocolError(`The server sent a request, which this protocol version does not allow: ${request.method}`)),
+      onRequest: (request) =>
+        host.onProblem(
+          new ProtocolError(`The server sent a request, which this protocol version does not allow: ${request.method}`),
+        ),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => host.onProblem(problem),
       onClose: (reason) => host.onClose(reason),
@@ -56,7 +78,12 @@ export class ModernConnection implements Connection {
   get server(): ServerFacts {
     const discovered = this.#discovered;
     const info = readImplementation((discovered?._meta as Params | undefined)?.[SERVER_INFO_KEY]);
-    return { version: this.#version, capabilities: discovered?.capabilities ?? {}, info, instructions: discovered?.instructions };
+    return {
+      version: this.#version,
+      capabilities: discovered?.capabilities ?? {},
+      info,
+      instructions: discovered?.instructions,
+    };
   }
 
   get prior(): PriorKnowledge {
@@ -166,7 +193,9 @@ export class ModernConnection implements Connection {
     }
     const problem = shape?.result(result);
     if (problem === undefined) return result;
-    throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, { cause: result });
+    throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
+      cause: result,
+    });
   }
 
   #receive(notification: RpcNotification): void {

@@ -5,10 +5,9 @@ import type { RpcError } from "../../schema/errors.js";
 import type { Call } from "../call.js";
 import type { HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
-import { MISSING_CAPABILITY, SERVER_INFO_KEY, UNSUPPORTED_VERSION } from "./envelope.js";
+import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
-const HEADER_MISMATCH = -32020;
 const RESOURCE_NOT_FOUND_BEFORE = -32002;
 
 /** Stamps what every result of this era carries: its type, who sent it, and how long it stays fresh. */

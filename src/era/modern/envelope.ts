@@ -11,6 +11,7 @@ export const LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel";
 export const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
 export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
 
+export const HEADER_MISMATCH = -32020;
 export const UNSUPPORTED_VERSION = -32022;
 export const MISSING_CAPABILITY = -32021;
 

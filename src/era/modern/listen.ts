@@ -3,6 +3,7 @@ import type { SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toNotification } from "../../store/change-bus.js";
 import type { Call } from "../call.js";
 import type { Result, ServerHost } from "../era.js";
+import { honouredFilter } from "../honoured-filter.js";
 import { SUBSCRIPTION_KEY } from "./envelope.js";
 
 /**
@@ -10,7 +11,7 @@ import { SUBSCRIPTION_KEY } from "./envelope.js";
  * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
  */
 export function listen(call: Call, host: ServerHost): Promise<Result> {
-  const filter = honoured((call.params.notifications ?? {}) as SubscriptionFilter, host);
+  const filter = honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, host.capabilities);
   const tag = { [SUBSCRIPTION_KEY]: call.id };
   const send = (method: string, params: Params) => call.notify(method, { ...params, _meta: tag });
   const uris = filter.resourceSubscriptions ?? [];
@@ -40,16 +41,4 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     send("notifications/subscriptions/acknowledged", { notifications: filter });
     if (Object.keys(filter).length === 0) finish();
   });
-}
-
-/** The part of the filter that this server can serve. */
-function honoured(filter: SubscriptionFilter, host: ServerHost): SubscriptionFilter {
-  const { tools, prompts, resources } = host.capabilities;
-  const uris = filter.resourceSubscriptions ?? [];
-  return {
-    ...(filter.toolsListChanged === true && tools?.listChanged === true && { toolsListChanged: true }),
-    ...(filter.promptsListChanged === true && prompts?.listChanged === true && { promptsListChanged: true }),
-    ...(filter.resourcesListChanged === true && resources?.listChanged === true && { resourcesListChanged: true }),
-    ...(uris.length > 0 && resources?.subscribe === true && { resourceSubscriptions: [...new Set(uris)] }),
-  };
 }

@@ -1,19 +1,19 @@
 import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
 import { accepts, isJson } from "../../http/media-type.js";
-import { INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
+import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
-import type { RequestId, RpcErrorObject, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
+import type { RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
 import type { ServerWire } from "../call.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
-import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
 import {
   assertMethodHeaderIfAny,
   assertParamHeaders,
   assertRequestHeaders,
   assertVersionHeader,
 } from "./check-headers.js";
+import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
 import { type Endpoint, JSON_HEADERS, ModernExchange, type ReplyForm } from "./server-exchange.js";
 import { ModernSession } from "./session.js";
 
@@ -56,30 +56,10 @@ class ModernBinding implements HttpBinding {
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
-    if (this.#closed) return refuse(exchange, 503, undefined, { code: -32603, message: "The server is shutting down" });
-    if (body === undefined) return refuse(exchange, 405, undefined, invalid(`${exchange.method} is not served here`));
-    if (!isJson(exchange.header("content-type"))) {
-      return refuse(exchange, 415, idOf(body), invalid("Content-Type must be application/json"));
-    }
-    switch (body.kind) {
-      case "request":
-        return this.#serveRequest(exchange, body.message);
-      case "notification":
-        return this.#serveNotification(exchange, body.message);
-      case "response":
-        return this.#refuse(
-          exchange,
-          undefined,
-          new Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses"),
-        );
-      case "batch":
-        return this.#refuse(
-          exchange,
-          undefined,
-          new Refusal(INVALID_REQUEST, "Invalid request: a body is one message"),
-        );
-      case "invalid":
-        return this.#refuse(exchange, idOf(body), new Refusal(body.failure.code, body.failure.message));
+    try {
+      this.#take(exchange, body);
+    } catch (error) {
+      this.#refuse(exchange, body, error);
     }
   }
 
@@ -96,20 +76,33 @@ class ModernBinding implements HttpBinding {
     }, LISTEN_GRACE_MS);
   }
 
+  stats(): Readonly<Record<string, number>> {
+    return { openRequests: this.#endpoint.open.size };
+  }
+
+  #take(exchange: HttpExchange, body: Parsed | undefined): void {
+    if (this.#closed) throw new HttpRefusal(503, INTERNAL_ERROR, "The server is shutting down");
+    if (body === undefined) throw new HttpRefusal(405, INVALID_REQUEST, `${exchange.method} is not served here`);
+    if (!isJson(exchange.header("content-type"))) {
+      throw new HttpRefusal(415, INVALID_REQUEST, "Unsupported media type: Content-Type must be application/json");
+    }
+    if (body.kind === "request") this.#serveRequest(exchange, body.message);
+    else if (body.kind === "notification") this.#serveNotification(exchange, body.message);
+    else throw new HttpRefusal(400, ...faultOf(body));
+  }
+
   #serveRequest(exchange: HttpExchange, request: RpcRequest): void {
+    const listens = request.method === LISTEN;
     const form = this.#formOf(exchange.header("accept"));
-    if (request.method === LISTEN ? !form.stream : !form.json && !form.stream) {
-      const message = "Not acceptable: accept application/json and text/event-stream";
-      return refuse(exchange, 406, request.id, { code: INVALID_REQUEST, message });
+    if (listens ? !form.stream : !form.json && !form.stream) {
+      throw new HttpRefusal(
+        406,
+        INVALID_REQUEST,
+        `Not acceptable: ${request.method} is answered as ${listens ? "" : "application/json or "}text/event-stream`,
+      );
     }
-    let envelope: Envelope;
-    try {
-      envelope = this.#admit(exchange, request);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      return this.#refuse(exchange, request, error);
-    }
-    const served = new ModernExchange(this.#endpoint, exchange, request.method === LISTEN ? STREAM_ALWAYS : form);
+    const envelope = this.#admit(exchange, request);
+    const served = new ModernExchange(this.#endpoint, exchange, listens ? STREAM_ALWAYS : form);
     served.serve(this.#session.admit(request, envelope, served, exchange));
   }
 
@@ -138,30 +131,41 @@ class ModernBinding implements HttpBinding {
 
   /** Its headers may be missing, because the protocol leaves them open; those that are there must be true. */
   #serveNotification(exchange: HttpExchange, notification: RpcNotification): void {
-    try {
-      assertMethodHeaderIfAny(exchange, notification.method);
-      const header = exchange.header("mcp-protocol-version");
-      const claimed = metaOf(notification.params)?.[VERSION_KEY];
-      if (typeof claimed === "string" && header !== undefined) assertVersionHeader(exchange, claimed);
-      const version = typeof claimed === "string" ? claimed : header;
-      if (version !== undefined) this.#session.assertServed(version);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      return this.#refuse(exchange, undefined, error);
-    }
-    exchange.reply(202, {});
+    assertMethodHeaderIfAny(exchange, notification.method);
+    const header = exchange.header("mcp-protocol-version");
+    const claimed = metaOf(notification.params)?.[VERSION_KEY];
+    if (typeof claimed === "string" && header !== undefined) assertVersionHeader(exchange, claimed);
+    const version = typeof claimed === "string" ? claimed : header;
+    if (version !== undefined) this.#session.assertServed(version);
     // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
     if (notification.method !== "notifications/cancelled") this.#host.receive(notification, this.#session);
+    exchange.reply(202, {});
   }
 
-  #refuse(exchange: HttpExchange, request: RpcRequest | RequestId | undefined, refusal: Refusal): void {
-    const id = typeof request === "object" ? request.id : request;
-    const method = typeof request === "object" ? request.method : undefined;
-    this.#host.report(refusal, { where: "http", method, id });
-    refuse(exchange, 400, id, this.#era.encodeError(refusal, undefined));
+  /** Whatever was thrown before a call began. */
+  #refuse(exchange: HttpExchange, body: Parsed | undefined, error: unknown): void {
+    const id = body === undefined ? undefined : idOf(body);
+    const method = body?.kind === "request" || body?.kind === "notification" ? body.message.method : undefined;
+    this.#host.report(error, { where: "http", method, id });
+    const refusal = error instanceof Refusal ? error : new HttpRefusal(500, INTERNAL_ERROR, "Internal error");
+    const status = refusal instanceof HttpRefusal ? refusal.status : 400;
+    const headers = status === 405 ? METHOD_HEADERS : JSON_HEADERS;
+    exchange.reply(status, headers, formatFailure(id, this.#era.encodeError(refusal, undefined)));
   }
 }
 
+/** A refusal by the transport itself. */
+class HttpRefusal extends Refusal {
+  constructor(
+    readonly status: number,
+    rpcCode: number,
+    message: string,
+  ) {
+    super(rpcCode, message);
+  }
+}
+
+const METHOD_HEADERS = { ...JSON_HEADERS, allow: "POST" };
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, streamAlways: true, streamWhenQuiet: true };
 
 /** Reads Accept headers; clients send the same one over and over, so the last is remembered. */
@@ -188,11 +192,8 @@ function idOf(body: Parsed): RequestId | undefined {
   return body.kind === "invalid" && !body.failure.answer ? body.failure.id : undefined;
 }
 
-function invalid(problem: string): RpcErrorObject {
-  return { code: INVALID_REQUEST, message: `Invalid request: ${problem}` };
-}
-
-function refuse(exchange: HttpExchange, status: number, id: RequestId | undefined, error: RpcErrorObject): void {
-  const headers = status === 405 ? { ...JSON_HEADERS, allow: "POST" } : JSON_HEADERS;
-  exchange.reply(status, headers, formatFailure(id, error));
+function faultOf(body: Parsed): [code: number, message: string] {
+  if (body.kind === "invalid") return [body.failure.code, body.failure.message];
+  const problem = body.kind === "batch" ? "a body is one message" : "a client sends no responses";
+  return [INVALID_REQUEST, `Invalid request: ${problem}`];
 }

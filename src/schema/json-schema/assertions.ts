@@ -1,4 +1,4 @@
-import { isObject, type Node, pointerTo, type Run } from "./types.js";
+import { isObject, keysOf, type Node, pointerTo, type Run } from "./types.js";
 
 const MAX_ISSUES = 32;
 
@@ -37,7 +37,7 @@ export function canonical(value: unknown, depth = 0): string {
   if (depth > 512) throw new RangeError("nested too deeply");
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`;
   if (!isObject(value)) return JSON.stringify(value) ?? "null";
-  const keys = Object.keys(value).sort();
+  const keys = keysOf(value).sort();
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`).join()}}`;
 }
 
@@ -109,7 +109,7 @@ function textSize(value: unknown, limit: number): number | undefined {
 }
 
 const listSize = (value: unknown) => (Array.isArray(value) ? value.length : undefined);
-const objectSize = (value: unknown) => (isObject(value) ? Object.keys(value).length : undefined);
+const objectSize = (value: unknown) => (isObject(value) ? keysOf(value).length : undefined);
 
 export function isTextList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");

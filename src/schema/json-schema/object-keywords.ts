@@ -1,7 +1,7 @@
 import { toPattern } from "./assertions.js";
-import { checkMember, pass } from "./combine.js";
-import type { Site } from "./compiler.js";
-import { isObject, type Node, type Run, type Seen } from "./types.js";
+import { checkMember } from "./combine.js";
+import type { Site } from "./site.js";
+import { isObject, keysOf, type Node } from "./types.js";
 
 /** The keywords that apply schemas to the properties of an object. `late` ones go by what the rest evaluated. */
 export function objectNodes(site: Site): { early: Node[]; late: Node[] } {
@@ -51,9 +51,9 @@ function eachKey(named: Named, patterns: Patterns, rest: Node | undefined): Node
   return (value, run, seen) => {
     if (!isObject(value)) return true;
     let ok = true;
-    for (const key of Object.keys(value)) {
+    for (const key in value) {
       const member = value[key];
-      if (member === undefined) continue;
+      if (member === undefined || !Object.hasOwn(value, key)) continue;
       const own = byName.get(key);
       let known = own !== undefined;
       if (own !== undefined && !checkMember(own, key, member, run)) ok = false;
@@ -74,18 +74,17 @@ function keyNames(node: Node): Node {
   return (value, run) => {
     if (!isObject(value)) return true;
     let ok = true;
-    for (const key of Object.keys(value)) if (!checkMember(node, key, key, run)) ok = false;
+    for (const key of keysOf(value)) if (!checkMember(node, key, key, run)) ok = false;
     return ok;
   };
 }
 
 function unseenKeys(node: Node): Node {
-  return (value: unknown, run: Run, seen: Seen | undefined) => {
+  return (value, run, seen) => {
     if (!isObject(value) || seen === undefined || seen.allKeys) return true;
     let ok = true;
-    for (const key of Object.keys(value)) {
-      if (value[key] === undefined || seen.keys.has(key)) continue;
-      if (node !== pass && !checkMember(node, key, value[key], run)) ok = false;
+    for (const key of keysOf(value)) {
+      if (!seen.keys.has(key) && !checkMember(node, key, value[key], run)) ok = false;
     }
     seen.allKeys = true;
     return ok;

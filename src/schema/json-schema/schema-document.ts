@@ -25,7 +25,7 @@ export class SchemaDocument {
     this.#resources.set(ROOT, this.root);
   }
 
-  /** Counts a subschema against the bounds. */
+  /** Counts a subschema against the bounds: once when it is indexed, and once when it is compiled. */
   count(depth: number, where: string): void {
     this.#count += 1;
     if (depth > MAX_DEPTH) throw new DefinitionError(`${where}: nested more than ${MAX_DEPTH} schemas deep`);

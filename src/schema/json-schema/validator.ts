@@ -5,6 +5,11 @@ import { type CompiledSchema, isObject, type JsonSchemaValidator, type Run, type
 
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "./types.js";
 
+export interface JsonSchemaValidatorOptions {
+  /** Refuses schemas with a pattern that this says no to. For schemas of strangers: `isSafePattern`. */
+  readonly acceptPattern?: (source: string) => boolean;
+}
+
 const DIALECTS = [
   /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/,
   /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/,
@@ -16,13 +21,13 @@ const NONE: readonly SchemaIssue[] = [];
  * generation, fetches nothing, treats `format` as an annotation, and bounds the schema's size and depth and the work
  * per value. A schema object is compiled once for as long as it lives, so it must not change afterwards.
  */
-export function createValidator(): JsonSchemaValidator {
+export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
   const cache = new WeakMap<object, CompiledSchema>();
   return {
     compile(schema) {
       const known = typeof schema === "object" && schema !== null ? cache.get(schema) : undefined;
       if (known !== undefined) return known;
-      const compiled = compile(schema);
+      const compiled = compile(schema, options);
       if (typeof schema === "object") cache.set(schema, compiled);
       return compiled;
     },
@@ -31,9 +36,9 @@ export function createValidator(): JsonSchemaValidator {
 
 export const defaultValidator: JsonSchemaValidator = createValidator();
 
-function compile(schema: unknown): CompiledSchema {
+function compile(schema: unknown, options: JsonSchemaValidatorOptions): CompiledSchema {
   const draft7 = isDraft7(schema);
-  const node = new Compiler(new SchemaDocument(schema), draft7).compileRoot();
+  const node = new Compiler(new SchemaDocument(schema), draft7, options.acceptPattern).compileRoot();
   return (value) => {
     const run: Run = { issues: [], quiet: 0, depth: 0, steps: 0, scope: [] };
     try {

@@ -1,0 +1,52 @@
+import { at, readJson } from "../scripts/lib/project.mjs";
+
+const expected = readJson(at("conformance/expected.json"));
+
+/** The scenarios to pass: `[{ role, revision, scenario }]`, with those of the pending areas that are asked for. */
+export function readExpected(areas) {
+  const found = [];
+  for (const [role, revision, { run, pending }] of legs()) {
+    const more = areas.flatMap((area) => pending[area] ?? []);
+    for (const scenario of [...run, ...more]) found.push({ role, revision, scenario });
+  }
+  return found;
+}
+
+function* legs() {
+  for (const role of ["server", "client"]) {
+    for (const [revision, lists] of Object.entries(expected[role])) yield [role, revision, lists];
+  }
+}
+
+/**
+ * One verdict per expected scenario. It passes when it ran, its runner ended well, no check is a FAILURE or WARNING and
+ * at least one is a SUCCESS. In a complete run a scenario that expected.json does not know is a failure as well.
+ */
+export function judge(chosen, outcomes, { complete }) {
+  const key = ({ role, revision, scenario }) => `${role} ${revision} ${scenario}`;
+  const byKey = new Map(outcomes.map((outcome) => [key(outcome), outcome]));
+  const verdicts = chosen.map((wanted) => verdict(wanted, byKey.get(key(wanted))));
+  if (!complete) return verdicts;
+  const known = new Set();
+  for (const [role, revision, { run, pending }] of legs()) {
+    for (const scenario of [...run, ...Object.values(pending).flat()]) known.add(key({ role, revision, scenario }));
+  }
+  const unknown = outcomes.filter((outcome) => !known.has(key(outcome)));
+  return [...verdicts, ...unknown.map((outcome) => verdict(outcome, { ...outcome, error: "not in expected.json" }))];
+}
+
+function verdict({ role, revision, scenario }, outcome) {
+  const checks = outcome?.checks ?? [];
+  const successes = checks.filter(({ status }) => status === "SUCCESS").length;
+  const problems = checks.filter(({ status }) => status === "FAILURE" || status === "WARNING").map(described);
+  if (outcome === undefined) problems.push("did not run");
+  else if (outcome.error !== undefined) problems.push(outcome.error);
+  else if (successes === 0 && !expected.withoutSuccess.includes(scenario)) problems.push("no check succeeded");
+  return { role, revision, scenario, successes, problems };
+}
+
+function described({ id, status, errorMessage, description, details }) {
+  const text = errorMessage ?? description ?? "";
+  const more = details === undefined ? "" : ` ${JSON.stringify(details).slice(0, 400)}`;
+  return `${status} ${id}: ${text}${more}`;
+}

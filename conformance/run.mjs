@@ -1,0 +1,70 @@
+import { rmSync } from "node:fs";
+import { wantsJson } from "../scripts/lib/project.mjs";
+import { judge, readExpected } from "./gate.mjs";
+import { reports, runClientScenario, runServerLeg } from "./suite.mjs";
+
+/**
+ * Runs the official conformance suite on the two fixtures and holds the result to a stricter rule than the suite's own:
+ * `node conformance/run.mjs [filter ...] [--json] [--<area>]`. A filter is a part of `<role> <revision> <scenario>`;
+ * `--auth` (or another area of expected.json) runs that area's pending scenarios too.
+ */
+const flags = process.argv.slice(2).filter((argument) => argument.startsWith("--"));
+const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
+const json = wantsJson();
+
+const planned = readExpected(flags.map((flag) => flag.slice(2)));
+const chosen = planned.filter(({ role, revision, scenario }) => {
+  const name = `${role} ${revision} ${scenario}`;
+  return filters.length === 0 || filters.some((filter) => name.includes(filter));
+});
+
+rmSync(reports, { recursive: true, force: true });
+const outcomes = [...(await runServers()), ...(await runClients())];
+const verdicts = judge(chosen, outcomes, { complete: filters.length === 0 });
+report();
+
+/** A server leg runs whole, whatever is chosen: it takes seconds, and the suite reports it per scenario. */
+async function runServers() {
+  const found = [];
+  for (const revision of new Set(chosen.filter(({ role }) => role === "server").map(({ revision }) => revision))) {
+    progress(`server ${revision}`);
+    found.push(...(await runServerLeg(revision)));
+  }
+  return found;
+}
+
+/** Each client scenario alone: only then does the suite look at the client's exit code and at timeouts. */
+async function runClients() {
+  const queue = chosen.filter(({ role }) => role === "client");
+  const found = [];
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      progress(`client ${next.revision} ${next.scenario}`);
+      found.push(await runClientScenario(next.revision, next.scenario));
+    }
+  };
+  await Promise.all([work(), work()]);
+  return found;
+}
+
+function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`${text}\n`);
+}
+
+function report() {
+  const failed = verdicts.filter(({ problems }) => problems.length > 0);
+  const totals = {
+    scenarios: verdicts.length,
+    passed: verdicts.length - failed.length,
+    failed: failed.length,
+    checks: verdicts.reduce((sum, { successes }) => sum + successes, 0),
+  };
+  process.exitCode = failed.length === 0 && verdicts.length > 0 ? 0 : 1;
+  if (json) return console.log(JSON.stringify({ ok: process.exitCode === 0, totals, scenarios: verdicts }, null, 2));
+  for (const { role, revision, scenario, successes, problems } of verdicts) {
+    const mark = problems.length === 0 ? "ok  " : "FAIL";
+    console.log(`${mark} ${role} ${revision} ${scenario.padEnd(48)} ${String(successes).padStart(3)}`);
+    for (const problem of problems) console.log(`       ${problem}`);
+  }
+  console.log(`\n${totals.passed} scenarios passed, ${totals.failed} failed, ${totals.checks} checks succeeded`);
+}

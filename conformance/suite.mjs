@@ -1,0 +1,81 @@
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { basename, delimiter, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { execNode, lines } from "../scripts/lib/exec.mjs";
+import { at, filesBelow, readJson } from "../scripts/lib/project.mjs";
+
+/** Where the suite's reports are kept. */
+export const reports = at("build/conformance");
+
+const require = createRequire(import.meta.url);
+const program = join(dirname(require.resolve("@modelcontextprotocol/conformance/package.json")), "dist/index.js");
+const isOldNode = Number(process.versions.node.split(".")[0]) < 22;
+const preload = isOldNode ? ["--import", pathToFileURL(at("conformance/fs-glob.mjs")).href] : [];
+
+/** Runs the suite on the node that runs this script; the fixtures' `node` is the same one. */
+function suite(args) {
+  const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
+  return execNode([...preload, program, ...args], { env: { ...process.env, PATH: path }, timeoutMs: 300_000 });
+}
+
+/** Starts the server fixture and runs all scenarios of a revision on it: `[{ role, revision, scenario, checks }]`. */
+export async function runServerLeg(revision) {
+  const server = await startServer();
+  try {
+    const folder = join(reports, `server-${revision}`);
+    const { output } = await suite(["server", "--url", server.url, "--requirements", revision, "-o", folder]);
+    const found = filesBelow(folder, "checks.json").map((file) => {
+      const scenario = basename(dirname(file))
+        .replace(/^server-/, "")
+        .replace(/-\d{4}-\d\d-\d\dT[\dA-Z-]+$/, "");
+      return { role: "server", revision, scenario, checks: readJson(file) };
+    });
+    if (found.length === 0) throw new Error(`the suite left no report:\n${output}`);
+    return found;
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Runs one client scenario; a runner that does not end with 0 is an error even when all checks are good. */
+export async function runClientScenario(revision, scenario) {
+  const folder = join(reports, `client-${revision}`, scenario.replaceAll("/", "-"));
+  const command = ["--command", "node conformance/dist/client.js"];
+  const choice = ["--scenario", scenario, "--spec-version", revision, "--force"];
+  const { code, output } = await suite(["client", ...command, ...choice, "-o", folder]);
+  const files = filesBelow(folder, "checks.json");
+  const checks = files.flatMap((file) => readJson(file));
+  const isTold = checks.some(({ status }) => status === "FAILURE" || status === "WARNING");
+  const tail = isTold ? "" : `: ${lines(output).slice(-6).join(" | ")}`;
+  const error = code === 0 ? undefined : `the runner ended with ${code}${tail}`;
+  return { role: "client", revision, scenario, checks, ...(error === undefined ? {} : { error }) };
+}
+
+/** The fixture prints one line with its address when it listens. */
+async function startServer() {
+  const child = spawn(process.execPath, [at("conformance/dist/server.js"), "--port", "0"], {
+    cwd: at(),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  const url = await Promise.race([firstAddress(child.stdout), ended.then(() => undefined)]);
+  if (url === undefined) throw new Error("conformance/dist/server.js ended before it printed its address");
+  const stop = () => {
+    child.kill();
+    return ended;
+  };
+  return { url, stop };
+}
+
+async function firstAddress(stream) {
+  for await (const line of createInterface(stream)) {
+    const url = line.match(/https?:\/\/\S+/)?.[0];
+    if (url !== undefined) {
+      stream.resume();
+      return url;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,80 @@
+/**
+ * Runs the required draft2020-12 tests of the JSON-Schema-Test-Suite against the built validator.
+ * Usage: node scripts/json-schema-suite.mjs <folder of the suite>
+ *
+ * The suite's remote documents are put into `$defs`, since references are never fetched. Tests that need more than that
+ * are listed in REFUSED: the validator must refuse their schemas. Anything else that fails, fails the run.
+ */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { createValidator } from "../dist/schema/json-schema/validator.js";
+
+const REFUSED = new Set([
+  // A document known by another address than its own $id.
+  "remote HTTP ref with different $id",
+  "remote HTTP ref with different URN $id",
+  // The metaschema of the dialect, which is not shipped.
+  "validate definition against metaschema",
+  "remote ref, containing refs itself",
+  // A dialect of the schema's own.
+  "schema that uses custom metaschema with with no validation vocabulary",
+  "ignore unrecognized optional vocabulary",
+]);
+
+const [folder] = process.argv.slice(2);
+if (folder === undefined) throw new Error("name the folder of the suite");
+const read = (file) => JSON.parse(readFileSync(file, "utf8"));
+
+const remotes = new Map();
+function addRemotes(path, address) {
+  for (const name of readdirSync(path)) {
+    const file = join(path, name);
+    if (statSync(file).isDirectory()) addRemotes(file, `${address}${name}/`);
+    else if (name.endsWith(".json")) remotes.set(address + name, read(file));
+  }
+}
+addRemotes(join(folder, "remotes", "draft2020-12"), "http://localhost:1234/draft2020-12/");
+
+const validator = createValidator();
+
+/** Compiles a schema, adding each remote document that it turns out to need. */
+function compile(schema) {
+  for (let bundle = schema; ; ) {
+    try {
+      return validator.compile(bundle);
+    } catch (error) {
+      const wanted = /the reference "(?:\.\/)?([^"#]+)[^"]*" points outside/.exec(error.message)?.[1];
+      const found = [...remotes].find(
+        ([address, { $id }]) =>
+          (address === wanted || address.endsWith(`/${wanted}`)) &&
+          ($id ?? address) === address &&
+          !(address in (bundle.$defs ?? {})),
+      );
+      if (found === undefined) throw error;
+      const [address, document] = found;
+      bundle = { ...bundle, $defs: { ...bundle.$defs, [address]: { $id: address, ...document } } };
+    }
+  }
+}
+
+const counts = { passed: 0, refused: 0, failed: 0 };
+const tests = join(folder, "tests", "draft2020-12");
+for (const file of readdirSync(tests).filter((name) => name.endsWith(".json"))) {
+  for (const { description, schema, tests: cases } of read(join(tests, file))) {
+    let check;
+    let refusal = "";
+    try {
+      check = compile(schema);
+    } catch (error) {
+      refusal = error.message;
+    }
+    for (const { description: name, data, valid } of cases) {
+      const outcome = check === undefined ? "refused" : (check(data).length === 0) === valid ? "passed" : "failed";
+      const isExpected = outcome === "passed" || (outcome === "refused" && REFUSED.has(description));
+      if (!isExpected) console.error(`${file}: ${description} / ${name}: ${outcome} ${refusal}`);
+      counts[isExpected ? outcome : "failed"] += 1;
+    }
+  }
+}
+console.log(`${counts.passed} passed, ${counts.refused} refused as expected, ${counts.failed} failed`);
+process.exitCode = counts.failed === 0 ? 0 : 1;

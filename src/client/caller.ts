@@ -1,0 +1,129 @@
+import type { Clock } from "../call/clock.js";
+import { CallScope } from "../call/scope.js";
+import type { ClientResult, Connection } from "../era/client-era.js";
+import type { Params } from "../jsonrpc/message.js";
+import { McpError, ProtocolError } from "../schema/errors.js";
+import type { InputRequest, Progress } from "../schema/types.js";
+import { answer } from "./answers.js";
+import type { ClientCall, ClientOptions } from "./options.js";
+import { DEFAULTS } from "./options.js";
+
+/**
+ * Makes calls: scope, send, and the rounds of questions that a server may answer with. The one place to read to know what
+ * a client does with a request.
+ */
+export class Caller {
+  readonly #connection: Connection;
+  readonly #options: ClientOptions;
+  readonly #clock: Clock;
+  readonly #scopes = new Set<CallScope>();
+
+  constructor(connection: Connection, options: ClientOptions, clock: Clock) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** How many calls are under way. */
+  get pending(): number {
+    return this.#scopes.size;
+  }
+
+  async call(call: ClientCall): Promise<ClientResult> {
+    const scope = this.openScope(call.method, call.options);
+    try {
+      scope.throwIfAborted();
+      return await this.#rounds(call, scope);
+    } finally {
+      this.closeScope(scope);
+    }
+  }
+
+  openScope(label: string, limits: ClientCall["options"]): CallScope {
+    const { timeoutMs = DEFAULTS.timeoutMs, deadlineMs } = this.#options;
+    const scope = new CallScope(
+      label,
+      { signal: limits.signal, timeoutMs: limits.timeoutMs ?? timeoutMs, deadlineMs: limits.deadlineMs ?? deadlineMs },
+      this.#clock,
+    );
+    this.#scopes.add(scope);
+    return scope;
+  }
+
+  closeScope(scope: CallScope): void {
+    this.#scopes.delete(scope);
+    scope.close();
+  }
+
+  /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
+  async whileServerWaits<T>(work: () => Promise<T>): Promise<T> {
+    const held = [...this.#scopes];
+    for (const scope of held) scope.hold();
+    try {
+      return await work();
+    } finally {
+      for (const scope of held) scope.release();
+    }
+  }
+
+  async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
+    const { method, options } = call;
+    const onProgress =
+      options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
+    const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
+    let params = withMeta(call.params, options.meta);
+    let { id } = options;
+    for (let round = 0; round <= most; round++) {
+      const result = await this.#connection.call({ method, params, id, onProgress }, scope);
+      if (result.resultType !== "input_required") return result;
+      params = await this.#answerRound(method, withMeta(call.params, options.meta), result, scope);
+      id = undefined;
+    }
+    throw new McpError("too_many_rounds", `${method}: the server asked for input more than ${most} times`);
+  }
+
+  /** The params of the next round: what was asked for, and the server's state exactly as it came. */
+  async #answerRound(
+    method: string,
+    params: Params | undefined,
+    asked: ClientResult,
+    scope: CallScope,
+  ): Promise<Params> {
+    const requests = asked.inputRequests as Record<string, InputRequest> | undefined;
+    const { requestState } = asked;
+    if (requests === undefined && requestState === undefined) {
+      throw new ProtocolError(`${method}: the server asked for input but not for what`);
+    }
+    const next: Record<string, unknown> = { ...params };
+    if (requests !== undefined) next.inputResponses = await this.#answerAll(requests, scope);
+    if (requestState !== undefined) next.requestState = requestState;
+    return next;
+  }
+
+  async #answerAll(requests: Record<string, InputRequest>, scope: CallScope): Promise<Record<string, unknown>> {
+    const answers = Object.entries(requests).map(async ([key, request]) => {
+      return [key, await answer(this.#options, request.method, request.params as Params | undefined, scope)] as const;
+    });
+    const settled = Promise.all(answers);
+    const ended = new Promise<never>((_, reject) => scope.onAbort(reject));
+    scope.hold();
+    try {
+      return Object.fromEntries(await Promise.race([settled, ended]));
+    } finally {
+      scope.release();
+    }
+  }
+}
+
+function withMeta(params: Params | undefined, meta: object | undefined): Params | undefined {
+  return meta === undefined ? params : { ...params, _meta: { ...(params?._meta as object | undefined), ...meta } };
+}
+
+function toProgress(params: Params): Progress {
+  const { progress, total, message } = params as { progress: number; total?: number; message?: string };
+  return {
+    progress,
+    ...(total === undefined ? undefined : { total }),
+    ...(message === undefined ? undefined : { message }),
+  };
+}

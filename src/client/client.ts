@@ -1,0 +1,312 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
+import type { Clock } from "../call/clock.js";
+import { composeInterceptors } from "../call/interceptor.js";
+import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
+import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
+import type { Params, RpcNotification } from "../jsonrpc/message.js";
+import { ConnectionError, RpcError } from "../schema/errors.js";
+import type {
+  ClientCapabilities,
+  CompleteResult,
+  CompletionReference,
+  GetPromptResult,
+  Implementation,
+  ListToolsResult,
+  LoggingLevel,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  ServerCapabilities,
+  SubscriptionFilter,
+  Tool,
+} from "../schema/types.js";
+import { answer, capabilitiesOf } from "./answers.js";
+import { Caller } from "./caller.js";
+import { capabilityRefusal } from "./capability-check.js";
+import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
+import { followPages } from "./pages.js";
+import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
+import { ChangeQueue, Watch } from "./watch.js";
+
+/** What a client knows of a server's definition, as a type. Without one, any name goes. */
+export interface AnyServer {
+  readonly shape: {
+    readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
+  };
+}
+
+type Tools<S extends AnyServer> = S["shape"]["tools"];
+type ToolName<S extends AnyServer> = keyof Tools<S> & string;
+
+export interface WatchFilter {
+  readonly toolsListChanged?: boolean;
+  readonly promptsListChanged?: boolean;
+  readonly resourcesListChanged?: boolean;
+  /** URIs of resources to hear about. */
+  readonly resources?: readonly string[];
+}
+
+const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
+
+/** A connection to one server, the same whatever it speaks and wherever it runs. */
+export class Client<S extends AnyServer = AnyServer> implements ClientHost {
+  readonly info: Implementation;
+  readonly capabilities: ClientCapabilities;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly #options: ClientOptions;
+  readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  #connection: Connection | undefined;
+  #caller: Caller | undefined;
+  #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
+  #closed = false;
+
+  constructor(options: ClientOptions, clock: Clock) {
+    this.info = options.info ?? DEFAULT_INFO;
+    this.capabilities = capabilitiesOf(options);
+    this.clock = clock;
+    this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
+    this.#options = options;
+  }
+
+  /** Called once, when negotiation has made a connection. */
+  attach(connection: Connection): void {
+    const caller = new Caller(connection, this.#options, this.clock);
+    this.#connection = connection;
+    this.#caller = caller;
+    this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
+      const refusal = this.#refuse(call.method);
+      return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
+    });
+  }
+
+  /** The version being spoken; undefined once closed. */
+  get version(): string | undefined {
+    return this.#connection?.server.version;
+  }
+
+  /** The era being spoken; undefined once closed. */
+  get era(): string | undefined {
+    return this.#connection?.era.name;
+  }
+
+  get server(): {
+    readonly info: Implementation | undefined;
+    readonly capabilities: ServerCapabilities;
+    readonly instructions: string | undefined;
+  } {
+    const { info, capabilities, instructions } = this.#connected().server;
+    return { info, capabilities, instructions };
+  }
+
+  /** What a later client may start from (`prior`), as JSON. */
+  get prior(): PriorKnowledge {
+    return this.#connected().prior;
+  }
+
+  /** How many calls are under way. */
+  get pending(): number {
+    return this.#caller?.pending ?? 0;
+  }
+
+  async callTool<Name extends ToolName<S>>(
+    name: Name,
+    args?: Tools<S>[Name]["input"],
+    options: CallOptions = {},
+  ): Promise<ToolOutcome<Tools<S>[Name]["output"]>> {
+    const params = args === undefined ? { name } : { name, arguments: args };
+    return toToolOutcome(await this.request("tools/call", params, options));
+  }
+
+  /** All tools, page by page. */
+  tools(options: CallOptions = {}): AsyncGenerator<Tool, void, void> {
+    return followPages(async (cursor) => {
+      const page = await this.listTools(cursor, options);
+      return { items: page.tools, nextCursor: page.nextCursor };
+    });
+  }
+
+  /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
+  async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
+    const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
+    if (!this.#connected().mirrorsHeaders) return page;
+    return { ...page, tools: page.tools.filter((tool) => this.#learnHeaders(tool)) };
+  }
+
+  prompts(options: CallOptions = {}): AsyncGenerator<Prompt, void, void> {
+    return followPages(async (cursor) => {
+      const page = await this.request("prompts/list", cursor === undefined ? undefined : { cursor }, options);
+      return { items: page.prompts, nextCursor: page.nextCursor };
+    });
+  }
+
+  getPrompt(
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<GetPromptResult> {
+    return this.request("prompts/get", args === undefined ? { name } : { name, arguments: args }, options);
+  }
+
+  resources(options: CallOptions = {}): AsyncGenerator<Resource, void, void> {
+    return followPages(async (cursor) => {
+      const page = await this.request("resources/list", cursor === undefined ? undefined : { cursor }, options);
+      return { items: page.resources, nextCursor: page.nextCursor };
+    });
+  }
+
+  resourceTemplates(options: CallOptions = {}): AsyncGenerator<ResourceTemplate, void, void> {
+    return followPages(async (cursor) => {
+      const page = await this.request(
+        "resources/templates/list",
+        cursor === undefined ? undefined : { cursor },
+        options,
+      );
+      return { items: page.resourceTemplates, nextCursor: page.nextCursor };
+    });
+  }
+
+  readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return this.request("resources/read", { uri }, options);
+  }
+
+  /** Suggestions for an argument of a prompt or a variable of a resource template. */
+  async complete(
+    ref: CompletionReference,
+    argument: { readonly name: string; readonly value: string },
+    others?: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<CompleteResult["completion"]> {
+    const context = others === undefined ? undefined : { context: { arguments: others } };
+    return (await this.request("completion/complete", { ref, argument, ...context }, options)).completion;
+  }
+
+  /** Asks the server for log messages of this level and above. */
+  async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
+    const connection = this.#connected();
+    await this.#inScope("logging/setLevel", options, (scope) => connection.setLogLevel(level, scope));
+  }
+
+  /** Listens for changes until the watch, or the client, is closed. */
+  async watch(filter: WatchFilter, options: CallOptions = {}): Promise<Watch> {
+    const connection = this.#connected();
+    const { resources, ...lists } = filter;
+    const wire: SubscriptionFilter = {
+      ...lists,
+      ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
+    };
+    const queue = new ChangeQueue();
+    const { signal, ...limits } = options;
+    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) =>
+      connection.watch(wire, queue, scope),
+    );
+    const watch = new Watch(queue, subscription);
+    signal?.addEventListener("abort", () => void watch.close(), { once: true });
+    return watch;
+  }
+
+  /** Any method: those of the specification are checked and typed, others pass as they are. */
+  request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
+  request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
+  async request(method: string, params?: Params, options: CallOptions = {}): Promise<ClientResult> {
+    this.#connected();
+    return this.#call({ method, params, options });
+  }
+
+  /** Sends a notification. After the connection has ended it does nothing. */
+  async notify(method: string, params?: Params): Promise<void> {
+    if (!this.#closed) await this.#connection?.notify(method, params);
+  }
+
+  /** Ends every call and the connection. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
+    const work = () => answer(this.#options, method, params, end);
+    return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
+  }
+
+  onNotification(notification: RpcNotification): void {
+    const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    try {
+      this.#options.onNotification?.(notification)?.catch(report);
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  onProblem(problem: Error): void {
+    this.#options.logger?.error?.(problem.message, { error: problem });
+    this.#options.onError?.(problem);
+  }
+
+  onClose(reason: Error | undefined): void {
+    this.#connection = undefined;
+    this.#closed = true;
+    this.#options.onClose?.(reason);
+  }
+
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined {
+    return this.#paramHeaders.get(tool);
+  }
+
+  #connected(): Connection {
+    if (this.#connection === undefined) throw notConnected(undefined);
+    return this.#connection;
+  }
+
+  /** What is not sent, because this era has no such method or, where that is wanted, the server did not announce it. */
+  #refuse(method: string): RpcError | undefined {
+    const connection = this.#connected();
+    const replacement = connection.era.missing(method);
+    if (replacement !== undefined) {
+      return new RpcError(
+        METHOD_NOT_FOUND,
+        `${method} does not exist in protocol version ${connection.server.version}: ${replacement}`,
+        undefined,
+        { local: true },
+      );
+    }
+    return this.#options.strictCapabilities === true
+      ? capabilityRefusal(method, connection.server.capabilities)
+      : undefined;
+  }
+
+  async #inScope<T>(
+    label: string,
+    options: CallOptions,
+    work: (scope: ReturnType<Caller["openScope"]>) => Promise<T>,
+  ): Promise<T> {
+    const caller = this.#caller as Caller;
+    const scope = caller.openScope(label, options);
+    try {
+      scope.throwIfAborted();
+      return await work(scope);
+    } finally {
+      caller.closeScope(scope);
+    }
+  }
+
+  #learnHeaders(tool: Tool): boolean {
+    const found = findParamHeaders(tool.inputSchema);
+    if (found.ok) this.#paramHeaders.set(tool.name, found.headers);
+    else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
+    return found.ok;
+  }
+}
+
+function notConnected(cause: unknown): ConnectionError {
+  return new ConnectionError("Not connected: the client is closed", { delivery: "not_sent", cause });
+}

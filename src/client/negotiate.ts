@@ -1,0 +1,101 @@
+import type { Clock } from "../call/clock.js";
+import { CallScope } from "../call/scope.js";
+import { type ClientEra, type ClientHost, type Connection, WrongEra } from "../era/client-era.js";
+import type { ClientWire } from "../era/link.js";
+import { ConnectionError, McpError } from "../schema/errors.js";
+import { type ClientOptions, DEFAULTS } from "./options.js";
+
+/** Which eras to try, in order, and with which of their versions. */
+export interface Plan {
+  readonly steps: readonly { readonly era: ClientEra; readonly versions: readonly string[] }[];
+  readonly pinned: boolean;
+  readonly discovered: NonNullable<ClientOptions["prior"]>["discovered"];
+}
+
+/** Remembers which era a server spoke, for the next connection to it. */
+export interface EraMemory {
+  get(server: string): string | undefined;
+  set(server: string, era: string): void;
+}
+
+/** Turns what the author wants into what to try. Throws for what cannot be. */
+export function planNegotiation(
+  eras: readonly ClientEra[],
+  options: ClientOptions,
+  remembered: string | undefined,
+): Plan {
+  const { version, prior } = options;
+  const wanted = version === undefined ? options.versions : [version];
+  let steps = eras
+    .map((era) => ({ era, versions: era.versions.filter((known) => wanted?.includes(known) ?? true) }))
+    .filter(({ versions }) => versions.length > 0);
+  if (steps.length === 0) throw new McpError("unknown_version", `No such protocol version: ${wanted?.join(", ")}`);
+  if (options.era !== undefined && options.era !== "auto") {
+    steps = steps.filter(({ era }) => era.name === options.era);
+    if (steps.length === 0)
+      throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${options.era}`);
+  }
+  const known = prior?.era ?? remembered;
+  if (prior !== undefined && prior !== null) assertPrior(prior, steps);
+  // What was learnt before goes first; the rest stays as a way out when it has become wrong.
+  steps.sort((a, b) => Number(b.era.name === known) - Number(a.era.name === known));
+  const pinned = version !== undefined;
+  if (
+    options.strictCapabilities === true &&
+    pinned &&
+    prior?.discovered === undefined &&
+    steps[0]?.era.handshakes === false
+  ) {
+    throw new McpError(
+      "strict_needs_knowledge",
+      "strictCapabilities needs to know the server: give `prior`, or do not pin `version`",
+    );
+  }
+  return { steps, pinned, discovered: prior?.discovered };
+}
+
+/** Tries one era after the other until the server answers in one. */
+export async function negotiate(
+  wire: ClientWire,
+  plan: Plan,
+  host: ClientHost,
+  options: ClientOptions,
+  clock: Clock,
+): Promise<Connection> {
+  let evidence: WrongEra | undefined;
+  for (const [index, { era, versions }] of plan.steps.entries()) {
+    const last = index === plan.steps.length - 1;
+    const timeoutMs =
+      last || wire.kind === "http"
+        ? (options.timeoutMs ?? DEFAULTS.timeoutMs)
+        : (options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs);
+    const scope = new CallScope("connect", { signal: options.signal, timeoutMs }, clock);
+    try {
+      scope.throwIfAborted();
+      const discovered = index === 0 ? plan.discovered : undefined;
+      return await era.open(wire, host, { versions, pinned: plan.pinned, discovered }, scope);
+    } catch (error) {
+      if (!(error instanceof WrongEra)) throw error;
+      evidence = error;
+    } finally {
+      scope.close();
+    }
+  }
+  const versions = plan.steps.flatMap((step) => step.versions).join(", ");
+  throw new ConnectionError(
+    `The server does not speak any version that this client may use (${versions}): ${evidence?.message}`,
+    { cause: evidence },
+  );
+}
+
+function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["steps"]): void {
+  const step = steps.find(({ era }) => era.name === prior.era);
+  if (step === undefined) throw new McpError("invalid_prior", "prior names an era that this client may not use");
+  const { discovered } = prior;
+  if (discovered === undefined) return;
+  const versions = (discovered as { supportedVersions?: unknown } | null)?.supportedVersions;
+  if (!Array.isArray(versions)) throw new McpError("invalid_prior", "prior.discovered is no answer to discovery");
+  if (!step.versions.some((version) => versions.includes(version))) {
+    throw new McpError("invalid_prior", `prior shares no version with this client: it names ${versions.join(", ")}`);
+  }
+}

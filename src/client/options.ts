@@ -1,0 +1,113 @@
+import type { Clock } from "../call/clock.js";
+import type { Interceptor } from "../call/interceptor.js";
+import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { Params, RequestId } from "../jsonrpc/message.js";
+import type {
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitFormParams,
+  ElicitResult,
+  ElicitUrlParams,
+  Implementation,
+  JsonObject,
+  Progress,
+  Root,
+} from "../schema/types.js";
+
+/** What a handler of the server's questions gets besides the question. */
+export interface AnswerContext {
+  /** Fires when the server, or the call that the question belongs to, gives up. */
+  readonly signal: AbortSignal;
+}
+
+type Answer<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;
+
+export interface ClientLogger {
+  debug?(message: string, fields?: Record<string, unknown>): void;
+  warn?(message: string, fields?: Record<string, unknown>): void;
+  error?(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** A call on its way to the server. */
+export interface ClientCall {
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly options: CallOptions;
+}
+
+export type ClientInterceptor = Interceptor<ClientCall, ClientResult>;
+
+export interface CallOptions {
+  /** Ends the call with the signal's own reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** The longest silence; any sign of life starts it anew. 60 s unless told otherwise, `Infinity` for none. */
+  readonly timeoutMs?: number | undefined;
+  /** The longest the whole call may take. */
+  readonly deadlineMs?: number | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** The id to send, instead of one that the client makes. */
+  readonly id?: RequestId | undefined;
+  /** Goes along in `_meta`. */
+  readonly meta?: { readonly [key: string]: unknown } | undefined;
+}
+
+export interface ClientOptions {
+  /** Who this client says it is. */
+  readonly info?: Implementation;
+  /** The era to speak: `"auto"` probes and falls back. */
+  readonly era?: string;
+  /** The one version to speak. In the era without handshakes, nothing is negotiated then. */
+  readonly version?: string;
+  /** The versions that may be spoken; all by default. */
+  readonly versions?: readonly string[];
+  /** What an earlier client learnt about this server (`client.prior`). */
+  readonly prior?: PriorKnowledge | null;
+  /** Ends connecting. */
+  readonly signal?: AbortSignal;
+  /** For calls that set none. */
+  readonly timeoutMs?: number;
+  readonly deadlineMs?: number;
+  /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
+  readonly probeTimeoutMs?: number;
+  /** Fills in a form for the server. Defaults of the form are filled in after it. */
+  readonly onElicit?: Answer<ElicitFormParams, ElicitResult>;
+  /** Takes the user to a page for the server. */
+  readonly onElicitUrl?: Answer<ElicitUrlParams, ElicitResult>;
+  /** Lets the server ask a model. */
+  readonly onSample?: Answer<CreateMessageParams, CreateMessageResult>;
+  /** Whether `onSample` can take tools. */
+  readonly samplingTools?: boolean;
+  /** The folders that the server may work in. */
+  readonly roots?: readonly Root[] | (() => readonly Root[] | Promise<readonly Root[]>);
+  /** Requests of the author's own that the server may send, in the era where it can. */
+  readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
+  /** Every notification, those of subscriptions included. */
+  readonly onNotification?: (notification: {
+    readonly method: string;
+    readonly params?: Params;
+  }) => void | Promise<void>;
+  readonly capabilities?: {
+    readonly experimental?: { readonly [key: string]: JsonObject };
+    readonly extensions?: { readonly [key: string]: JsonObject };
+  };
+  /** Refuse calls that the server did not announce, before anything is sent. */
+  readonly strictCapabilities?: boolean;
+  readonly interceptors?: readonly ClientInterceptor[];
+  readonly logger?: ClientLogger;
+  readonly onError?: (error: Error) => void;
+  readonly onClose?: (reason: Error | undefined) => void;
+  /** How many times one call may come back with questions. */
+  readonly maxRounds?: number;
+  /** HTTP: headers to send along, and another way to fetch. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
+  readonly maxMessageBytes?: number;
+  readonly clock?: Clock;
+}
+
+export const DEFAULTS = {
+  timeoutMs: 60_000,
+  probeTimeoutMs: 10_000,
+  maxRounds: 16,
+  maxMessageBytes: 32 * 1024 * 1024,
+} as const;

@@ -1,0 +1,10 @@
+export {
+  ConnectionError,
+  DefinitionError,
+  type Delivery,
+  McpError,
+  ProtocolError,
+  RpcError,
+  TimeoutError,
+  ToolError,
+} from "../schema/errors.js";

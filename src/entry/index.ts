@@ -1,0 +1,2 @@
+export type * from "../schema/types.js";
+export * from "./errors.js";

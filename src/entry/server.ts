@@ -1,0 +1,14 @@
+import { legacyServer } from "../era/legacy/server-era.js";
+import { modernServer } from "../era/modern/server-era.js";
+import type { Implementation } from "../schema/types.js";
+import type { ServerOptions } from "../server/options.js";
+import { type EmptyShape, Server, type ServerShape } from "../server/server.js";
+
+/** A server for clients of every protocol version. */
+export class McpServer<Shape extends ServerShape = EmptyShape> extends Server<Shape> {
+  constructor(info: Implementation, options: ServerOptions = {}) {
+    super(info, options, [modernServer, legacyServer]);
+  }
+}
+
+export * from "./server-common.js";

@@ -1,0 +1,77 @@
+import type { CallScope } from "../../call/scope.js";
+import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import { McpError } from "../../schema/errors.js";
+import type { InitializeResult } from "../../schema/types.js";
+import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
+import type { ClientWire, Link } from "../link.js";
+import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { LegacyHttpLink } from "./client-http.js";
+import { LegacyConnection } from "./connection.js";
+import { identityAt } from "./initialize.js";
+import { legacyMethods } from "./methods.js";
+
+const UNSUPPORTED_VERSION = -32022;
+
+/** What later versions have, and what to use here. */
+const ADDED: ReadonlyMap<string, string> = new Map([
+  ["server/discover", "the handshake told already what the server can do"],
+  ["subscriptions/listen", "use watch"],
+]);
+
+/** The era of handshakes and sessions, as a client speaks it. */
+export const legacyClient: ClientEra = {
+  name: "legacy",
+  versions: HANDSHAKE_VERSIONS,
+  methods: legacyMethods,
+  handshakes: true,
+  missing: (method) => ADDED.get(method),
+  open,
+};
+
+async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
+  const link = wire.kind === "channel" ? wire.link : new LegacyHttpLink(wire.target);
+  const connection = new LegacyConnection(legacyClient, link, host);
+  try {
+    connection.adopt(await handshake(link, host, options.versions, scope));
+    await link.notify("notifications/initialized", undefined);
+    return connection;
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
+async function handshake(
+  link: Link,
+  host: ClientHost,
+  versions: readonly string[],
+  scope: CallScope,
+): Promise<InitializeResult> {
+  const offered = versions[0] as string;
+  const params = {
+    protocolVersion: offered,
+    capabilities: host.capabilities,
+    clientInfo: identityAt(offered, host.info),
+  };
+  const response = await link.request({ method: "initialize", params, cancellable: false }, scope);
+  if ("error" in response) throw refusal(response.error);
+  const problem = legacyMethods.get("initialize")?.result(response.result);
+  if (problem !== undefined) {
+    throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
+  }
+  const result = response.result as unknown as InitializeResult;
+  if (versions.includes(result.protocolVersion)) return result;
+  throw new McpError(
+    "version_mismatch",
+    `No common protocol version: the server answered ${result.protocolVersion}, this client speaks ${versions.join(", ")}`,
+  );
+}
+
+/** A server that names its versions in the refusal may be reachable in another era. */
+function refusal(error: { code: number; message: string; data?: unknown }): Error {
+  const cause = fromErrorObject(error);
+  const supported = (error.data as { supported?: unknown } | undefined | null)?.supported;
+  if (error.code !== UNSUPPORTED_VERSION || !Array.isArray(supported)) return cause;
+  return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
+}

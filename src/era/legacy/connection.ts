@@ -1,0 +1,171 @@
+import { AbortSwitch } from "../../call/abort-switch.js";
+import { CallScope } from "../../call/scope.js";
+import { ServedCalls } from "../../call/served-calls.js";
+import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
+import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
+import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
+import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
+import { isWantedBy, toChange } from "../../store/change-bus.js";
+import type {
+  ClientEra,
+  ClientHost,
+  ClientResult,
+  Connection,
+  ConnectionCall,
+  PriorKnowledge,
+  ServerFacts,
+  Subscription,
+  WatchEvents,
+} from "../client-era.js";
+import { honouredFilter } from "../honoured-filter.js";
+import type { Link } from "../link.js";
+import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { legacyMethods, legacyNotifications } from "./methods.js";
+
+interface Watch {
+  readonly filter: SubscriptionFilter;
+  readonly events: WatchEvents;
+}
+
+/** A way to a server that was opened by a handshake, in which the server may ask too. */
+export class LegacyConnection implements Connection {
+  readonly era: ClientEra;
+  readonly mirrorsHeaders = false;
+  readonly #link: Link;
+  readonly #host: ClientHost;
+  readonly #served = new ServedCalls();
+  readonly #watches = new Set<Watch>();
+  #initialized: InitializeResult | undefined;
+
+  constructor(era: ClientEra, link: Link, host: ClientHost) {
+    this.era = era;
+    this.#link = link;
+    this.#host = host;
+    link.receiver = {
+      onRequest: (request) => this.#serve(request),
+      onNotification: (notification) => this.#receive(notification),
+      onProblem: (problem) => host.onProblem(problem),
+      onClose: (reason) => this.#end(reason),
+    };
+  }
+
+  get server(): ServerFacts {
+    const { protocolVersion, capabilities, serverInfo, instructions } = this.#initialized ?? {};
+    return {
+      version: protocolVersion ?? HANDSHAKE_VERSIONS[0],
+      capabilities: capabilities ?? {},
+      info: serverInfo,
+      instructions,
+    };
+  }
+
+  get prior(): PriorKnowledge {
+    return { era: this.era.name };
+  }
+
+  /** Takes what the handshake told. */
+  adopt(initialized: InitializeResult): void {
+    this.#initialized = initialized;
+  }
+
+  async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    const { id, method, params, onProgress } = call;
+    const response = await this.#link.request(
+      { id, method, params, cancellable: method !== "initialize", onProgress },
+      scope,
+    );
+    if ("error" in response) throw fromErrorObject(response.error);
+    const problem = legacyMethods.get(method)?.result(response.result);
+    if (problem !== undefined) {
+      throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
+        cause: response.result,
+      });
+    }
+    // Older servers leave out what newer ones must send.
+    return method === "tools/call" && response.result.content === undefined
+      ? { ...response.result, content: [] }
+      : response.result;
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    return this.#link.notify(method, params);
+  }
+
+  async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
+    await this.call({ method: "logging/setLevel", params: { level } }, scope);
+  }
+
+  /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
+  async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
+    const honoured = honouredFilter(filter, this.server.capabilities);
+    const watch: Watch = { filter: honoured, events };
+    const uris = honoured.resourceSubscriptions ?? [];
+    this.#watches.add(watch);
+    try {
+      for (const uri of uris) await this.call({ method: "resources/subscribe", params: { uri } }, scope);
+    } catch (error) {
+      this.#watches.delete(watch);
+      throw error;
+    }
+    return { honoured, close: () => this.#unwatch(watch, uris) };
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+
+  async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
+    if (!this.#watches.delete(watch)) return;
+    const wanted = (uri: string) =>
+      [...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri));
+    for (const uri of uris.filter((candidate) => !wanted(candidate))) {
+      const scope = new CallScope("resources/unsubscribe", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+      // The subscription is over here whatever the server makes of it.
+      await this.call({ method: "resources/unsubscribe", params: { uri } }, scope)
+        .catch((error: Error) => this.#host.onProblem(error))
+        .finally(() => scope.close());
+    }
+  }
+
+  /** Answers a request of the server, unless it is called off meanwhile. */
+  async #serve(request: RpcRequest): Promise<void> {
+    const end = new AbortSwitch();
+    this.#served.add(request.id, end);
+    try {
+      const result = request.method === "ping" ? {} : await this.#host.answer(request.method, request.params, end);
+      if (!end.aborted) this.#link.respond(request.id, JSON.stringify(result));
+    } catch (error) {
+      if (end.aborted) return;
+      if (error instanceof RpcError) return this.#link.respondError(request.id, toErrorObject(error));
+      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+      this.#link.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
+    } finally {
+      this.#served.remove(request.id, end);
+    }
+  }
+
+  #receive(notification: RpcNotification): void {
+    const { method, params } = notification;
+    if (method === "notifications/cancelled") {
+      const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the server";
+      this.#served.cancel(params?.requestId, new McpError("cancelled", reason));
+      return;
+    }
+    const problem = legacyNotifications.get(method)?.(params);
+    if (problem !== undefined) {
+      return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
+    }
+    const change = toChange(method, params);
+    if (change !== undefined) {
+      for (const { filter, events } of [...this.#watches]) if (isWantedBy(filter, change)) events.onChange(change);
+    }
+    this.#host.onNotification(notification);
+  }
+
+  #end(reason: Error | undefined): void {
+    this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
+    for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
+    this.#watches.clear();
+    this.#host.onClose(reason);
+  }
+}

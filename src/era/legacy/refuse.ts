@@ -1,0 +1,58 @@
+import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
+import { INTERNAL_ERROR, INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
+import { formatFailure } from "../../jsonrpc/format.js";
+import type { RequestId, RpcErrorObject } from "../../jsonrpc/message.js";
+import { ProtocolError } from "../../schema/errors.js";
+import type { ServerHost } from "../era.js";
+import { JSON_HEADERS } from "./post-reply.js";
+
+/** Why an exchange is not served. */
+export interface HttpRefusal {
+  readonly status: number;
+  readonly error: RpcErrorObject;
+  readonly headers?: HttpHeaders;
+}
+
+/** A refusal that has no code of its own in JSON-RPC. */
+const TRANSPORT_ERROR = -32000;
+const SESSION_NOT_FOUND = -32001;
+
+export const sessionNotFound: HttpRefusal = {
+  status: 404,
+  error: { code: SESSION_NOT_FOUND, message: "Session not found" },
+};
+
+export const sessionClosed: HttpRefusal = {
+  status: 404,
+  error: { code: SESSION_NOT_FOUND, message: "The session has ended" },
+};
+
+export const shuttingDown: HttpRefusal = {
+  status: 503,
+  error: { code: TRANSPORT_ERROR, message: "The server is shutting down" },
+};
+
+export function invalidRequest(problem: string): HttpRefusal {
+  return { status: 400, error: { code: INVALID_REQUEST, message: `Invalid request: ${problem}` } };
+}
+
+export function refusal(status: number, message: string, headers?: HttpHeaders): HttpRefusal {
+  const error = { code: TRANSPORT_ERROR, message };
+  return headers === undefined ? { status, error } : { status, error, headers };
+}
+
+/** Answers with a refusal and tells the server's log. `id` is the refused request's own, if it is one. */
+export function refuse(exchange: HttpExchange, host: ServerHost, why: HttpRefusal, id?: RequestId): undefined {
+  const headers = why.headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...why.headers };
+  exchange.reply(why.status, headers, formatFailure(id, why.error));
+  host.report(new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`), {
+    where: "http",
+    id,
+  });
+}
+
+/** Answers that something went wrong here, and tells the server's log what. */
+export function refuseFailed(exchange: HttpExchange, host: ServerHost, error: unknown, id?: RequestId): undefined {
+  exchange.reply(500, JSON_HEADERS, formatFailure(id, { code: INTERNAL_ERROR, message: "Internal error" }));
+  host.report(error, { where: "http", id });
+}

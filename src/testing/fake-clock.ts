@@ -1,0 +1,56 @@
+import type { Clock } from "../call/clock.js";
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/** Time that passes only when the test says so. */
+export class FakeClock implements Clock {
+  readonly #timers = new Set<Timer>();
+  readonly #watchers: { fits: () => boolean; resolve: () => void }[] = [];
+  /** Every delay that was asked for, in order. */
+  readonly delays: number[] = [];
+  #now = 0;
+
+  now(): number {
+    return this.#now;
+  }
+
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  schedule(callback: () => void, ms: number): Timer {
+    const timer = { at: this.#now + ms, callback };
+    this.#timers.add(timer);
+    this.delays.push(ms);
+    for (const watcher of this.#watchers.splice(0)) {
+      if (watcher.fits()) watcher.resolve();
+      else this.#watchers.push(watcher);
+    }
+    return timer;
+  }
+
+  cancel(handle: unknown): void {
+    this.#timers.delete(handle as Timer);
+  }
+
+  /** Resolves once so many timers have been started in all. */
+  started(count: number): Promise<void> {
+    const fits = () => this.delays.length >= count;
+    return fits() ? Promise.resolve() : new Promise((resolve) => this.#watchers.push({ fits, resolve }));
+  }
+
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const due = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      if (due === undefined) break;
+      this.#timers.delete(due);
+      this.#now = due.at;
+      due.callback();
+    }
+    this.#now = end;
+  }
+}

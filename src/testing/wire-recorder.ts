@@ -1,0 +1,209 @@
+import type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
+import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+import type { Params, RequestId } from "../jsonrpc/message.js";
+
+/** Any JSON-RPC message, as loosely as a test wants to look at it. */
+export interface RecordedMessage {
+  readonly jsonrpc: "2.0";
+  readonly id?: RequestId | null;
+  readonly method?: string;
+  readonly params?: Params;
+  readonly result?: Params;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+
+export interface RecordedFrame {
+  readonly from: "client" | "server";
+  readonly text: string;
+  /** Undefined for a text that is not one JSON object. */
+  readonly message: RecordedMessage | undefined;
+}
+
+/** One HTTP request and what became of it. */
+export interface RecordedExchange {
+  readonly method: string;
+  readonly header: (name: string) => string | undefined;
+  body: string | undefined;
+  status: number | undefined;
+  headers: HttpHeaders | undefined;
+  /** Whether the client left before the response was complete. */
+  gone: boolean;
+  /** Whether the response is complete. */
+  ended: boolean;
+}
+
+/** Writes down everything that passes between a client and a server, whatever the wire. */
+export class WireRecorder {
+  readonly frames: RecordedFrame[] = [];
+  readonly exchanges: RecordedExchange[] = [];
+  readonly #watchers = new Set<() => void>();
+
+  /** What a client asked, by method. */
+  requests(method?: string): RecordedMessage[] {
+    return this.#messages("client").filter((m) => m.method !== undefined && m.id !== undefined && isMethod(m, method));
+  }
+
+  /** What the server answered to requests of a method. */
+  responsesTo(method: string): RecordedMessage[] {
+    const ids = new Set(this.requests(method).map(({ id }) => id));
+    return this.#messages("server").filter((m) => m.method === undefined && ids.has(m.id));
+  }
+
+  notifications(from: "client" | "server", method?: string): RecordedMessage[] {
+    return this.#messages(from).filter((m) => m.method !== undefined && m.id === undefined && isMethod(m, method));
+  }
+
+  /** What the server asked, by method. */
+  serverRequests(method?: string): RecordedMessage[] {
+    return this.#messages("server").filter((m) => m.method !== undefined && m.id !== undefined && isMethod(m, method));
+  }
+
+  /** Resolves when what was recorded fits; looks again at everything that is recorded. */
+  until(fits: (recorder: this) => boolean): Promise<void> {
+    if (fits(this)) return Promise.resolve();
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!fits(this)) return;
+        this.#watchers.delete(look);
+        resolve();
+      };
+      this.#watchers.add(look);
+    });
+  }
+
+  record(from: "client" | "server", text: string): void {
+    this.frames.push({ from, text, message: parse(text) });
+    this.changed();
+  }
+
+  changed(): void {
+    for (const look of [...this.#watchers]) look();
+  }
+
+  /** A client's channel, recorded. */
+  channel(inner: Channel): Channel {
+    return {
+      open: (events: ChannelEvents) =>
+        inner.open({
+          onFrame: (text) => {
+            this.record("server", text);
+            events.onFrame(text);
+          },
+          onProblem: (problem) => events.onProblem(problem),
+          onClose: (reason) => events.onClose(reason),
+        }),
+      send: (text) => {
+        this.record("client", text);
+        return inner.send(text);
+      },
+      close: () => inner.close(),
+    };
+  }
+
+  /** A server's exchange, recorded. */
+  exchange(inner: HttpExchange): HttpExchange {
+    const entry: RecordedExchange = {
+      method: inner.method,
+      header: (name) => inner.header(name),
+      body: undefined,
+      status: undefined,
+      headers: undefined,
+      gone: false,
+      ended: false,
+    };
+    this.exchanges.push(entry);
+    inner.onGone(() => {
+      entry.gone = true;
+      this.changed();
+    });
+    return new RecordedHttpExchange(inner, entry, this);
+  }
+
+  #messages(from: "client" | "server"): RecordedMessage[] {
+    return this.frames.flatMap((frame) => (frame.from === from && frame.message !== undefined ? [frame.message] : []));
+  }
+}
+
+class RecordedHttpExchange implements HttpExchange {
+  readonly #inner: HttpExchange;
+  readonly #entry: RecordedExchange;
+  readonly #recorder: WireRecorder;
+
+  constructor(inner: HttpExchange, entry: RecordedExchange, recorder: WireRecorder) {
+    this.#inner = inner;
+    this.#entry = entry;
+    this.#recorder = recorder;
+  }
+
+  get method(): string {
+    return this.#inner.method;
+  }
+
+  get url(): string {
+    return this.#inner.url;
+  }
+
+  get auth(): unknown {
+    return this.#inner.auth;
+  }
+
+  get principal(): string | undefined {
+    return this.#inner.principal;
+  }
+
+  header(name: string): string | undefined {
+    return this.#inner.header(name);
+  }
+
+  async text(limit: number): Promise<string> {
+    const text = await this.#inner.text(limit);
+    this.#entry.body = text;
+    this.#recorder.record("client", text);
+    return text;
+  }
+
+  onGone(listener: () => void): void {
+    this.#inner.onGone(listener);
+  }
+
+  reply(status: number, headers: HttpHeaders, body?: string): void {
+    Object.assign(this.#entry, { status, headers, ended: true });
+    if (body !== undefined && body !== "") this.#recorder.record("server", body);
+    this.#inner.reply(status, headers, body);
+    this.#recorder.changed();
+  }
+
+  stream(status: number, headers: HttpHeaders): HttpStream {
+    Object.assign(this.#entry, { status, headers });
+    const inner = this.#inner.stream(status, headers);
+    return {
+      write: (text) => {
+        for (const line of text.split("\n")) {
+          if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6));
+        }
+        return inner.write(text);
+      },
+      onDrain: (listener) => inner.onDrain(listener),
+      end: () => {
+        this.#entry.ended = true;
+        inner.end();
+        this.#recorder.changed();
+      },
+    };
+  }
+}
+
+function isMethod(message: RecordedMessage, method: string | undefined): boolean {
+  return method === undefined || message.method === method;
+}
+
+function parse(text: string): RecordedMessage | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as RecordedMessage)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

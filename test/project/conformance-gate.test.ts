@@ -1,0 +1,61 @@
+import { deepEqual } from "node:assert/strict";
+import { test } from "node:test";
+import { loadScript } from "./load-script.js";
+
+interface Scenario {
+  readonly role: string;
+  readonly revision: string;
+  readonly scenario: string;
+}
+
+interface Outcome extends Scenario {
+  readonly checks: readonly { readonly id: string; readonly status: string }[];
+  readonly error?: string;
+}
+
+const { judge, readExpected } = await loadScript<{
+  judge(
+    chosen: readonly Scenario[],
+    outcomes: readonly Outcome[],
+    options: { complete: boolean },
+  ): readonly (Scenario & {
+    readonly problems: readonly string[];
+  })[];
+  readExpected(areas: readonly string[]): readonly Scenario[];
+}>("conformance/gate.mjs");
+
+const ping = { role: "server", revision: "2025-11-25", scenario: "ping" };
+
+function problemsOf(outcome: Partial<Outcome> | undefined): readonly string[] | undefined {
+  const outcomes = outcome === undefined ? [] : [{ ...ping, checks: [], ...outcome }];
+  return judge([ping], outcomes, { complete: false })[0]?.problems;
+}
+
+const success = { id: "a", status: "SUCCESS" };
+
+test("a scenario passes with a success and without failure or warning", () => {
+  deepEqual(problemsOf({ checks: [success, { id: "b", status: "SKIPPED" }] }), []);
+  deepEqual(problemsOf({ checks: [success, { id: "b", status: "FAILURE" }] }), ["FAILURE b: "]);
+  deepEqual(problemsOf({ checks: [success, { id: "b", status: "WARNING" }] }), ["WARNING b: "]);
+});
+
+test("a scenario fails when nothing succeeded, it did not run or its runner failed", () => {
+  deepEqual(problemsOf({ checks: [{ id: "b", status: "SKIPPED" }] }), ["no check succeeded"]);
+  deepEqual(problemsOf(undefined), ["did not run"]);
+  deepEqual(problemsOf({ checks: [success], error: "the runner ended with 1" }), ["the runner ended with 1"]);
+});
+
+test("a complete run refuses a scenario that is not listed", () => {
+  const odd = { ...ping, scenario: "new", checks: [success] };
+  const verdicts = judge([], [odd], { complete: true });
+  deepEqual(
+    verdicts.map(({ scenario, problems }) => [scenario, problems]),
+    [["new", ["not in expected.json"]]],
+  );
+});
+
+test("pending scenarios are expected only when their area is asked for", () => {
+  const isAuth = ({ scenario }: Scenario) => scenario.startsWith("auth/");
+  deepEqual(readExpected([]).filter(isAuth), []);
+  deepEqual(readExpected(["auth"]).filter(isAuth).length, 51);
+});

@@ -1,0 +1,95 @@
+import type { Call } from "#src/era/call.js";
+import type { HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
+import type { ParamHeader } from "#src/http/param-headers.js";
+import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes.js";
+import type { RpcNotification } from "#src/jsonrpc/message.js";
+import { RpcError } from "#src/schema/errors.js";
+import { MemoryChangeBus } from "#src/store/change-bus.js";
+import { FakeClock } from "./fake-clock.js";
+
+export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>;
+
+/** A server without features: handlers by method, dispatched by the rules of an era, with everything recorded. */
+export class FakeServerHost implements ServerHost {
+  readonly info = { name: "fake", version: "1.0.0" };
+  readonly instructions = undefined;
+  readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
+  readonly clock = new FakeClock();
+  readonly askTimeoutMs = 1000;
+  readonly maxRounds = 4;
+  readonly identify = true;
+  versions: readonly string[] = ["2026-07-28", "2025-11-25"];
+  readonly handlers = new Map<string, FakeHandler>();
+  readonly mirrored = new Map<string, readonly ParamHeader[]>();
+  readonly calls: Call[] = [];
+  readonly received: RpcNotification[] = [];
+  readonly reports: { readonly error: unknown; readonly context: ReportContext }[] = [];
+  readonly #closing = new Set<() => void>();
+
+  readonly changes = new MemoryChangeBus();
+
+  readonly seal = {
+    seal: async (state: unknown) => JSON.stringify(state),
+    open: async (sealed: string) => JSON.parse(sealed) as unknown,
+  };
+
+  on(method: string, handler: FakeHandler): this {
+    this.handlers.set(method, handler);
+    return this;
+  }
+
+  async run(call: Call): Promise<Outcome> {
+    this.calls.push(call);
+    try {
+      const handler = this.#route(call);
+      const result = await call.era.settle(call, this, async () => handler(call));
+      call.close();
+      return call.end.aborted ? { kind: "dropped" } : { kind: "result", result: call.era.encode(call, result, this) };
+    } catch (error) {
+      call.close();
+      if (call.end.aborted) return { kind: "dropped" };
+      const rpc = error instanceof RpcError ? error : new RpcError(-32603, "Internal error");
+      return { kind: "error", error: call.era.encodeError(rpc, call), refused: error instanceof Refusal };
+    }
+  }
+
+  knows(method: string): boolean {
+    return this.handlers.has(method);
+  }
+
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined {
+    return this.mirrored.get(tool);
+  }
+
+  receive(notification: RpcNotification): void {
+    this.received.push(notification);
+  }
+
+  report(error: unknown, context: ReportContext): void {
+    this.reports.push({ error, context });
+  }
+
+  debug(): void {}
+
+  onClosing(listener: () => void): () => void {
+    this.#closing.add(listener);
+    return () => this.#closing.delete(listener);
+  }
+
+  beginClosing(): void {
+    for (const listener of [...this.#closing]) listener();
+  }
+
+  retain(): void {}
+
+  release(): void {}
+
+  #route(call: Call): FakeHandler {
+    const builtin = call.era.builtins.get(call.method);
+    const handler = builtin === undefined ? this.handlers.get(call.method) : (served: Call) => builtin(served, this);
+    if (handler === undefined) throw methodNotFound(call.method);
+    const problem = call.era.methods.get(call.method)?.params(call.params);
+    if (problem !== undefined) throw invalidParams(call.method, problem);
+    return handler;
+  }
+}
