@@ -72,3 +72,66 @@ proves(
     equal(log.size(), 0);
   },
 );
+
+/** A response whose body breaks off after its first so many bytes that hold `mark`. */
+function cutAfter(response: Response, mark: string): Response {
+  const decoder = new TextDecoder();
+  let seen = "";
+  const cut = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      controller.enqueue(chunk);
+      seen += decoder.decode(chunk, { stream: true });
+      if (seen.includes(mark)) controller.error(new Error("the wire was cut"));
+    },
+  });
+  const { status, headers } = response;
+  return new Response(response.body?.pipeThrough(cut) ?? null, { status, headers });
+}
+
+proves(
+  ["transport:streamable-http:resumability", "flow:resume:tool-call-resumption-token"],
+  { wire: "legacy-http" },
+  "a call that loses its connection goes on where it was, and nothing comes twice",
+  async (t) => {
+    const clock = new FakeClock();
+    const cutOff = gate();
+    const server = new McpServer(me, { http: { resumable: true, retryMs: 100 } }).tool("count", {}, async (_, ctx) => {
+      ctx.progress(1, 3);
+      await cutOff.opened;
+      ctx.progress(2, 3);
+      ctx.progress(3, 3);
+      return "done";
+    });
+    const http = await serveHttp(server);
+    t.after(() => http.close());
+    const resumedFrom: string[] = [];
+    const problems: unknown[] = [];
+    const client = await connect(http.url, {
+      era: "legacy",
+      clock,
+      onError: (error) => problems.push(error),
+      fetch: async (url, init) => {
+        const lastEventId = new Headers(init.headers).get("last-event-id");
+        if (lastEventId !== null) resumedFrom.push(lastEventId);
+        const response = await fetch(url, init);
+        return String(init.body).includes("tools/call") ? cutAfter(response, '"progress":1') : response;
+      },
+    });
+    const heard: number[] = [];
+    const waits = clock.delays.length;
+    const call = client.callTool("count", {}, { onProgress: ({ progress }) => heard.push(progress) });
+    // The call's own timer, then the wait before its stream is read on.
+    await clock.started(waits + 2);
+    deepEqual(heard, [1]);
+    cutOff.open();
+    clock.advance(100);
+    const { content } = await call;
+    deepEqual(content, [{ type: "text", text: "done" }]);
+    deepEqual(heard, [1, 2, 3]);
+    equal(resumedFrom.length, 1);
+    deepEqual(problems, []);
+    const closing = client.close();
+    await closing;
+    equal(clock.pending, 0);
+  },
+);
