@@ -88,6 +88,8 @@ export interface ServerHost {
   run(call: Call): Promise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
+  /** The params member that names what a method of the author's is about, mirrored in the Mcp-Name header. */
+  nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** A notification from a client, for handlers of the server's author. */
