@@ -1,3 +1,4 @@
+import { cancelledBy } from "../call/cancelled.js";
 import { exchange } from "../call/exchange.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
@@ -113,9 +114,9 @@ export class Door implements ServedConnection, ServerWire {
   #cancel(params: Params | undefined): void {
     const call = this.#served.find(params?.requestId);
     if (call === undefined || !call.session.cancellable(call)) return;
-    const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the client";
-    if (call.end.abort(new CancelledByPeer(reason))) {
-      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason });
+    const reason = cancelledBy(params);
+    if (call.end.abort(reason)) {
+      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
     }
   }
 
@@ -138,13 +139,5 @@ export class Door implements ServedConnection, ServerWire {
     this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();
-  }
-}
-
-/** Why a handler's signal fired when the other side gave up. */
-export class CancelledByPeer extends McpError {
-  override readonly name = "CancelledByPeer";
-  constructor(reason: string) {
-    super("cancelled", reason);
   }
 }

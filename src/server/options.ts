@@ -27,6 +27,8 @@ export interface HttpServerOptions extends GuardOptions {
   readonly preferJson?: boolean;
   /** Silence on a stream after which a comment is written. 15 s unless told otherwise. */
   readonly keepAliveMs?: number;
+  /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless told otherwise. */
+  readonly maxBehind?: number;
   /** Makes lost streams resumable: `true` for a bounded log in memory. */
   readonly resumable?: boolean | EventLog;
   /** What clients are told to wait before they reconnect. */

@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import { type Channel, type ClientOptions, connect } from "bowline/client";
-import type { Server, ServerShape } from "bowline/server";
+import type { Server, ToolTypes } from "bowline/server";
 import { createChannelPair, type RecordedMessage, WireRecorder } from "bowline/testing";
 import { createPipePair, type RecordedClient, type World } from "./each-wire.js";
 import type { Wire } from "./verifies.js";
@@ -96,9 +96,9 @@ export class RawClient {
     readonly capabilities: object,
   ) {}
 
-  static async open<Shape extends ServerShape>(
+  static async open<Tools extends ToolTypes>(
     world: World,
-    server: Server<Shape>,
+    server: Server<Tools>,
     options: RawClientOptions = {},
   ): Promise<RawClient> {
     const peer = await RawPeer.open(await world.channel(server));

@@ -1,4 +1,5 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
+import { cancelledBy } from "../../call/cancelled.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
@@ -154,11 +155,9 @@ export class LegacyConnection implements Connection {
   #cancel(params: Params | undefined): void {
     const served = this.#served.find(params?.requestId);
     if (served === undefined) return;
-    const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the server";
+    const reason = cancelledBy(params);
     const { id, method } = served;
-    if (served.end.abort(new McpError("cancelled", reason))) {
-      this.#host.debug("call cancelled", { method, id, reason });
-    }
+    if (served.end.abort(reason)) this.#host.debug("call cancelled", { method, id, reason: reason.message });
   }
 
   #receive(notification: RpcNotification): void {
