@@ -246,6 +246,8 @@ export interface ServerEra {
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
+  misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */

@@ -158,13 +158,9 @@ export class ServerCore implements ServerHost {
       this.report(error, context);
       return { kind: "error", error: INTERNAL, refused: false };
     }
+    const misuse = call.era.misuse(error.rpcCode);
+    if (misuse !== undefined) this.report(new Error(misuse, { cause: error }), context);
     const encoded = call.era.encodeError(error, call);
-    if (encoded.code !== error.rpcCode && encoded.code === INTERNAL_ERROR) {
-      this.report(
-        new Error(`error code ${error.rpcCode} may not be sent in this protocol version`, { cause: error }),
-        context,
-      );
-    }
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
 }

@@ -81,7 +81,7 @@ export class LegacyConnection implements Connection {
       { id, method, params, cancellable: method !== "initialize", onProgress },
       scope,
     );
-    if ("error" in response) throw fromErrorObject(response.error);
+    if ("error" in response) throw fromErrorObject(response.error, method);
     const problem = legacyMethods.get(method)?.result(response.result);
     if (problem !== undefined) {
       throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {

@@ -52,7 +52,7 @@ class Pushed implements Asker {
     call.end.onAbort(endWithCall);
     try {
       const response = await call.wire.request(call, method, params, scope);
-      if ("error" in response) throw fromErrorObject(response.error);
+      if ("error" in response) throw fromErrorObject(response.error, method);
       return response.result;
     } finally {
       call.end.offAbort(endWithCall);

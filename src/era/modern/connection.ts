@@ -1,5 +1,4 @@
 import { CallScope } from "../../call/scope.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RequestId, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
@@ -30,6 +29,7 @@ import {
 } from "./envelope.js";
 import { modernMethods, modernNotifications } from "./methods.js";
 import { ListenSubscription } from "./subscription.js";
+import { toTypedError } from "./typed-error.js";
 
 const RESULT_TYPES: ReadonlySet<unknown> = new Set(["complete", "input_required"]);
 
@@ -108,7 +108,7 @@ export class ModernConnection implements Connection {
       this.version = other;
       response = await this.#send({ ...call, id: undefined }, scope);
     }
-    if ("error" in response) throw fromErrorObject(response.error);
+    if ("error" in response) throw toTypedError(response.error, call.method);
     return this.#decode(call.method, response.result);
   }
 
