@@ -64,6 +64,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
   #closed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(options: ClientOptions, clock: Clock) {
     this.info = options.info ?? DEFAULT_INFO;
@@ -185,6 +186,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return (await this.request("completion/complete", { ref, argument, ...context }, options)).completion;
   }
 
+  /** Resolves when the server has shown that it is there. */
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.request(this.#connected().era.pingMethod, undefined, options);
+  }
+
   /** Asks the server for log messages of this level and above. */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
@@ -232,13 +238,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     if (!this.#closed) await this.#connection?.notify(method, params);
   }
 
-  /** Ends every call and the connection. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    const connection = this.#connection;
-    this.#connection = undefined;
-    await connection?.close();
+  /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -280,6 +283,14 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.#paramHeaders.get(tool);
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.close();
   }
 
   #connected(): Connection {

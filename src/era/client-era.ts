@@ -99,6 +99,8 @@ export interface ClientEra {
   readonly methods: MethodTable;
   /** Whether connecting always tells what the server can do. */
   readonly handshakes: boolean;
+  /** What to call for nothing but a sign of life. */
+  readonly pingMethod: string;
   /** For a method that only other eras have: what to do instead. */
   missing(method: string): string | undefined;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */

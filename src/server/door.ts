@@ -1,4 +1,5 @@
 import { cancelledBy } from "../call/cancelled.js";
+import { pause } from "../call/clock.js";
 import { exchange } from "../call/exchange.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
@@ -10,6 +11,9 @@ import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../jsonrp
 import type { ParseFailure } from "../jsonrpc/parse.js";
 import { Peer } from "../jsonrpc/peer.js";
 import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
+
+/** How long a channel may take to write what is left and to end. */
+const CLOSE_MS = 5_000;
 
 /** A connection that a server is serving. */
 export interface ServedConnection {
@@ -74,7 +78,15 @@ export class Door implements ServedConnection, ServerWire {
     for (const call of this.#calls.keys()) {
       if (call.end.abort(reason)) this.#peer.respondError(call.id, { code: INTERNAL_ERROR, message: reason.message });
     }
-    await this.#peer.close();
+    await this.#closeChannel();
+  }
+
+  /** A channel that cannot even be closed is left behind. */
+  async #closeChannel(): Promise<void> {
+    const over = new AbortController();
+    const closed = this.#peer.close().finally(() => over.abort());
+    await Promise.race([closed, pause(this.#host.clock, CLOSE_MS, over.signal)]);
+    this.#end(undefined);
   }
 
   #serve(request: RpcRequest): void {
