@@ -36,6 +36,7 @@ export async function answer(
   method: string,
   params: Params | undefined,
   end: AbortSwitch,
+  progress: AnswerContext["progress"] = () => {},
 ): Promise<ClientResult> {
   const problem = inputShapes.get(method)?.params(params);
   if (problem !== undefined) throw invalidParams(method, problem);
@@ -43,6 +44,7 @@ export async function answer(
     get signal() {
       return end.signal;
     },
+    progress,
   };
   switch (method) {
     case "elicitation/create":

@@ -6,7 +6,7 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, RpcError } from "../schema/errors.js";
+import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
 import type { OutputOf, StandardSchema } from "../schema/standard.js";
 import type {
   ClientCapabilities,
@@ -27,7 +27,7 @@ import type {
 import { answer, capabilitiesOf } from "./answers.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
-import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
+import { type AnswerContext, type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
 import { followPages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import { ChangeQueue, Watch } from "./watch.js";
@@ -76,7 +76,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** Called once, when negotiation has made a connection. */
   attach(connection: Connection): void {
-    const caller = new Caller(connection, this.#options, this.clock);
+    const caller = new Caller(connection, this.#options, this.clock, (problem) => this.onProblem(toError(problem)));
     this.#connection = connection;
     this.#caller = caller;
     this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
@@ -235,6 +235,9 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** Sends a notification. After the connection has ended it does nothing. */
   async notify(method: string, params?: Params): Promise<void> {
+    if (method === "notifications/progress") {
+      throw new McpError("unknown_progress_token", "Progress is reported by the handler of the request it belongs to");
+    }
     if (!this.#closed) await this.#connection?.notify(method, params);
   }
 
@@ -248,13 +251,18 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.close();
   }
 
-  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
-    const work = () => answer(this.#options, method, params, end);
+  answer(
+    method: string,
+    params: Params | undefined,
+    end: AbortSwitch,
+    progress: AnswerContext["progress"],
+  ): Promise<ClientResult> {
+    const work = () => answer(this.#options, method, params, end, progress);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
 
   onNotification(notification: RpcNotification): void {
-    const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    const report = (error: unknown) => this.onProblem(toError(error));
     const { notifications: own, onNotification } = this.#options;
     const { method, params } = notification;
     try {
@@ -336,6 +344,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function notConnected(cause: unknown): ConnectionError {

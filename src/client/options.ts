@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
-import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type {
   CreateMessageParams,
@@ -18,6 +18,8 @@ import type {
 export interface AnswerContext {
   /** Fires when the server, or the call that the question belongs to, gives up. */
   readonly signal: AbortSignal;
+  /** Tells the server how far the answer has got, where it asked and can hear. */
+  readonly progress: ReportProgress;
 }
 
 type Answer<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;

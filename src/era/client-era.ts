@@ -13,6 +13,9 @@ import type { Change } from "../store/change-bus.js";
 import type { ClientWire } from "./link.js";
 import type { MethodTable } from "./method-table.js";
 
+/** Tells the other side how far a request has got, if it asked. */
+export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
+
 export type ClientResult = { readonly [key: string]: unknown };
 
 /** What an era may ask of the client that it connects. */
@@ -23,7 +26,7 @@ export interface ClientHost {
   /** How long opening a subscription and other upkeep may take. */
   readonly timeoutMs: number;
   /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
-  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
+  answer(method: string, params: Params | undefined, end: AbortSwitch, progress: ReportProgress): Promise<ClientResult>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
   debug(message: string, fields: Record<string, unknown>): void;

@@ -1,6 +1,7 @@
+import { ProgressReporter } from "../call/progress-reporter.js";
 import type { Call, ClientFacts } from "../era/call.js";
 import { toCustomResult } from "../era/custom-result.js";
-import type { Asker, AskOptions, Result } from "../era/era.js";
+import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
@@ -16,6 +17,7 @@ import type {
   ListRootsResult,
   LoggingLevel,
   Meta,
+  ProgressToken,
   RequestId,
   Root,
 } from "../schema/types.js";
@@ -28,10 +30,12 @@ export type ElicitAnswer<T> =
 export class Context {
   readonly #call: Call;
   readonly #asker: Asker;
-  #lastProgress = Number.NEGATIVE_INFINITY;
+  readonly #host: ServerHost;
+  #progress: ProgressReporter | undefined;
 
-  constructor(call: Call, asker: Asker) {
+  constructor(call: Call, asker: Asker, host: ServerHost) {
     this.#call = call;
+    this.#host = host;
     this.#asker = asker;
   }
 
@@ -78,17 +82,12 @@ export class Context {
     return this.#call.open;
   }
 
-  /** Reports progress, if the caller asked for it. Values that do not grow are left out, as the protocol wants. */
+  /** Reports progress, if the caller asked for it. Values must grow: others are left out, and reported as a mistake. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
     const { progressToken } = this.#call;
-    if (progressToken === undefined || progress <= this.#lastProgress || !Number.isFinite(progress)) return;
-    this.#lastProgress = progress;
-    return this.#call.notify("notifications/progress", {
-      progressToken,
-      progress,
-      ...(total === undefined ? undefined : { total }),
-      ...(message === undefined ? undefined : { message }),
-    });
+    if (progressToken === undefined) return;
+    this.#progress ??= createReporter(this.#call, progressToken, this.#host);
+    return this.#progress.report(progress, total, message);
   }
 
   /** Sends a log message to the client, if it asked for this level. */
@@ -103,6 +102,7 @@ export class Context {
 
   /** Sends a notification that belongs to this call. */
   notify(method: string, params?: { readonly [key: string]: unknown }): void | Promise<void> {
+    if (method === "notifications/progress") assertOwnToken(this.#call, params);
     return this.#call.notify(method, params);
   }
 
@@ -189,4 +189,22 @@ export class Context {
     this.#call.end.throwIfAborted();
     if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
+}
+
+function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
+  const { clock, progressIntervalMs: intervalMs } = host;
+  const { method, id } = call;
+  const reporter = new ProgressReporter(
+    (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
+    (error) => host.report(error, { where: "progress", method, id }),
+    intervalMs === undefined ? undefined : { clock, intervalMs },
+  );
+  if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();
+  return reporter;
+}
+
+/** Progress may only be told of a request that is in progress and asked for it. */
+function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
+  if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
+  throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");
 }

@@ -62,6 +62,8 @@ export interface ServerOptions {
   readonly maxRounds?: number;
   /** How long a pushed question may stay unanswered. */
   readonly askTimeoutMs?: number;
+  /** The shortest time between two reports of progress of one call; what comes between is left out but for the latest. */
+  readonly progressIntervalMs?: number;
   /** Whether results say which server they come from. */
   readonly identify?: boolean;
   readonly http?: HttpServerOptions;

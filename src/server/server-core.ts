@@ -28,6 +28,7 @@ export class ServerCore implements ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
   readonly identify: boolean;
   readonly versions: readonly string[];
@@ -46,6 +47,7 @@ export class ServerCore implements ServerHost {
     this.instructions = options.instructions;
     this.clock = clockOf(options);
     this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
+    this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);

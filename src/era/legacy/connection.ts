@@ -1,5 +1,7 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { cancelledBy } from "../../call/cancelled.js";
+import { ProgressReporter } from "../../call/progress-reporter.js";
+import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
@@ -15,6 +17,7 @@ import type {
   Connection,
   ConnectionCall,
   PriorKnowledge,
+  ReportProgress,
   ServerFacts,
   Subscription,
   WatchEvents,
@@ -140,7 +143,7 @@ export class LegacyConnection implements Connection {
     const served: ServedRequest = { id: request.id, method: request.method, end };
     this.#served.add(served);
     try {
-      const result = request.method === "ping" ? {} : await this.#host.answer(request.method, request.params, end);
+      const result = request.method === "ping" ? {} : await this.#answer(request, end);
       if (!end.aborted) this.#link.respond(request.id, JSON.stringify(result));
     } catch (error) {
       if (end.aborted) return;
@@ -150,6 +153,22 @@ export class LegacyConnection implements Connection {
     } finally {
       this.#served.remove(served);
     }
+  }
+
+  #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
+    const progressToken = progressTokenOf(params);
+    if (progressToken === undefined) return this.#host.answer(method, params, end, () => {});
+    let over = false;
+    const reporter = new ProgressReporter(
+      (progress) => {
+        if (!over && !end.aborted) return this.#link.notify("notifications/progress", { progressToken, ...progress });
+      },
+      (error) => this.#host.onProblem(error),
+    );
+    const report: ReportProgress = (progress, total, message) => reporter.report(progress, total, message);
+    return this.#host.answer(method, params, end, report).finally(() => {
+      over = true;
+    });
   }
 
   #cancel(params: Params | undefined): void {

@@ -1,4 +1,6 @@
 import type { JsonText } from "../../jsonrpc/format.js";
+import type { Params } from "../../jsonrpc/message.js";
+import type { Progress, ProgressToken } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { HandlerResult, Result } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
@@ -29,4 +31,13 @@ function objectStructured(result: Result): Result {
 function objectOutput(tool: Result): Result {
   const { outputSchema, ...rest } = tool;
   return outputSchema === undefined || (outputSchema as Result).type === "object" ? tool : rest;
+}
+
+/** The first version whose progress has words. */
+const MESSAGE_VERSION = "2025-03-26";
+
+export function encodeProgress(call: Call, progressToken: ProgressToken, progress: Progress): Params {
+  if (call.client.version >= MESSAGE_VERSION) return { progressToken, ...progress };
+  const { message: _, ...known } = progress;
+  return { progressToken, ...known };
 }
