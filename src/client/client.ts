@@ -79,6 +79,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     const caller = new Caller(connection, this.#options, this.clock, (problem) => this.onProblem(toError(problem)));
     this.#connection = connection;
     this.#caller = caller;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
       const refusal = this.#refuse(call.method);
       return refusal === undefined ? caller.call(call) : Promise.reject(refusal);

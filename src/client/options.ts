@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type {
@@ -69,6 +70,8 @@ export interface ClientOptions {
   /** For calls that set none. */
   readonly timeoutMs?: number;
   readonly deadlineMs?: number;
+  /** Pings the server while connected, in the era that has pings; silence is told to `onError`. */
+  readonly pings?: PingOptions;
   /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
   readonly probeTimeoutMs?: number;
   /** Fills in a form for the server. Defaults of the form are filled in after it. */

@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
 import type {
@@ -75,6 +76,8 @@ export interface Connection {
   call(call: ConnectionCall, scope: CallScope): Promise<ClientResult>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void>;
+  /** Asks for signs of life until the connection ends, in the era that can. */
+  keepPinging?(options: PingOptions): void;
   watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription>;
   close(): Promise<void>;
 }

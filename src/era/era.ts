@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
@@ -172,6 +173,8 @@ export interface ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  /** How to watch whether clients are there, if at all. */
+  readonly pings: PingOptions | undefined;
   /** The shortest time between two reports of progress of a call, if there is one. */
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */

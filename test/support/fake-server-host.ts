@@ -16,6 +16,7 @@ export class FakeServerHost implements ServerHost {
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
   readonly askTimeoutMs = 1000;
+  readonly pings = undefined;
   readonly progressIntervalMs = undefined;
   readonly maxRounds = 4;
   readonly identify = true;

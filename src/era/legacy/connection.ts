@@ -1,5 +1,6 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { cancelledBy } from "../../call/cancelled.js";
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
 import { ProgressReporter } from "../../call/progress-reporter.js";
 import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
@@ -45,6 +46,7 @@ export class LegacyConnection implements Connection {
   readonly #host: ClientHost;
   readonly #served = new ServedCalls<ServedRequest>();
   readonly #watches = new Set<Watch>();
+  #pings: PingLoop | undefined;
   #initialized: InitializeResult | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost) {
@@ -105,6 +107,15 @@ export class LegacyConnection implements Connection {
     await this.call({ method: "logging/setLevel", params: { level } }, scope);
   }
 
+  keepPinging(options: PingOptions): void {
+    this.#pings ??= new PingLoop(
+      this.#host.clock,
+      options,
+      (scope) => this.call({ method: "ping", params: undefined }, scope),
+      (error) => this.#host.onProblem(error),
+    );
+  }
+
   /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
   async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
     const honoured = honouredFilter(filter, this.server.capabilities);
@@ -121,6 +132,7 @@ export class LegacyConnection implements Connection {
   }
 
   close(): Promise<void> {
+    this.#pings?.stop();
     return this.#link.close();
   }
 
@@ -192,6 +204,7 @@ export class LegacyConnection implements Connection {
   }
 
   #end(reason: Error | undefined): void {
+    this.#pings?.stop();
     this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
     for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
     this.#watches.clear();

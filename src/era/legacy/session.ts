@@ -1,3 +1,5 @@
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import type { CallScope } from "../../call/scope.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
@@ -26,6 +28,7 @@ export class LegacySession implements EraSession {
   readonly #subscriptions = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
+  #pings: PingLoop | undefined;
   #stopListening: (() => void) | undefined;
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
@@ -100,6 +103,7 @@ export class LegacySession implements EraSession {
   }
 
   close(): void {
+    this.#pings?.stop();
     this.#stopListening?.();
     this.#stopListening = undefined;
     for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
@@ -120,6 +124,14 @@ export class LegacySession implements EraSession {
     if (this.#phase.name !== "answered") return;
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+    if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
+  }
+
+  /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
+  #startPinging(options: PingOptions): PingLoop {
+    const { clock } = this.#host;
+    const ping = (scope: CallScope) => this.#wire.request(undefined, "ping", undefined, scope);
+    return new PingLoop(clock, options, ping, (error) => this.#host.report(error, { where: "ping" }));
   }
 
   #onChange(change: Change): void {
