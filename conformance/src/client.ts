@@ -16,9 +16,14 @@ if (scenario === undefined) {
   console.error(`unknown scenario: ${MCP_CONFORMANCE_SCENARIO}`);
   process.exit(1);
 }
+// A process that hangs, or that something keeps alive after its scenario, fails instead of lingering.
+setTimeout(() => {
+  console.error(`${MCP_CONFORMANCE_SCENARIO}: still running after 20 s`);
+  process.exit(1);
+}, 20_000).unref();
+
 try {
-  const era = MCP_CONFORMANCE_PROTOCOL_VERSION >= "2026-07-28" ? "modern" : "legacy";
-  await scenario({ url, era, context: JSON.parse(MCP_CONFORMANCE_CONTEXT) });
+  await scenario({ url, version: MCP_CONFORMANCE_PROTOCOL_VERSION, context: JSON.parse(MCP_CONFORMANCE_CONTEXT) });
 } catch (error) {
   console.error(error);
   process.exitCode = 1;

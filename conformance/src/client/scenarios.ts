@@ -3,7 +3,8 @@ import { type Client, type ClientOptions, connect } from "bowline/client";
 /** What the suite tells about a run. */
 export interface Run {
   readonly url: string;
-  readonly era: string;
+  /** The protocol version to speak. */
+  readonly version: string;
   readonly context: { readonly [key: string]: unknown };
 }
 
@@ -95,9 +96,9 @@ async function callAllExposed(run: Run): Promise<void> {
   for (const { name } of await toolsOf(client)) await client.callTool(name, { region: "us-west1" });
 }
 
-/** Only the era is given: which of its versions to speak is left to negotiation. */
-function open({ url, era }: Run, options: ClientOptions = {}): Promise<Client> {
-  return connect(url, { info: { name: "bowline-conformance", version: "1.0.0" }, era, ...options });
+/** The version is the only one allowed, yet not taken for granted: the server is asked, as a host would. */
+function open({ url, version }: Run, options: ClientOptions = {}): Promise<Client> {
+  return connect(url, { info: { name: "bowline-conformance", version: "1.0.0" }, versions: [version], ...options });
 }
 
 async function toolsOf(client: Client) {
