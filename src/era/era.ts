@@ -57,6 +57,16 @@ export interface SessionLimits {
   readonly enabled: boolean;
   readonly idleMs: number;
   readonly max: number;
+  /** Names a new session: visible ASCII that nobody can guess. Random unless given. */
+  readonly createId?: (() => string) | undefined;
+  /** Called when a client opens a session, before it is told so; a failure refuses it. */
+  readonly onOpen?: ((id: string) => void | Promise<void>) | undefined;
+  /** Called once when a session has ended, whoever ended it. */
+  readonly onEnd?: ((id: string) => void | Promise<void>) | undefined;
+  /** Whether clients may end their session. They may unless told otherwise. */
+  readonly clientMayEnd?: boolean | undefined;
+  /** Whether clients may open a stream for what belongs to no call, or take up a lost one. They may unless told otherwise. */
+  readonly clientMayListen?: boolean | undefined;
 }
 
 /** What an era may ask of the server that it serves. */
@@ -78,14 +88,14 @@ export interface ServerHost {
   run(call: Call): Promise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
+  /** The params member that names what a method of the author's is about, mirrored in the Mcp-Name header. */
+  nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Which arguments of a tool must also come as headers, over HTTP. */
-  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
   /** Somebody begins to watch a resource, and stops. */

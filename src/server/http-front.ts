@@ -19,7 +19,8 @@ export class HttpFront {
   readonly #allowed: string;
 
   constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions) {
-    const { sessions, resumable } = options;
+    const { resumable } = options;
+    const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
     this.#guard = createGuard(options);
@@ -27,14 +28,16 @@ export class HttpFront {
     for (const era of eras) {
       const binding = era.http(host, {
         sessions: {
+          idleMs: DEFAULTS.sessionIdleMs,
+          max: DEFAULTS.maxSessions,
+          ...sessions,
           enabled: sessions !== false,
-          idleMs: (sessions || undefined)?.idleMs ?? DEFAULTS.sessionIdleMs,
-          max: (sessions || undefined)?.max ?? DEFAULTS.maxSessions,
         },
         preferJson: options.preferJson ?? false,
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
         eventLog: typeof resumable === "object" ? resumable : resumable === true ? new MemoryEventLog() : undefined,
         retryMs: options.retryMs,
+        maxBehind: options.maxBehind,
       });
       this.#bindings.set(era, binding);
     }

@@ -6,12 +6,14 @@ import { noResponse } from "../../http/http-failure.js";
 import { discard } from "../../http/reply-reader.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "../../jsonrpc/format.js";
 import { InflightTable } from "../../jsonrpc/inflight-table.js";
-import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
-import { classify, type Parsed } from "../../jsonrpc/parse.js";
-import { ConnectionError, ProtocolError } from "../../schema/errors.js";
+import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../jsonrpc/message.js";
+import type { Parsed } from "../../jsonrpc/parse.js";
+import { ConnectionError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
 import { closedBeforeAnswer, HttpWire, notConnected, toError } from "../http-wire.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
+import { ClientSession } from "./client-session.js";
+import { Incoming } from "./incoming.js";
 import { followReply, listenToServer, type SessionStreams } from "./session-streams.js";
 import { RECONNECT_DEFAULTS, type ReconnectOptions } from "./stream-cursor.js";
 
@@ -24,7 +26,6 @@ export interface LegacyHttpOptions {
 }
 
 const DEFAULT_COURTESY_MS = 1000;
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /**
  * Carries calls over HTTP within a session: each message by its own POST, the server's own messages on the streams of
@@ -40,9 +41,12 @@ export class LegacyHttpLink implements Link {
   readonly #courtesyMs: number;
   readonly #inflight = new InflightTable<HttpCall>();
   readonly #streams: SessionStreams;
-  #version: string | undefined;
-  #session: string | undefined;
+  readonly #session = new ClientSession();
+  readonly #incoming: Incoming;
+  /** The server's own stream. */
   #listening: AbortController | undefined;
+  /** Fires when the first attempt to open that stream is over. */
+  #listens: AbortController | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
@@ -56,8 +60,10 @@ export class LegacyHttpLink implements Link {
       maxMessageBytes: target.maxMessageBytes,
       resuming: new Set(),
     };
-    this.#version = options.session?.version;
-    this.#enterSession(options.session?.id);
+    this.#incoming = new Incoming(this.#wire, this.#inflight);
+    this.#session.version = options.session?.version;
+    this.#session.id = options.session?.id;
+    this.#wire.secret = options.session?.id;
   }
 
   get receiver(): LinkReceiver {
@@ -70,12 +76,12 @@ export class LegacyHttpLink implements Link {
 
   /** The version that the handshake agreed on. */
   get version(): string | undefined {
-    return this.#version;
+    return this.#session.version;
   }
 
   /** The session that this link is in; a secret. */
   get sessionId(): string | undefined {
-    return this.#session;
+    return this.#session.id;
   }
 
   /** How many calls await their answer. */
@@ -100,8 +106,8 @@ export class LegacyHttpLink implements Link {
     scope.throwIfAborted();
     if (this.#closing !== undefined) throw notConnected();
     const id = this.#inflight.reserve(request.id);
-    if (request.method === "initialize") this.#forgetSession();
-    const facts = this.#facts();
+    if (request.method === "initialize") this.#startOver();
+    const facts = this.#session.headers();
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
     const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), giveUp);
     request.onId?.(id);
@@ -129,16 +135,24 @@ export class LegacyHttpLink implements Link {
     if (this.#closing === undefined) void this.#post("answer", formatFailure(id, error));
   }
 
+  /** Resolves when the server's own stream is open, will not be, or has not come within the time. */
+  whenListening(maxMs: number): Promise<void> {
+    const opened = this.#listens?.signal;
+    return opened === undefined ? Promise.resolve() : pause(this.#target.clock, maxMs, opened);
+  }
+
   /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
   async terminate(): Promise<void> {
-    if (this.#session === undefined) return;
-    const headers = { ...this.#wire.headers.bare, ...this.#facts() };
-    this.#session = undefined;
+    if (this.#session.id === undefined) return;
+    const headers = { ...this.#wire.headers.bare, ...this.#session.headers() };
+    this.#session.id = undefined;
     const wire = new AbortController();
     const ended = this.#wire.hold(wire, this.#delete(headers, wire.signal));
-    ended.catch(() => {});
-    await Promise.race([ended, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
-    wire.abort();
+    try {
+      await Promise.race([ended, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
+    } finally {
+      wire.abort();
+    }
   }
 
   close(): Promise<void> {
@@ -154,27 +168,6 @@ export class LegacyHttpLink implements Link {
     await this.terminate().catch(() => {});
   }
 
-  /** The headers of the session as it is now; what is sent later on behalf of a call uses those of its own time. */
-  #facts(): HeaderRecord {
-    const facts: HeaderRecord = {};
-    if (this.#version !== undefined) facts["mcp-protocol-version"] = this.#version;
-    if (this.#session !== undefined) facts["mcp-session-id"] = this.#session;
-    return facts;
-  }
-
-  #enterSession(id: string | undefined): void {
-    this.#session = id;
-    if (id !== undefined) this.#wire.secret = id;
-  }
-
-  /** A handshake starts from nothing. */
-  #forgetSession(): void {
-    this.#version = undefined;
-    this.#session = undefined;
-    this.#listening?.abort();
-    this.#listening = undefined;
-  }
-
   /** Never rejects. */
   async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
     try {
@@ -185,8 +178,7 @@ export class LegacyHttpLink implements Link {
         call.fail(sessionLost(call.method));
         return;
       }
-      const session = response.headers.get("mcp-session-id");
-      const take = (parsed: Parsed) => this.#take(parsed, call, session);
+      const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
       const trace = await this.#wire.readReply(call, response, take);
       if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
     } catch (error) {
@@ -194,9 +186,32 @@ export class LegacyHttpLink implements Link {
     }
   }
 
+  #take(call: HttpCall): (parsed: Parsed) => void {
+    return (parsed) => this.#incoming.take(parsed, call);
+  }
+
+  /** Looks at the answer to a handshake as it passes by. */
+  #handshake(call: HttpCall, response: Response): (parsed: Parsed) => void {
+    const id = response.headers.get("mcp-session-id") ?? undefined;
+    return (parsed) => {
+      if (parsed.kind === "response" && "result" in parsed.message && call.owns(parsed.message)) {
+        const { result } = parsed.message;
+        this.#wire.guard(() => this.#session.adopt(result, id));
+        this.#wire.secret = this.#session.id;
+      }
+      this.#incoming.take(parsed, call);
+    };
+  }
+
+  #startOver(): void {
+    this.#session.forget();
+    this.#listening?.abort();
+    this.#listening = undefined;
+  }
+
   /** Posts a message that has no answer; tells whether the server took it. Never rejects. */
   async #post(what: string, body: string): Promise<boolean> {
-    const facts = this.#facts();
+    const facts = this.#session.headers();
     try {
       await this.#wire.deliver(what, { ...this.#wire.headers.post, ...facts }, body, new AbortController());
       return true;
@@ -219,11 +234,11 @@ export class LegacyHttpLink implements Link {
   #listen(): void {
     if (this.#listening !== undefined || this.#closing !== undefined) return;
     const wire = new AbortController();
+    const opened = new AbortController();
     this.#listening = wire;
-    void this.#wire.hold(
-      wire,
-      listenToServer(this.#streams, this.#facts(), wire, (parsed) => this.#take(parsed)),
-    );
+    this.#listens = opened;
+    const listener = { onFirstTry: () => opened.abort(), take: (parsed: Parsed) => this.#incoming.take(parsed) };
+    void this.#wire.hold(wire, listenToServer(this.#streams, this.#session.headers(), wire.signal, listener));
   }
 
   /** The handshake is never cancelled, and a stream that is about to be read on is not worth waiting for. */
@@ -249,65 +264,7 @@ export class LegacyHttpLink implements Link {
   }
 
   #loseSession(facts: HeaderRecord): void {
-    if (this.#session !== undefined && facts["mcp-session-id"] === this.#session) {
-      this.#wire.guard(() => this.onSessionLost());
-    }
-  }
-
-  #take(parsed: Parsed, call?: HttpCall, session?: string | null): void {
-    switch (parsed.kind) {
-      case "request":
-        this.#wire.guard(() => this.receiver.onRequest(parsed.message));
-        break;
-      case "notification":
-        this.#takeNotification(parsed.message, call);
-        break;
-      case "response":
-        this.#takeResponse(parsed.message, call, session);
-        break;
-      case "batch":
-        for (const item of parsed.items) this.#take(classify(item), call, session);
-        break;
-      case "invalid": {
-        const { message, answer, id } = parsed.failure;
-        const problem = new ProtocolError(`The server sent a malformed message: ${message}`);
-        if (call !== undefined && answer && id === call.id) call.fail(problem);
-        else this.#wire.report(problem);
-      }
-    }
-  }
-
-  #takeNotification(notification: RpcNotification, call: HttpCall | undefined): void {
-    const { method, params } = notification;
-    const token = method === "notifications/progress" ? params?.progressToken : undefined;
-    const wanting = token === undefined ? undefined : this.#findByToken(token, call);
-    if (wanting === undefined) this.#wire.guard(() => this.receiver.onNotification(notification, call?.id));
-    else this.#wire.guard(() => wanting.progress(params as Params));
-  }
-
-  #findByToken(token: unknown, first: HttpCall | undefined): HttpCall | undefined {
-    if (first?.wants(token) === true) return first;
-    for (const call of this.#inflight.values()) if (call.wants(token)) return call;
-    return undefined;
-  }
-
-  #takeResponse(response: RpcResponse, call: HttpCall | undefined, session: string | null | undefined): void {
-    if (call?.owns(response) === true) {
-      if (call.method === "initialize" && "result" in response) this.#adopt(response.result, session ?? undefined);
-      call.answer(response);
-      return;
-    }
-    const isLate = response.id != null && this.#inflight.hasMinted(response.id) && !this.#inflight.find(response.id);
-    if (!isLate) this.#wire.report(new ProtocolError(`A response came on the wrong stream: id ${response.id}`));
-  }
-
-  #adopt(result: Params, session: string | undefined): void {
-    if (typeof result.protocolVersion === "string") this.#version = result.protocolVersion;
-    if (session !== undefined && !VISIBLE_ASCII.test(session)) {
-      this.#wire.report(new ProtocolError("The server's session id holds characters other than visible ASCII"));
-    } else {
-      this.#enterSession(session);
-    }
+    if (this.#session.isOf(facts)) this.#wire.guard(() => this.onSessionLost());
   }
 }
 

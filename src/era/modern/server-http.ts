@@ -76,6 +76,10 @@ class ModernBinding implements HttpBinding {
     }, LISTEN_GRACE_MS);
   }
 
+  stats(): Readonly<Record<string, number>> {
+    return { openRequests: this.#endpoint.open.size };
+  }
+
   #take(exchange: HttpExchange, body: Parsed | undefined): void {
     if (this.#closed) throw new HttpRefusal(503, INTERNAL_ERROR, "The server is shutting down");
     if (body === undefined) throw new HttpRefusal(405, INVALID_REQUEST, `${exchange.method} is not served here`);
@@ -108,7 +112,8 @@ class ModernBinding implements HttpBinding {
     const params = request.params ?? {};
     if (method === "initialize" && metaOf(params)?.[VERSION_KEY] === undefined) this.#refuseHandshake(exchange, params);
     const envelope = readEnvelope(params);
-    assertRequestHeaders(exchange, { version: envelope.version, method, params }, this.#era.methods.get(method));
+    const nameFrom = this.#era.methods.get(method)?.nameFrom ?? this.#host.nameFrom?.(method);
+    assertRequestHeaders(exchange, { version: envelope.version, method, params }, nameFrom);
     if (method === "tools/call" && typeof params.name === "string") {
       const headers = this.#host.paramHeaders(params.name);
       if (headers !== undefined && headers.length > 0) assertParamHeaders(exchange, headers, params.arguments);

@@ -74,6 +74,35 @@ proves(
   },
 );
 
+proves("protocol:cancel:discover-not-cancelled", wire, "an abandoned probe at most closes its own POST", async (t) => {
+  const { script, told, call } = await modernWorld(t);
+  const abort = new AbortController();
+  const probe = call({ method: "server/discover", params: {}, cancellable: false }, { signal: abort.signal });
+  const received = await script.next("server/discover");
+  abort.abort("no");
+  await rejects(probe, (error) => error === "no");
+  await received.gone;
+  equal(script.received.length, 1);
+  deepEqual(told.problems, []);
+});
+
+proves(
+  "protocol:cancel:late-response-ignored",
+  wire,
+  "an answer after the end of its call is dropped silently",
+  async () => {
+    const { slow, link, told } = slowLink();
+    const scope = new CallScope("t", {});
+    const answered = link.request(request, scope);
+    scope.abort("no");
+    await rejects(answered, (error) => error === "no");
+    slow.calls[0]?.resolve(jsonResponse(0, {}));
+    await settled();
+    deepEqual(told.problems, []);
+    equal(link.open, 0);
+  },
+);
+
 proves("client-transport:http:cancel-scoped", wire, "of three calls only the cancelled one is disturbed", async (t) => {
   const { script, call } = await modernWorld(t);
   const abort = new AbortController();
