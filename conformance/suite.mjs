@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -49,11 +50,10 @@ export async function runClientScenario(revision, scenario) {
   const command = ["--command", "node conformance/dist/client.js"];
   const choice = ["--scenario", scenario, "--spec-version", revision, "--force"];
   const { code, output } = await suite(["client", ...command, ...choice, "-o", folder], 60_000);
-  const files = filesBelow(folder, "checks.json");
-  const checks = files.flatMap((file) => readJson(file));
-  const isTold = checks.some(({ status }) => status === "FAILURE" || status === "WARNING");
-  const tail = isTold ? "" : `: ${lines(output).slice(-6).join(" | ")}`;
-  const error = code === 0 ? undefined : `the runner ended with ${code}${tail}`;
+  const checks = filesBelow(folder, "checks.json").flatMap((file) => readJson(file));
+  const said = filesBelow(folder, "stderr.txt").map((file) => readFileSync(file, "utf8"));
+  const tail = lines(said.join("") || output).slice(-6);
+  const error = code === 0 ? undefined : [`the runner ended with ${code}`, ...tail].join(" | ");
   return { role: "client", revision, scenario, checks, ...(error === undefined ? {} : { error }) };
 }
 
