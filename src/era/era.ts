@@ -4,7 +4,7 @@ import type { ParamHeader } from "../http/param-headers.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type { RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
-import type { Check } from "../schema/check.js";
+import type { Problem } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type { Implementation, InputRequest, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
@@ -31,7 +31,7 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
   /** Looks closer at an answer of the right shape. */
-  readonly check?: Check | undefined;
+  readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
 }
 
 /** How serving a call ended. */
