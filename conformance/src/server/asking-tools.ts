@@ -1,4 +1,4 @@
-import type { McpServer } from "bowline/server";
+import { type McpServer, text } from "bowline/server";
 import * as z from "zod";
 
 /** Tools with one question in the middle, whichever way it reaches the client. */
@@ -8,7 +8,7 @@ export function addAskingTools(server: McpServer): void {
     { description: "Asks the client's model", input: z.object({ prompt: z.string() }) },
     async ({ prompt }, ctx) => {
       const { content } = await ctx.sample({
-        messages: [{ role: "user", content: { type: "text", text: prompt } }],
+        messages: [{ role: "user", content: text(prompt) }],
         maxTokens: 100,
       });
       return `The model said: ${JSON.stringify(content)}`;
@@ -50,7 +50,7 @@ export function addAskingTools(server: McpServer): void {
 
   server.tool("test_missing_capability", { description: "Cannot do without the client's model" }, async (_, ctx) => {
     const { model } = await ctx.sample({
-      messages: [{ role: "user", content: { type: "text", text: "Hello" } }],
+      messages: [{ role: "user", content: text("Hello") }],
       maxTokens: 10,
     });
     return `answered by ${model}`;

@@ -1,4 +1,4 @@
-import type { Context, McpServer } from "bowline/server";
+import { type Context, type McpServer, text } from "bowline/server";
 import * as z from "zod";
 
 /** Tools and a prompt that need answers before they are done, under the keys that the suite looks for. */
@@ -61,9 +61,6 @@ export function addInputRequired(server: McpServer): void {
 }
 
 function askCapital(ctx: Context) {
-  const question = {
-    role: "user" as const,
-    content: { type: "text" as const, text: "What is the capital of France?" },
-  };
-  return ctx.sample({ messages: [question], maxTokens: 100 }, { key: "capital_question" });
+  const messages = [{ role: "user" as const, content: text("What is the capital of France?") }];
+  return ctx.sample({ messages, maxTokens: 100 }, { key: "capital_question" });
 }

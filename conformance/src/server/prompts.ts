@@ -1,4 +1,4 @@
-import { embedded, image, type McpServer } from "bowline/server";
+import { embedded, image, type McpServer, text } from "bowline/server";
 import * as z from "zod";
 import { RED_PIXEL } from "./samples.js";
 
@@ -21,12 +21,12 @@ export function addPrompts(server: McpServer): void {
     { description: "A prompt around a resource", arguments: z.object({ resourceUri: z.string() }) },
     ({ resourceUri }) => [
       { role: "user", content: embedded({ uri: resourceUri, mimeType: "text/plain", text: "Embedded content." }) },
-      { role: "user", content: { type: "text", text: "Please process the resource above." } },
+      { role: "user", content: text("Please process the resource above.") },
     ],
   );
 
   server.prompt("test_prompt_with_image", { description: "A prompt about a picture" }, () => [
     { role: "user", content: image(RED_PIXEL, "image/png") },
-    { role: "user", content: { type: "text", text: "Please analyze the picture above." } },
+    { role: "user", content: text("Please analyze the picture above.") },
   ]);
 }
