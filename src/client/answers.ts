@@ -52,7 +52,7 @@ export async function answer(
       return (await options.onSample(params as unknown as CreateMessageParams, ctx)) as unknown as ClientResult;
     case "roots/list":
       if (options.roots === undefined) throw methodNotFound(method);
-      return { roots: typeof options.roots === "function" ? await options.roots() : options.roots };
+      return { roots: typeof options.roots === "function" ? await options.roots(ctx) : options.roots };
     default: {
       const own =
         options.methods !== undefined && Object.hasOwn(options.methods, method) ? options.methods[method] : undefined;

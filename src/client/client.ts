@@ -2,10 +2,12 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
+import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { ConnectionError, RpcError } from "../schema/errors.js";
+import type { OutputOf, StandardSchema } from "../schema/standard.js";
 import type {
   ClientCapabilities,
   CompleteResult,
@@ -207,12 +209,22 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return watch;
   }
 
-  /** Any method: those of the specification are checked and typed, others pass as they are. */
+  /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: CallOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
-  async request(method: string, params?: Params, options: CallOptions = {}): Promise<ClientResult> {
+  async request(
+    method: string,
+    params?: Params,
+    options: CallOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
     this.#connected();
-    return this.#call({ method, params, options });
+    const result = await this.#call({ method, params, options });
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
   /** Sends a notification. After the connection has ended it does nothing. */
@@ -240,8 +252,12 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   onNotification(notification: RpcNotification): void {
     const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    const { notifications: own, onNotification } = this.#options;
+    const { method, params } = notification;
     try {
-      this.#options.onNotification?.(notification)?.catch(report);
+      const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
+      const handled = handler === undefined ? onNotification?.(notification) : handler(params);
+      handled?.catch(report);
     } catch (error) {
       report(error);
     }
@@ -250,6 +266,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   onProblem(problem: Error): void {
     this.#options.logger?.error?.(problem.message, { error: problem });
     this.#options.onError?.(problem);
+  }
+
+  debug(message: string, fields: Record<string, unknown>): void {
+    this.#options.logger?.debug?.(message, fields);
   }
 
   onClose(reason: Error | undefined): void {

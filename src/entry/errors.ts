@@ -3,8 +3,10 @@ export {
   DefinitionError,
   type Delivery,
   McpError,
+  MissingCapabilityError,
   ProtocolError,
   RpcError,
   TimeoutError,
   ToolError,
+  UnsupportedVersionError,
 } from "../schema/errors.js";

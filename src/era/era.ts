@@ -102,6 +102,8 @@ export type HeaderReader = (name: string) => string | undefined;
 export interface Asker {
   /** Puts one question to the client; resolves with the client's answer as it came. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
+  /** Sends the client a request of the author's own; rejects in an era without such. */
+  push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
   /** Runs work once per call, however often the handler is run. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
@@ -244,6 +246,8 @@ export interface ServerEra {
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
+  misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */

@@ -29,6 +29,6 @@ export function toErrorObject(error: RpcError): RpcErrorObject {
     : { code: error.rpcCode, message: error.message, data: error.data };
 }
 
-export function fromErrorObject(error: RpcErrorObject): RpcError {
-  return new RpcError(error.code, error.message, error.data);
+export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
+  return new RpcError(error.code, error.message, error.data, { method });
 }

@@ -1,11 +1,19 @@
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions } from "../era/era.js";
+import { toCustomResult } from "../era/custom-result.js";
+import type { Asker, AskOptions, Result } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
+import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
 import type { SchemaIssue } from "../schema/json-schema/validator.js";
-import { type AnySchema, type OutputOf, type ParseOutcome, parseWith } from "../schema/standard.js";
+import {
+  type AnySchema,
+  type OutputOf,
+  type ParseOutcome,
+  parseWith,
+  type StandardSchema,
+} from "../schema/standard.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -152,6 +160,23 @@ export class Context {
     return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
   }
 
+  /** Sends the client a request of the author's own, in the era where a server may; rejects in the other. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: AskOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
+  request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
+  async request(
+    method: string,
+    params?: Params,
+    options: AskOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
+    this.#assertOpen(method);
+    const result = await this.#asker.push(method, params, options);
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
+  }
+
   /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return this.#asker.step(name, work);
@@ -172,13 +197,14 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    const { end } = this.#call;
-    if (end.aborted) return Promise.reject(end.reason);
-    if (!this.#call.open) {
-      return Promise.reject(new McpError("call_over", `${request.method}: the call that asks is over`));
-    }
+  async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    this.#assertOpen(request.method);
     return this.#asker.ask(request, options);
+  }
+
+  #assertOpen(method: string): void {
+    this.#call.end.throwIfAborted();
+    if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
 }
 

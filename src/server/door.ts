@@ -29,7 +29,7 @@ export class Door implements ServedConnection, ServerWire {
   readonly #origin: CallOrigin;
   readonly #peer: Peer;
   readonly #sessions = new Map<ServerEra, EraSession>();
-  readonly #served = new ServedCalls();
+  readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
@@ -85,14 +85,14 @@ export class Door implements ServedConnection, ServerWire {
     } catch (error) {
       return this.#refuse(request, era, error);
     }
-    this.#served.add(call.id, call.end);
+    this.#served.add(call);
     const done = this.#answer(call);
     this.#calls.set(call, done);
   }
 
   async #answer(call: Call): Promise<void> {
     const outcome = await this.#host.run(call);
-    this.#served.remove(call.id, call.end);
+    this.#served.remove(call);
     this.#calls.delete(call);
     if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);
     else if (outcome.kind === "error") this.#peer.respondError(call.id, outcome.error);
@@ -112,9 +112,12 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #cancel(params: Params | undefined): void {
+    const call = this.#served.find(params?.requestId);
+    if (call === undefined || !call.session.cancellable(call)) return;
     const reason = cancelledBy(params);
-    const cancelled = this.#served.cancel(params?.requestId, reason);
-    if (cancelled) this.#host.debug("call cancelled", { id: params?.requestId, reason: reason.message });
+    if (call.end.abort(reason)) {
+      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
+    }
   }
 
   #onInvalid(failure: ParseFailure): void {

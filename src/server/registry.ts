@@ -2,7 +2,7 @@ import type { AnySchema } from "../schema/standard.js";
 import type { ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import { Catalogue } from "./catalogue.js";
-import type { CustomMethod } from "./custom-method.js";
+import type { CustomMethod, OtherNotificationHandler } from "./custom-method.js";
 import type { ServerOptions } from "./options.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
@@ -17,6 +17,8 @@ export class Registry {
   /** Methods of the author's own, or in place of the SDK's. */
   readonly methods = new Map<string, CustomMethod>();
   readonly notifications = new Map<string, CustomMethod>();
+  /** Hears of every notification without a handler of its own. */
+  otherNotifications: OtherNotificationHandler | undefined;
   readonly #changes: ChangeBus;
   readonly #options: ServerOptions;
   readonly #toolOptions: RunningToolOptions;

@@ -81,15 +81,17 @@ export class RegisteredTool {
 
   /** Runs the tool. What the model can mend comes back as a result with `isError`. */
   async call(args: unknown, ctx: Context): Promise<CallToolResult | InputRequiredResult> {
+    let value: unknown;
     try {
       const parsed = this.#input === undefined ? undefined : await this.#input.parse(args ?? {});
       if (parsed?.ok === false)
         return failed(`Invalid arguments for tool ${this.listing.name}: ${describe(parsed.issues)}`);
-      const value = await this.#handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
-      return await this.#toResult(value);
+      value = await this.#handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
+    // What cannot be written is a defect of the server that a model cannot mend.
+    return this.#toResult(value);
   }
 
   async #toResult(value: unknown): Promise<CallToolResult | InputRequiredResult> {

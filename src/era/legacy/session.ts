@@ -4,9 +4,10 @@ import { isRequestId } from "../../jsonrpc/parse.js";
 import type { InitializeParams, LoggingLevel, ProgressToken } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
 import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
+import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods } from "./methods.js";
+import { legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -67,7 +68,10 @@ export class LegacySession implements EraSession {
   }
 
   receive(notification: RpcNotification): void {
-    if (notification.method === "notifications/initialized") this.#ready();
+    const { method } = notification;
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
+    else if (method === "notifications/initialized") this.#ready();
     else this.#host.receive(notification, this);
   }
 

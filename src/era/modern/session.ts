@@ -1,7 +1,9 @@
-import type { Params, RpcRequest } from "../../jsonrpc/message.js";
+import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { type Call, type CallOrigin, ServedCall, type ServerWire } from "../call.js";
+import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { type Envelope, readEnvelope, unsupportedVersion } from "./envelope.js";
+import { modernNotifications } from "./methods.js";
 
 /** Nothing is kept between requests; the session only knows the way back. */
 export class ModernSession implements EraSession {
@@ -44,7 +46,11 @@ export class ModernSession implements EraSession {
     });
   }
 
-  receive(): void {}
+  receive(notification: RpcNotification): void {
+    const problem = notificationProblem(modernNotifications, notification);
+    if (problem === undefined) this.#host.receive(notification, this);
+    else this.#host.report(problem, { where: "notification", method: notification.method });
+  }
 
   acceptsBatch(): boolean {
     return false;
