@@ -9,7 +9,7 @@ import type { RpcError } from "../schema/errors.js";
 import type { Implementation, InputRequest, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
-import type { Call, CallOrigin, ServerWire } from "./call.js";
+import type { Call, CallOrigin, ClientFacts, ServerWire } from "./call.js";
 import type { MethodTable } from "./method-table.js";
 import type { PreparedResult } from "./prepared-result.js";
 
@@ -101,6 +101,8 @@ export interface ReportContext {
 
 /** What an era knows about one connection. */
 export interface EraSession {
+  /** What a handshake told about the client; undefined before it, and where there is none. */
+  readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */
