@@ -87,6 +87,9 @@ export class LegacyConnection implements Connection {
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (method === "notifications/roots/list_changed" && this.#host.capabilities.roots?.listChanged !== true) {
+      throw new McpError("not_declared", `${method} was not sent: this client did not declare roots`);
+    }
     return this.#link.notify(method, params);
   }
 
