@@ -35,11 +35,11 @@ verifies("lifecycle:initialize:basic", legacyWires, async ({ connect }: World) =
     equal(first?.message?.method, "initialize");
     equal(params?.protocolVersion, version);
     deepEqual(params?.capabilities, {});
-    equal((params?.clientInfo as typeof skipper).name, "skipper");
+    equal((params?.clientInfo as typeof skipper | undefined)?.name, "skipper");
     const result = client.wire.responsesTo("initialize")[0]?.result;
     equal(result?.protocolVersion, version);
     deepEqual(result?.capabilities, {});
-    equal((result?.serverInfo as typeof me).name, "harbour");
+    equal((result?.serverInfo as typeof me | undefined)?.name, "harbour");
     equal(client.version, version);
   }
 });
