@@ -194,6 +194,8 @@ export interface ReportContext {
 
 /** What an era knows about one connection. */
 export interface EraSession {
+  /** What a handshake told about the client; undefined before it, and where there is none. */
+  readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */

@@ -2,7 +2,7 @@ import { cancelledBy } from "../call/cancelled.js";
 import { exchange } from "../call/exchange.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
-import type { Call, CallOrigin, ServerWire } from "../era/call.js";
+import type { Call, CallOrigin, ClientFacts, ServerWire } from "../era/call.js";
 import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
@@ -17,6 +17,8 @@ export interface ServedConnection {
   readonly closed: Promise<void>;
   /** How many calls are running. */
   readonly running: number;
+  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
+  readonly client: ClientFacts | undefined;
   close(): Promise<void>;
 }
 
@@ -56,6 +58,11 @@ export class Door implements ServedConnection, ServerWire {
 
   get running(): number {
     return this.#calls.size;
+  }
+
+  get client(): ClientFacts | undefined {
+    for (const { established } of this.#sessions.values()) if (established !== undefined) return established;
+    return undefined;
   }
 
   notify(_call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {

@@ -7,6 +7,7 @@ import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability } from "../input-capability.js";
+import { LegacySession } from "./session.js";
 
 /** Runs a handler whose questions are sent to the client as requests while it waits. */
 export function settleByPushing(
@@ -51,6 +52,7 @@ class Pushed implements Asker {
     const endWithCall = (reason: unknown) => scope.abort(reason);
     call.end.onAbort(endWithCall);
     try {
+      await untilReady(LegacySession.of(call), scope);
       const response = await call.wire.request(call, method, params, scope);
       if ("error" in response) throw fromErrorObject(response.error, method);
       return response.result;
@@ -64,6 +66,17 @@ class Pushed implements Asker {
   async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
     return work();
   }
+}
+
+/** Nothing is asked before the client has finished its part of the handshake. */
+function untilReady(session: LegacySession, scope: CallScope): Promise<void> {
+  return new Promise((resolve, reject) => {
+    scope.onAbort(reject);
+    session.onReady(() => {
+      scope.offAbort(reject);
+      resolve();
+    });
+  });
 }
 
 /** Modes of elicitation are named from 2025-11-25 on; a question by URL needs an id there. */
