@@ -8,10 +8,10 @@ export interface Known {
   readonly reason: string;
 }
 
-export interface Difference {
-  readonly pair: string;
-  readonly check: string;
-  readonly reason: string;
+/** Where a known difference showed. */
+export interface Difference extends Known {
+  /** The entry's own pair, with its wildcards. */
+  readonly entry: string;
 }
 
 export interface Verdict {
@@ -29,7 +29,7 @@ export function judge(outcomes: readonly Outcome[], known: readonly Known[], com
   const failures = failed.filter((outcome) => entryOf(outcome) === undefined);
   const differences = failed.flatMap((outcome) => {
     const entry = entryOf(outcome);
-    return entry === undefined ? [] : [{ pair: outcome.pair, check: outcome.check, reason: entry.reason }];
+    return entry === undefined ? [] : [{ ...entry, entry: entry.pair, pair: outcome.pair }];
   });
   const stale = known.filter((entry) => {
     const concerned = outcomes.filter((outcome) => concerns(entry, outcome));

@@ -41,7 +41,8 @@ function report(): void {
     return;
   }
   console.log(formatTable(outcomes, differences));
-  for (const { pair, check, reason } of differences) console.log(`known: ${pair}: ${check}: ${reason}`);
+  const notes = differences.map(({ entry, check, reason }) => `known: ${entry}: ${check}: ${reason}`);
+  for (const note of new Set(notes)) console.log(note);
   for (const { pair, check, problem } of failures) console.log(`FAIL ${pair}: ${check}: ${problem}`);
   for (const { pair, check } of stale) console.log(`FAIL known.json: ${pair}: ${check} does not fail any more`);
   const { passed, known: expected, failed } = totals;

@@ -57,6 +57,16 @@ export interface SessionLimits {
   readonly enabled: boolean;
   readonly idleMs: number;
   readonly max: number;
+  /** Names a new session: visible ASCII that nobody can guess. Random unless given. */
+  readonly createId?: (() => string) | undefined;
+  /** Called when a client opens a session, before it is told so; a failure refuses it. */
+  readonly onOpen?: ((id: string) => void | Promise<void>) | undefined;
+  /** Called once when a session has ended, whoever ended it. */
+  readonly onEnd?: ((id: string) => void | Promise<void>) | undefined;
+  /** Whether clients may end their session. They may unless told otherwise. */
+  readonly clientMayEnd?: boolean | undefined;
+  /** Whether clients may open a stream for what belongs to no call, or take up a lost one. They may unless told otherwise. */
+  readonly clientMayListen?: boolean | undefined;
 }
 
 /** What an era may ask of the server that it serves. */
@@ -84,8 +94,6 @@ export interface ServerHost {
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Which arguments of a tool must also come as headers, over HTTP. */
-  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
   /** Somebody begins to watch a resource, and stops. */

@@ -19,7 +19,8 @@ export class HttpFront {
   readonly #allowed: string;
 
   constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions) {
-    const { sessions, resumable } = options;
+    const { resumable } = options;
+    const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
     this.#guard = createGuard(options);
@@ -27,9 +28,10 @@ export class HttpFront {
     for (const era of eras) {
       const binding = era.http(host, {
         sessions: {
+          idleMs: DEFAULTS.sessionIdleMs,
+          max: DEFAULTS.maxSessions,
+          ...sessions,
           enabled: sessions !== false,
-          idleMs: (sessions || undefined)?.idleMs ?? DEFAULTS.sessionIdleMs,
-          max: (sessions || undefined)?.max ?? DEFAULTS.maxSessions,
         },
         preferJson: options.preferJson ?? false,
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,

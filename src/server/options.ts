@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { Call } from "../era/call.js";
-import type { HandlerResult, ReportContext } from "../era/era.js";
+import type { HandlerResult, ReportContext, SessionLimits } from "../era/era.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
 import type { CacheScope, JsonObject } from "../schema/types.js";
@@ -22,7 +22,7 @@ export interface HttpServerOptions extends GuardOptions {
   /** The largest request body, in bytes. 4 MiB unless told otherwise. */
   readonly maxBodyBytes?: number;
   /** Sessions for clients that need a handshake: `false` keeps none, each request stands alone. */
-  readonly sessions?: false | { readonly idleMs?: number; readonly max?: number };
+  readonly sessions?: false | Partial<Omit<SessionLimits, "enabled">>;
   /** Answer handshake-era requests with one JSON document instead of a stream. */
   readonly preferJson?: boolean;
   /** Silence on a stream after which a comment is written. 15 s unless told otherwise. */

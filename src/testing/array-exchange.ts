@@ -15,6 +15,7 @@ export interface ArrayExchangeInit {
   /** Text, or a value that is sent as JSON. */
   readonly body?: unknown;
   readonly auth?: unknown;
+  readonly principal?: string | undefined;
 }
 
 /** An exchange in memory, with what was answered laid open. */
@@ -44,6 +45,7 @@ class MemoryExchange implements ArrayExchange {
   readonly method: string;
   readonly url: string;
   readonly auth: unknown;
+  readonly principal: string | undefined;
   readonly chunks: string[] = [];
   readonly done: Promise<void>;
   status: number | undefined;
@@ -61,6 +63,7 @@ class MemoryExchange implements ArrayExchange {
     this.method = init.method ?? "POST";
     this.url = init.url ?? "/mcp";
     this.auth = init.auth;
+    this.principal = init.principal;
     this.#requestHeaders = { host: "localhost", ...init.headers };
     this.#requestBody = init.body === undefined ? "" : toBodyText(init.body);
     this.done = new Promise((resolve) => {

@@ -318,6 +318,7 @@ suite("headers that agree", () => {
     for (const [name, header] of [
       ["echo", " echo\t"],
       ["echo", `${" ".repeat(65_536)}echo`],
+      [`a${" ".repeat(65_536)}b`, `\t a${" ".repeat(65_536)}b`],
       ["echo", "=?base64?ZWNobw==?="],
       ["wörld", "=?base64?d8O2cmxk?="],
       ["=?BASE64?ZWNobw==?=", "=?BASE64?ZWNobw==?="],

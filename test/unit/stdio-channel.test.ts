@@ -334,19 +334,19 @@ describe("stdio client channel: start", { timeout: 60_000 }, () => {
   });
 
   test("passes arguments as they are, the working directory, and given variables on top of the safe ones", async () => {
-    process.env["BOWLINE_TEST_SECRET"] = "secret";
+    process.env.BOWLINE_TEST_SECRET = "secret";
     const args = ["a b", "$HOME", '"; exit 1', "*", "é"];
     const channel = run("facts", args, { cwd: tmpdir(), env: { EXTRA: "1", HOME: "/elsewhere" } });
     const log = await ChannelLog.open(channel);
-    delete process.env["BOWLINE_TEST_SECRET"];
+    delete process.env.BOWLINE_TEST_SECRET;
     const [line] = await log.received(1);
     const facts = JSON.parse(line!) as { args: string[]; env: Record<string, string>; cwd: string };
     assert.deepEqual(facts.args, args);
     assert.equal(facts.cwd, realpathSync(tmpdir()));
-    assert.equal(facts.env["EXTRA"], "1");
-    assert.equal(facts.env["HOME"], "/elsewhere");
-    assert.equal(facts.env["PATH"], process.env["PATH"]);
-    assert.equal(facts.env["BOWLINE_TEST_SECRET"], undefined);
+    assert.equal(facts.env.EXTRA, "1");
+    assert.equal(facts.env.HOME, "/elsewhere");
+    assert.equal(facts.env.PATH, process.env.PATH);
+    assert.equal(facts.env.BOWLINE_TEST_SECRET, undefined);
     await channel.close();
   });
 });

@@ -28,15 +28,19 @@ function buildServer(): McpServer {
     { capabilities: { logging: {}, tools: { listChanged: true } } },
   );
   server.registerTool("echo", { inputSchema: { text: z.string() } }, (args) => text(args.text));
-  server.registerTool("count", { inputSchema: { to: z.int(), key: z.string() } }, async ({ to, key }, { _meta, sendNotification }) => {
-    const progressToken = _meta?.progressToken;
-    for (let progress = 1; progress <= to && progressToken !== undefined; progress++) {
-      const params = { progressToken, progress, total: to, message: `step ${progress}` };
-      await sendNotification({ method: "notifications/progress", params });
-    }
-    await ledger.seen(key, "heard");
-    return text(`counted to ${to}`);
-  });
+  server.registerTool(
+    "count",
+    { inputSchema: { to: z.int(), key: z.string() } },
+    async ({ to, key }, { _meta, sendNotification }) => {
+      const progressToken = _meta?.progressToken;
+      for (let progress = 1; progress <= to && progressToken !== undefined; progress++) {
+        const params = { progressToken, progress, total: to, message: `step ${progress}` };
+        await sendNotification({ method: "notifications/progress", params });
+      }
+      await ledger.seen(key, "heard");
+      return text(`counted to ${to}`);
+    },
+  );
   server.registerTool(
     "add",
     { inputSchema: { a: z.number(), b: z.number() }, outputSchema: { sum: z.number() } },

@@ -42,15 +42,19 @@ function buildServer(era: Era, toolsChanged?: () => void): McpServer {
     { capabilities: { logging: {}, tools: { listChanged: true } } },
   );
   server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, (args) => text(args.text));
-  server.registerTool("count", { inputSchema: z.object({ to: z.int(), key: z.string() }) }, async ({ to, key }, { mcpReq }) => {
-    const progressToken = mcpReq._meta?.progressToken;
-    for (let progress = 1; progress <= to && progressToken !== undefined; progress++) {
-      const params = { progressToken, progress, total: to, message: `step ${progress}` };
-      await mcpReq.notify({ method: "notifications/progress", params });
-    }
-    await ledger.seen(key, "heard");
-    return text(`counted to ${to}`);
-  });
+  server.registerTool(
+    "count",
+    { inputSchema: z.object({ to: z.int(), key: z.string() }) },
+    async ({ to, key }, { mcpReq }) => {
+      const progressToken = mcpReq._meta?.progressToken;
+      for (let progress = 1; progress <= to && progressToken !== undefined; progress++) {
+        const params = { progressToken, progress, total: to, message: `step ${progress}` };
+        await mcpReq.notify({ method: "notifications/progress", params });
+      }
+      await ledger.seen(key, "heard");
+      return text(`counted to ${to}`);
+    },
+  );
   server.registerTool(
     "add",
     { inputSchema: z.object({ a: z.number(), b: z.number() }), outputSchema: z.object({ sum: z.number() }) },

@@ -8,7 +8,7 @@ import type { ReplyKind } from "./post-reply.js";
 import { type HttpRefusal, refuse, refuseFailed, shuttingDown } from "./refuse.js";
 
 /** Takes the session in and names it in headers, or says why not. */
-export type Admit = () => { readonly headers: HttpHeaders } | { readonly refusal: HttpRefusal };
+export type Admit = () => Promise<{ readonly headers: HttpHeaders } | { readonly refusal: HttpRefusal }>;
 
 /**
  * Serves the request that opens a session. Its answer waits for the outcome, because only a handshake that succeeds makes
@@ -31,7 +31,7 @@ export async function serveHandshake(
     const outcome = await host.run(call);
     if (session.ended !== undefined) return refused(session.ended);
     if (outcome.kind === "dropped") return refused(shuttingDown);
-    const admission = outcome.kind === "result" ? admit() : { headers: {} };
+    const admission = outcome.kind === "result" ? await admit() : { headers: {} };
     if ("refusal" in admission) return refused(admission.refusal);
     const reply = session.createReply(exchange, kind, 1, false);
     await reply.open(admission.headers);

@@ -5,7 +5,7 @@ import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
 import type { ClientFacts } from "../call.js";
-import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, SessionLimits } from "../era.js";
 import { serveHandshake } from "./handshake.js";
 import { HttpSession, type SessionSurroundings } from "./http-session.js";
 import type { ReplyKind } from "./post-reply.js";
@@ -14,6 +14,7 @@ import {
   invalidRequest,
   refusal,
   refuse,
+  refuseFailed,
   sessionClosed,
   sessionNotFound,
   shuttingDown,
@@ -21,6 +22,7 @@ import {
 import { SessionTable } from "./session-table.js";
 
 const SESSION_ID = "mcp-session-id";
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 /** What a client speaks that does not say so and has no session. */
 const ASSUMED_VERSION = "2025-03-26";
 
@@ -44,9 +46,9 @@ class LegacyBinding implements HttpBinding {
   constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
     this.#host = host;
     this.#options = options;
-    this.methods = options.sessions.enabled ? ["GET", "DELETE"] : [];
+    this.methods = methodsOf(options.sessions);
     this.#versions = host.versions.filter((version) => era.versions.includes(version));
-    this.#table = new SessionTable(options.sessions, host.clock);
+    this.#table = new SessionTable(options.sessions, host.clock, (id) => this.#onEnd(id));
     this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
     this.#around = { era, host, options, keepAlive: this.#keepAlive, onIdle: (session) => this.#onIdle(session) };
   }
@@ -97,7 +99,7 @@ class LegacyBinding implements HttpBinding {
     if (!this.#options.sessions.enabled) return this.#postSingle(exchange, body, kind, version);
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
     if (isHandshake && exchange.header(SESSION_ID) === undefined) {
-      this.#open(exchange, body.message, kind);
+      this.#open(exchange, body.message, kind).catch((error: unknown) => refuseFailed(exchange, this.#host, error, id));
       return;
     }
     const session = this.#find(exchange, id, version);
@@ -117,11 +119,14 @@ class LegacyBinding implements HttpBinding {
   }
 
   async #open(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): Promise<void> {
+    const { sessions } = this.#options;
     if (this.#table.full) return this.#refuse(exchange, tooManySessions, request.id);
-    const id = crypto.randomUUID();
+    const id = this.#createId();
     const session = new HttpSession(this.#around, id, exchange.principal);
     this.#unnamed.add(session);
-    const opened = await serveHandshake(session, exchange, request, kind, () => {
+    const opened = await serveHandshake(session, exchange, request, kind, async () => {
+      await sessions.onOpen?.(id);
+      if (session.ended !== undefined) return { refusal: session.ended };
       if (this.#table.full) return { refusal: tooManySessions };
       this.#table.add(id, session);
       return { headers: { [SESSION_ID]: id } };
@@ -129,6 +134,13 @@ class LegacyBinding implements HttpBinding {
     this.#unnamed.delete(session);
     // A client that was not told the id cannot use the session.
     if (!opened) this.#table.end(session, sessionClosed);
+  }
+
+  #createId(): string {
+    const id = this.#options.sessions.createId?.() ?? crypto.randomUUID();
+    if (!VISIBLE_ASCII.test(id)) throw new TypeError("createId must return visible ASCII characters");
+    if (this.#table.has(id)) throw new TypeError("createId returned the id of a session that is open");
+    return id;
   }
 
   #listen(exchange: HttpExchange, session: HttpSession): void {
@@ -165,6 +177,14 @@ class LegacyBinding implements HttpBinding {
     session.end(sessionClosed);
   }
 
+  async #onEnd(id: string): Promise<void> {
+    try {
+      await this.#options.sessions.onEnd?.(id);
+    } catch (error) {
+      this.#host.report(error, { where: "sessions.onEnd" });
+    }
+  }
+
   #unsupported(version: string): HttpRefusal {
     const shown = JSON.stringify(version.slice(0, 40));
     return refusal(400, `Unsupported protocol version: ${shown} (supported versions: ${this.#versions.join(", ")})`);
@@ -182,6 +202,11 @@ class LegacyBinding implements HttpBinding {
 const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
 const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
 const tooManySessions = refusal(503, "Too many sessions are open", { "retry-after": "30" });
+
+function methodsOf({ enabled, clientMayListen, clientMayEnd }: SessionLimits): string[] {
+  if (!enabled) return [];
+  return [...(clientMayListen === false ? [] : ["GET"]), ...(clientMayEnd === false ? [] : ["DELETE"])];
+}
 
 /** What the answer to a request will be, or undefined if the client takes nothing that this endpoint gives. */
 function pickReplyKind(accept: string | undefined, preferJson: boolean): ReplyKind | undefined {

@@ -9,9 +9,11 @@ export class SessionTable {
   readonly #sessions = new Map<string, HttpSession>();
   readonly #idle: IdleQueue<HttpSession>;
   readonly #max: number;
+  readonly #onEnd: (id: string) => void;
 
-  constructor(limits: SessionLimits, clock: Clock) {
+  constructor(limits: SessionLimits, clock: Clock, onEnd: (id: string) => void) {
     this.#max = limits.max;
+    this.#onEnd = onEnd;
     this.#idle = new IdleQueue(clock, limits.idleMs, (session) => this.#onIdle(session));
   }
 
@@ -38,15 +40,23 @@ export class SessionTable {
     return session !== undefined && session.principal === principal ? session : undefined;
   }
 
+  has(id: string): boolean {
+    return this.#sessions.has(id);
+  }
+
   /** The session is used: its time starts anew. */
   touch(session: HttpSession): void {
     if (session.id !== undefined && this.#sessions.get(session.id) === session) this.#idle.touch(session);
   }
 
   end(session: HttpSession, why: HttpRefusal): void {
-    if (session.id !== undefined) this.#sessions.delete(session.id);
+    const { id } = session;
     this.#idle.remove(session);
     session.end(why);
+    if (id !== undefined && this.#sessions.get(id) === session) {
+      this.#sessions.delete(id);
+      this.#onEnd(id);
+    }
   }
 
   endAll(why: HttpRefusal): void {

@@ -76,6 +76,10 @@ class ModernBinding implements HttpBinding {
     }, LISTEN_GRACE_MS);
   }
 
+  stats(): Readonly<Record<string, number>> {
+    return { openRequests: this.#endpoint.open.size };
+  }
+
   #take(exchange: HttpExchange, body: Parsed | undefined): void {
     if (this.#closed) throw new HttpRefusal(503, INTERNAL_ERROR, "The server is shutting down");
     if (body === undefined) throw new HttpRefusal(405, INVALID_REQUEST, `${exchange.method} is not served here`);

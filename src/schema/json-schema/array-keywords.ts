@@ -1,6 +1,6 @@
 import { ASSERTIONS, issue } from "./assertions.js";
 import { checkMember, quietly } from "./combine.js";
-import type { Site } from "./compiler.js";
+import type { Site } from "./site.js";
 import type { Node } from "./types.js";
 
 /** The keywords that apply schemas to the items of an array. `late` ones go by what the rest evaluated. */

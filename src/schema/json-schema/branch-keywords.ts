@@ -1,6 +1,6 @@
 import { hasKey, issue } from "./assertions.js";
 import { all, attempt, pass, quietly } from "./combine.js";
-import type { Site } from "./compiler.js";
+import type { Site } from "./site.js";
 import { isObject, type Node } from "./types.js";
 
 /** The keywords that apply other schemas to the same value. */

@@ -5,8 +5,9 @@ import { branchNodes } from "./branch-keywords.js";
 import { all, inScope, never, pass, withOwnSeen } from "./combine.js";
 import { draft7View } from "./draft-7.js";
 import { objectNodes } from "./object-keywords.js";
-import { baseOf, type Place, type SchemaDocument } from "./schema-document.js";
-import { isObject, type Node, pointerTo } from "./types.js";
+import type { Place, SchemaDocument } from "./schema-document.js";
+import { Site, type SubschemaCompiler } from "./site.js";
+import { isObject, type Node } from "./types.js";
 
 /** Following more references than this at once, or in all, means a schema or value made to cost too much. */
 const MAX_REF_DEPTH = 512;
@@ -18,7 +19,7 @@ interface Slot {
 }
 
 /** Turns each schema of a document into a closure, once. */
-export class Compiler {
+export class Compiler implements SubschemaCompiler {
   readonly #slots = new Map<string, Map<unknown, Slot>>();
   readonly #queue: (() => void)[] = [];
 
@@ -133,47 +134,5 @@ export class Compiler {
   #target(reference: unknown, base: string, where: string) {
     if (typeof reference !== "string") throw new DefinitionError(`${where} must be a string`);
     return this.document.resolve(reference, base, where);
-  }
-}
-
-/** One schema object on its way to a closure, as the keyword groups see it. */
-export class Site {
-  constructor(
-    readonly compiler: Compiler,
-    readonly schema: Record<string, unknown>,
-    readonly base: string,
-    readonly where: string,
-    readonly depth: number,
-  ) {}
-
-  /** The subschema under a keyword. */
-  one(keyword: string): Node | undefined {
-    const value = this.schema[keyword];
-    return value === undefined ? undefined : this.#compile(value, `/${keyword}`);
-  }
-
-  /** The subschemas in a list under a keyword. */
-  list(keyword: string): readonly Node[] | undefined {
-    const value = this.schema[keyword];
-    if (value === undefined) return undefined;
-    if (!Array.isArray(value)) throw this.wrong(keyword, "a list of schemas");
-    return value.map((schema, index) => this.#compile(schema, `/${keyword}/${index}`));
-  }
-
-  /** The subschemas in an object under a keyword. */
-  map(keyword: string): readonly (readonly [string, Node])[] | undefined {
-    const value = this.schema[keyword];
-    if (value === undefined) return undefined;
-    if (!isObject(value)) throw this.wrong(keyword, "an object of schemas");
-    return Object.entries(value).map(([key, schema]) => [key, this.#compile(schema, `/${keyword}${pointerTo(key)}`)]);
-  }
-
-  wrong(keyword: string, expected: string): DefinitionError {
-    return new DefinitionError(`${this.where}/${keyword} must be ${expected}`);
-  }
-
-  #compile(schema: unknown, pointer: string): Node {
-    const base = isObject(schema) ? baseOf(schema, this.base) : this.base;
-    return this.compiler.compile(schema, base, this.where + pointer, this.depth + 1);
   }
 }

@@ -1,6 +1,6 @@
 import { toPattern } from "./assertions.js";
 import { checkMember } from "./combine.js";
-import type { Site } from "./compiler.js";
+import type { Site } from "./site.js";
 import { isObject, keysOf, type Node } from "./types.js";
 
 /** The keywords that apply schemas to the properties of an object. `late` ones go by what the rest evaluated. */

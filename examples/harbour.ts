@@ -1,0 +1,53 @@
+import { McpServer } from "bowline/server";
+import * as z from "zod";
+
+/** A small server that shows progress, asks the user, and can be interrupted. Every client gets the same one. */
+export function createHarbour(onInterrupted: () => void = () => {}) {
+  const berths = new Map<string, string>();
+  const server = new McpServer({ name: "harbour", version: "1.0.0" }, { instructions: "Moor ships, and let them go." });
+  return server
+    .tool(
+      "moor",
+      {
+        description: "Bring a ship to a berth",
+        input: z.object({ ship: z.string(), berth: z.string() }),
+        output: z.object({ ship: z.string(), berth: z.string(), lines: z.number() }),
+      },
+      async ({ ship, berth }, ctx) => {
+        for (let line = 1; line <= 4; line++) {
+          await sleep(120, ctx.signal);
+          ctx.progress(line, 4, `line ${line} made fast`);
+        }
+        berths.set(berth, ship);
+        server.changes.resourceUpdated(`berth://${berth}`);
+        return { ship, berth, lines: 4 };
+      },
+    )
+    .tool(
+      "cast-off",
+      { description: "Let a ship go, after asking the harbour master", input: z.object({ berth: z.string() }) },
+      async ({ berth }, ctx) => {
+        const ship = await ctx.step("look", () => berths.get(berth) ?? "nothing");
+        const answer = await ctx.elicit(`Let ${ship} go from ${berth}?`, z.object({ sure: z.boolean() }));
+        if (answer.action !== "accept" || !answer.content.sure) return `${ship} stays`;
+        await ctx.step("let go", () => void berths.delete(berth));
+        return `${ship} is off`;
+      },
+    )
+    .tool("sound-the-horn", { description: "Until somebody stops it" }, async (_args, ctx) => {
+      ctx.signal.addEventListener("abort", onInterrupted, { once: true });
+      await sleep(60_000, ctx.signal);
+    })
+    .resource("berth://{name}", { name: "berth" }, ({ name }) => berths.get(name) ?? "free")
+    .prompt("log-entry", { arguments: z.object({ ship: z.string() }) }, ({ ship }) => `Write a log entry for the ${ship}.`);
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import {
+  answer,
+  Gate,
+  isDone,
+  LegacyEndpoint,
+  messages,
+  settle,
+  status,
+  textOf,
+  until,
+} from "../../support/legacy-endpoint.js";
+import { proves } from "../../support/verifies.js";
+
+const http = { wire: "http" };
+
+function createServer(options: ConstructorParameters<typeof LegacyEndpoint>[0] = {}) {
+  const endpoint = new LegacyEndpoint({ sessions: false, ...options });
+  const release = new Gate();
+  const started: AbortSignal[] = [];
+  endpoint.server
+    .tool("echo", {}, ({ text }: Record<string, unknown>) => String(text))
+    .tool("tell", {}, async (_args, ctx) => {
+      await ctx.progress(1);
+      return "told";
+    })
+    .tool("hold", {}, async (_args, ctx) => {
+      started.push(ctx.signal);
+      await release.opened;
+      return "held";
+    })
+    .tool("ask", {}, async (_args, ctx) => {
+      await ctx.listRoots();
+      return "answered";
+    });
+  return { endpoint, release, started };
+}
+
+const call = (id: number, name: string, args: object = {}) => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
+  params: { name, arguments: args, _meta: { progressToken: id } },
+});
+
+proves(
+  ["hosting:stateless:no-session-id", "transport:streamable-http:stateless"],
+  http,
+  "none is given, any is ignored",
+  async () => {
+    const { endpoint } = createServer();
+    const opened = await status(endpoint.initialize("2025-06-18"), 200);
+    assert.equal(messages(opened)[0]?.result?.protocolVersion, "2025-06-18");
+    const exchanges = [opened, endpoint.post(call(1, "echo", { text: "a" }), { session: "whatever" })];
+    exchanges.push(endpoint.post({ jsonrpc: "2.0", method: "notifications/initialized" }));
+    for (const exchange of exchanges) {
+      await exchange.done;
+      assert.equal(exchange.headers["mcp-session-id"], undefined);
+    }
+    assert.equal(textOf(messages(exchanges[1] as typeof opened)[0]), "a");
+    assert.equal(exchanges[2]?.status, 202);
+  },
+);
+
+proves("hosting:stateless:concurrent-clients", http, "equal ids do not mix", async () => {
+  const { endpoint } = createServer();
+  const calls = Array.from({ length: 10 }, (_, at) => endpoint.post(call(1, "echo", { text: at })));
+  for (const [at, exchange] of calls.entries()) assert.equal(textOf(await answer(exchange)), String(at));
+});
+
+proves("hosting:stateless:get-delete-405", http, "with and without a session header", async () => {
+  const { endpoint } = createServer();
+  for (const method of ["GET", "DELETE"]) {
+    for (const session of [undefined, "x"]) {
+      const refused = await status(endpoint.send(method, undefined, { session }), 405);
+      assert.equal(refused.headers.allow, "POST");
+    }
+  }
+});
+
+proves("hosting:stateless:progress-in-post-stream", http, "before the result", async () => {
+  const { endpoint } = createServer();
+  const exchange = await status(endpoint.post(call(1, "tell")), 200);
+  assert.deepEqual(
+    messages(exchange).map(({ method }) => method),
+    ["notifications/progress", undefined],
+  );
+});
+
+proves("transport:streamable-http:stateless-restrictions", http, "a question fails at once", async () => {
+  const { endpoint } = createServer();
+  const message = await answer(endpoint.post(call(1, "ask")));
+  assert.equal(message.result?.isError, true);
+});
+
+proves("hosting:stateless:cancel-ignored", http, "202, and the call goes on", async () => {
+  const { endpoint, release, started } = createServer();
+  const held = endpoint.post(call(1, "hold"));
+  await until(() => started.length === 1);
+  await status(endpoint.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } }), 202);
+  assert.equal(started[0]?.aborted, false);
+  assert.equal(await isDone(held), false);
+  release.open();
+  assert.equal(textOf(await answer(held)), "held");
+});
+
+for (const preferJson of [false, true]) {
+  proves("hosting:stateless:teardown", http, `nothing is left, json ${preferJson}`, async () => {
+    const { endpoint, release, started } = createServer({ preferJson });
+    const exchanges = Array.from({ length: 100 }, (_, at) => {
+      const exchange = endpoint.post(call(at, at % 3 === 0 ? "hold" : at % 3 === 1 ? "tell" : "none"));
+      return exchange;
+    });
+    await until(() => started.length === 34);
+    await settle();
+    assert.equal(endpoint.stats.running, 34);
+    for (const [at, exchange] of exchanges.entries()) if (at % 6 === 0) exchange.disconnect();
+    assert.ok(started.every(({ aborted }) => !aborted));
+    release.open();
+    await Promise.all(exchanges.map(({ done }) => done));
+    await until(() => endpoint.stats.running === 0);
+    assert.deepEqual(endpoint.stats, { sessions: 0, streams: 0, running: 0 });
+    assert.equal(endpoint.reports.filter(({ where }) => where === "http").length, 17);
+  });
+}
+
+proves("hosting:http:shutdown-inflight-error", http, "single requests are told", async () => {
+  const { endpoint, started } = createServer({ preferJson: true });
+  const held = endpoint.post(call(1, "hold"));
+  await until(() => started.length === 1);
+  await endpoint.server.close();
+  await status(held, 503);
+  assert.equal(messages(held)[0]?.id, 1);
+  assert.equal(started[0]?.aborted, true);
+});

@@ -1,0 +1,388 @@
+import assert from "node:assert/strict";
+import { CallScope } from "#src/call/scope.js";
+import type { Call, ServerWire } from "#src/era/call.js";
+import type { Context } from "#src/server/context.js";
+import type { ArrayExchange } from "#src/testing/array-exchange.js";
+import {
+  answer,
+  blocks,
+  Gate,
+  HandClock,
+  isDone,
+  LegacyEndpoint,
+  type Message,
+  messages,
+  settle,
+  status,
+  textOf,
+  until,
+} from "../../support/legacy-endpoint.js";
+import { proves } from "../../support/verifies.js";
+
+const http = { wire: "http" };
+const question = { messages: [], maxTokens: 1 };
+const sampled = { role: "assistant", content: { type: "text", text: "hi" }, model: "m" };
+
+function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {
+  const endpoint = new LegacyEndpoint(...args);
+  const contexts: Context[] = [];
+  const wires: ServerWire[] = [];
+  const release = new Gate();
+  endpoint.server.use((call: Call, next) => {
+    wires.push(call.wire);
+    return next(call);
+  });
+  endpoint.server
+    .tool("quick", {}, () => "done")
+    .tool("hold", {}, async (_args, ctx) => {
+      contexts.push(ctx);
+      await release.opened;
+      return "held";
+    })
+    .tool("ask", {}, async (_args, ctx) => {
+      contexts.push(ctx);
+      await ctx.progress(1);
+      const reply = await ctx.sample(question as never).catch((error: { code?: string }) => error);
+      return "content" in reply
+        ? (reply.content as { text: string }).text
+        : `refused: ${(reply as { code?: string }).code}`;
+    });
+  return { endpoint, contexts, release, wires };
+}
+
+const methodsOf = (exchange: ArrayExchange) => messages(exchange).map(({ method }) => method ?? "response");
+const requestOf = (exchange: ArrayExchange): Message | undefined =>
+  messages(exchange).find(({ method, id }) => method !== undefined && id !== undefined);
+const ping = (wire: ServerWire | undefined) => wire?.request(undefined, "ping", undefined, new CallScope("ping", {}));
+
+proves(
+  [
+    "transport:streamable-http:server-to-client",
+    "transport:streamable-http:notifications",
+    "transport:streamable-http:stateful",
+  ],
+  http,
+  "on the stream of the call that asks",
+  async () => {
+    const { endpoint } = createServer();
+    const client = await endpoint.open("2025-11-25", { sampling: {} });
+    const listener = client.get();
+    const call = client.call("c", "ask");
+    await until(() => requestOf(call) !== undefined);
+    assert.equal(requestOf(call)?.method, "sampling/createMessage");
+    const reply = client.post({ jsonrpc: "2.0", id: requestOf(call)?.id, result: sampled });
+    assert.equal((await status(reply, 202)).body(), "");
+    await call.done;
+    assert.deepEqual(methodsOf(call), ["notifications/progress", "sampling/createMessage", "response"]);
+    assert.equal(textOf(messages(call).at(-1)), "hi");
+    assert.equal(listener.body(), "");
+  },
+);
+
+proves("transport:streamable-http:server-to-client", http, "two sessions with equal ids do not mix", async () => {
+  const { endpoint } = createServer();
+  const clients = [
+    await endpoint.open("2025-11-25", { sampling: {} }),
+    await endpoint.open("2025-11-25", { sampling: {} }),
+  ];
+  const calls = clients.map((client) => client.call(1, "ask"));
+  await until(() => calls.every((call) => requestOf(call) !== undefined));
+  clients[0]?.post({ jsonrpc: "2.0", id: requestOf(calls[0] as ArrayExchange)?.id, result: sampled });
+  await calls[0]?.done;
+  assert.equal(await isDone(calls[1] as ArrayExchange), false);
+  await status(clients[1]?.delete() as ArrayExchange, 200);
+  await calls[1]?.done;
+});
+
+proves(
+  "transport:streamable-http:json-response-restrictions",
+  http,
+  "no progress, no questions, but a GET",
+  async () => {
+    const { endpoint } = createServer({ preferJson: true });
+    const client = await endpoint.open("2025-11-25", { sampling: {} });
+    const listener = client.get();
+    await until(() => listener.status === 200);
+    assert.equal(textOf(await answer(client.call(1, "ask"))), "refused: no_stream");
+    endpoint.server.changes.toolsChanged();
+    assert.deepEqual(methodsOf(listener), ["notifications/tools/list_changed"]);
+  },
+);
+
+proves(
+  ["hosting:http:json-response-mode", "hosting:http:request-content-type"],
+  http,
+  "one object, labelled",
+  async () => {
+    for (const preferJson of [true, false]) {
+      const { endpoint } = createServer({ preferJson });
+      endpoint.server.method("x/crash", {}, () => {
+        throw new Error("crash");
+      });
+      const client = await endpoint.open();
+      const exchanges = [
+        client.call(1, "quick"),
+        client.call(2, "none"),
+        client.request(3, "x/crash"),
+        client.request(4, "x/none"),
+      ];
+      for (const exchange of exchanges) {
+        await status(exchange, 200);
+        assert.equal(exchange.headers["content-type"], preferJson ? "application/json" : "text/event-stream");
+        assert.equal(messages(exchange).length, 1);
+      }
+    }
+  },
+);
+
+proves(
+  [
+    "transport:streamable-http:unrelated-messages",
+    "hosting:http:no-broadcast",
+    "hosting:http:response-same-connection",
+    "hosting:http:standalone-sse-no-response",
+  ],
+  http,
+  "each message on one stream",
+  async () => {
+    const { endpoint, contexts, release } = createServer();
+    const client = await endpoint.open();
+    const listener = client.get();
+    const calls = [client.call(1, "hold"), client.call(2, "hold"), client.call(3, "hold")] as const;
+    await until(() => contexts.length === 3);
+    endpoint.server.changes.toolsChanged();
+    for (const ctx of contexts) await ctx.progress(1);
+    calls[2].disconnect();
+    release.open();
+    await Promise.all(calls.map((call) => call.done));
+    await until(() => endpoint.stats.running === 0);
+    assert.deepEqual(methodsOf(listener), ["notifications/tools/list_changed"]);
+    for (const id of [1, 2] as const) {
+      const got = messages(calls[id - 1] as ArrayExchange);
+      assert.deepEqual(
+        got.map((message) => message.id ?? message.params?.progressToken),
+        [id, id],
+      );
+    }
+  },
+);
+
+proves("hosting:http:standalone-sse", http, "stays open, and opens again", async () => {
+  const { endpoint } = createServer();
+  const client = await endpoint.open();
+  const listener = client.get();
+  await until(() => listener.status === 200);
+  for (let count = 1; count <= 3; count++) {
+    endpoint.server.changes.toolsChanged();
+    assert.equal(messages(listener).length, count);
+  }
+  assert.equal(await isDone(listener), false);
+  listener.disconnect();
+  assert.equal(textOf(await answer(client.call(1, "quick"))), "done");
+  const again = client.get();
+  await until(() => again.status === 200);
+  endpoint.server.changes.promptsChanged();
+  assert.deepEqual(methodsOf(again), ["notifications/prompts/list_changed"]);
+});
+
+proves("hosting:http:second-sse-rejected", http, "while the first is there", async () => {
+  for (const resumable of [false, true]) {
+    const { endpoint } = createServer({ resumable });
+    const client = await endpoint.open();
+    const [first, second] = [client.get(), client.get()];
+    await status(second, 409);
+    await until(() => first.status === 200);
+    await status(client.get(), 409);
+    endpoint.server.changes.toolsChanged();
+    await until(() => messages(first).length === 1);
+    first.disconnect();
+    const third = client.get();
+    await until(() => third.status === 200);
+  }
+});
+
+proves("hosting:http:send-no-listener-noop", http, "it is dropped, or kept for the first to listen", async () => {
+  for (const resumable of [false, true]) {
+    const { endpoint } = createServer({ resumable });
+    const client = await endpoint.open();
+    endpoint.server.changes.toolsChanged();
+    const listener = client.get();
+    await until(() => listener.status === 200);
+    await settle();
+    assert.deepEqual(methodsOf(listener), resumable ? ["notifications/tools/list_changed"] : []);
+    assert.deepEqual(endpoint.reports, []);
+  }
+});
+
+proves("transport:streamable-http:no-back-channel-fails-fast", http, "a ping without a stream", async () => {
+  const { endpoint, wires } = createServer();
+  const client = await endpoint.open();
+  await assert.rejects(ping(wires.at(-1)) ?? Promise.resolve(), { code: "no_stream" });
+  const { endpoint: logged, wires: loggedWires } = createServer({ resumable: true });
+  const other = await logged.open();
+  const pending = ping(loggedWires.at(-1));
+  const listener = other.get();
+  await until(() => requestOf(listener)?.method === "ping");
+  other.post({ jsonrpc: "2.0", id: requestOf(listener)?.id, result: {} });
+  assert.deepEqual((await pending) as unknown, { jsonrpc: "2.0", id: requestOf(listener)?.id, result: {} });
+  await status(client.delete(), 200);
+});
+
+proves(
+  "hosting:http:standalone-sse-no-feature-requests",
+  http,
+  "refused outside of their call; ping is not",
+  async () => {
+    const { endpoint, wires, contexts, release } = createServer();
+    const client = await endpoint.open("2025-11-25", { sampling: {}, elicitation: {}, roots: {} });
+    const listener = client.get();
+    await until(() => listener.status === 200);
+    const wire = wires.at(-1) as ServerWire;
+    for (const method of ["sampling/createMessage", "elicitation/create", "roots/list"]) {
+      await assert.rejects(wire.request(undefined, method, {}, new CallScope(method, {})), { code: "no_call" });
+    }
+    const call = client.call(1, "hold");
+    await until(() => contexts.length === 1);
+    release.open();
+    await call.done;
+    await assert.rejects(contexts[0]?.sample(question as never) ?? Promise.resolve(), { code: "call_over" });
+    assert.equal(listener.body(), "");
+    const pending = ping(wire);
+    assert.equal(requestOf(listener)?.method, "ping");
+    client.post({ jsonrpc: "2.0", id: requestOf(listener)?.id, error: { code: -1, message: "no" } });
+    assert.ok("error" in ((await pending) ?? {}));
+  },
+);
+
+proves(
+  ["hosting:http:sse-close-after-response", "hosting:http:sse-headers-flushed"],
+  http,
+  "and nothing follows",
+  async () => {
+    const { endpoint, contexts, release } = createServer();
+    const client = await endpoint.open();
+    const call = client.call(1, "hold");
+    assert.equal(call.status, undefined);
+    await until(() => contexts.length === 1);
+    assert.equal(call.status, 200);
+    release.open();
+    await call.done;
+    const body = call.body();
+    await contexts[0]?.progress(2);
+    assert.equal(call.body(), body);
+    assert.deepEqual(endpoint.reports, []);
+  },
+);
+
+proves("hosting:http:sse-eventual-response", http, "however the handler ends", async () => {
+  const { endpoint } = createServer();
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  endpoint.server
+    .method("x/null", {}, () => {
+      throw null;
+    })
+    .method("x/late", {}, () => new Promise((_resolve, reject) => setImmediate(() => reject(new Error("late")))))
+    .method("x/cycle", {}, () => cycle)
+    .method("x/big", {}, () => ({ big: 1n }));
+  const client = await endpoint.open();
+  for (const method of ["x/null", "x/late", "x/cycle", "x/big"]) {
+    const message = await answer(client.request(method, method));
+    assert.equal(message.id, method);
+    assert.equal(message.error?.code, -32603);
+  }
+});
+
+proves(["hosting:http:x-accel-buffering", "hosting:http:sse-cache-headers"], http, "on POST and GET", async () => {
+  const { endpoint } = createServer();
+  const client = await endpoint.open();
+  const [listener, call] = [client.get(), client.call(1, "quick")];
+  await call.done;
+  for (const { headers } of [listener, call]) {
+    assert.equal(headers["x-accel-buffering"], "no");
+    assert.match(headers["cache-control"] ?? "", /no-cache, no-transform/);
+  }
+});
+
+proves(
+  ["hosting:http:keepalive-comments", "hosting:http:long-call-survives"],
+  http,
+  "on quiet streams, not after",
+  async () => {
+    const clock = new HandClock();
+    const { endpoint, contexts, release } = createServer({ keepAliveMs: 1000, sessions: { idleMs: 5000 } }, { clock });
+    const client = await endpoint.open();
+    const [listener, call] = [client.get(), client.call(1, "hold")];
+    await until(() => contexts.length === 1 && listener.status === 200);
+    clock.advance(3000);
+    for (const exchange of [listener, call]) {
+      assert.deepEqual(blocks(exchange), [{ comment: "" }, { comment: "" }, { comment: "" }]);
+    }
+    clock.advance(7000);
+    release.open();
+    await call.done;
+    const body = call.body();
+    clock.advance(2000);
+    assert.equal(call.body(), body);
+    for (const keepAliveMs of [0, 2 ** 31]) {
+      const still = new HandClock();
+      const other = createServer({ keepAliveMs, sessions: { idleMs: 2 ** 40 } }, { clock: still });
+      const quiet = (await other.endpoint.open()).get();
+      await until(() => quiet.status === 200);
+      still.advance(2 ** 32);
+      assert.equal(quiet.body(), "");
+    }
+  },
+);
+
+proves(
+  ["hosting:node:backpressure", "hosting:node:backpressure-close"],
+  http,
+  "a writer waits for its reader",
+  async () => {
+    const { endpoint, contexts, release } = createServer();
+    const client = await endpoint.open();
+    const call = client.call(1, "hold");
+    await until(() => contexts.length === 1);
+    const [ctx] = contexts;
+    assert.equal(ctx?.progress(1), undefined);
+    call.pause();
+    let drained = false;
+    const waiting = Promise.resolve(ctx?.progress(2)).then(() => {
+      drained = true;
+    });
+    await settle();
+    assert.equal(drained, false);
+    call.resume();
+    await waiting;
+    call.pause();
+    const left = Promise.resolve(ctx?.progress(3));
+    call.disconnect();
+    await left;
+    release.open();
+    await until(() => endpoint.stats.running === 0);
+  },
+);
+
+proves(
+  ["hosting:http:concurrent-requests", "hosting:http:slow-consumer-limit"],
+  http,
+  "a stalled reader stops nobody",
+  async () => {
+    const { endpoint } = createServer();
+    const [slow, healthy] = [await endpoint.open(), await endpoint.open()];
+    const [stalled, reading] = [slow.get(), healthy.get()];
+    await until(() => stalled.status === 200 && reading.status === 200);
+    stalled.pause();
+    const uri = `note://${"x".repeat(1024 * 1024)}`;
+    endpoint.server.resource("note://{id}", { name: "note" }, () => "text");
+    for (const client of [slow, healthy]) await answer(client.request("s", "resources/subscribe", { uri }));
+    const before = messages(reading).length;
+    for (let count = 0; count < 20; count++) endpoint.server.changes.resourceUpdated(uri);
+    await stalled.done;
+    assert.ok(stalled.chunks.join("").length < 12 * 1024 * 1024);
+    assert.equal(messages(reading).length - before, 20);
+    const calls = Array.from({ length: 50 }, (_, id) => slow.call(id, "quick"));
+    for (const call of calls) assert.equal(textOf(await answer(call)), "done");
+  },
+);

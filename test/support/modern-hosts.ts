@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+import type { ServerEra } from "#src/era/era.js";
+import { modernServer } from "#src/era/modern/server-era.js";
+import { createNodeExchange } from "#src/node/node-exchange.js";
+import type { ServerOptions } from "#src/server/options.js";
+import { type EmptyShape, Server } from "#src/server/server.js";
+import type { ModernRequest } from "./modern-request.js";
+import type { Wire } from "./verifies.js";
+
+/** Sends one request to a server; the signal is the client's way to leave. */
+export type Send = (
+  request: Pick<ModernRequest, "headers"> & { readonly body: unknown },
+  signal?: AbortSignal,
+) => Promise<Response>;
+
+/** A place where servers can be reached by HTTP. */
+export interface HttpHost {
+  serve(server: AnyServer): Promise<Send>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a server of whatever shape
+export type AnyServer = Server<any>;
+
+/** A server of this era alone. */
+export function defineServer(
+  options: ServerOptions = {},
+  eras: readonly ServerEra[] = [modernServer],
+): Server<EmptyShape> {
+  return new Server({ name: "scenario", version: "1.0.0" }, options, eras);
+}
+
+/** Serves over a real socket; returns the port. */
+export async function listen(t: TestContext, server: AnyServer): Promise<number> {
+  const http = createServer((req, res) => server.handle(createNodeExchange(req, res)));
+  http.listen(0, "127.0.0.1");
+  await once(http, "listening");
+  t.after(async () => {
+    await server.close();
+    http.closeAllConnections();
+    http.close();
+  });
+  return (http.address() as AddressInfo).port;
+}
+
+const nodeHost: Wire<HttpHost> = {
+  name: "modern-node",
+  open: (t) => ({
+    serve: async (server) => {
+      const port = await listen(t, server);
+      return (request, signal) => fetch(toRequest(`http://127.0.0.1:${port}/mcp`, request, signal));
+    },
+  }),
+};
+
+const fetchHost: Wire<HttpHost> = {
+  name: "modern-fetch",
+  open: (t) => ({
+    serve: async (server) => {
+      t.after(() => server.close());
+      return (request, signal) => server.fetch(toRequest("http://localhost/mcp", request, signal));
+    },
+  }),
+};
+
+/** Both ways of hosting HTTP. */
+export const eachHost: readonly Wire<HttpHost>[] = [nodeHost, fetchHost];
+
+function toRequest(url: string, request: Parameters<Send>[0], signal: AbortSignal | undefined): Request {
+  const headers = Object.entries(request.headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const init = { method: "POST", headers, body: new TextEncoder().encode(JSON.stringify(request.body)) };
+  return new Request(url, signal === undefined ? init : { ...init, signal });
+}
+
+/** Reads the messages of a stream one by one; undefined at its end. */
+export function readMessages(response: Response): {
+  next(): Promise<Record<string, unknown> | undefined>;
+  leave(): Promise<void>;
+} {
+  const reader = (response.body as ReadableStream<Uint8Array>)
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader() as ReadableStreamDefaultReader<string>;
+  let buffered = "";
+  const next = async (): Promise<Record<string, unknown> | undefined> => {
+    for (;;) {
+      const end = buffered.indexOf("\n\n");
+      if (end === -1) {
+        const { done, value } = await reader.read();
+        if (done) return undefined;
+        buffered += value;
+        continue;
+      }
+      const block = buffered.slice(0, end);
+      buffered = buffered.slice(end + 2);
+      if (block.startsWith("data: ")) return JSON.parse(block.slice("data: ".length)) as Record<string, unknown>;
+    }
+  };
+  return { next, leave: () => reader.cancel() };
+}
+
+/** Status, JSON-RPC error code and id of an answer. */
+export async function faultOf(response: Response): Promise<[status: number, code: number | undefined, id: unknown]> {
+  const body = (await response.json()) as { id?: unknown; error?: { code: number } };
+  return [response.status, body.error?.code, body.id];
+}
+
+export async function resultOf(response: Response): Promise<Record<string, unknown>> {
+  const body = (await response.json()) as { result: Record<string, unknown> };
+  return body.result;
+}
