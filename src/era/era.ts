@@ -17,6 +17,7 @@ import type { Parsed } from "../jsonrpc/parse.js";
 import type { Problem } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
+  CacheScope,
   ClientCapabilities,
   Implementation,
   InputRequest,
@@ -175,6 +176,8 @@ export interface ServerHost {
   nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** What is told about keeping results of a method that do not say so themselves. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;

@@ -154,7 +154,7 @@ verifies("protocol:dispatch:response-write-failure", "after the client has gone"
 verifies("protocol:dispatch:response-to-origin", eachWire, async ({ connect: dial }) => {
   const releases = new Map<string, () => void>();
   const both = gate();
-  const server = new McpServer(me).tool("slow", {}, async (args) => {
+  const server = new McpServer(me).tool("slow", { input: { type: "object" } }, async (args) => {
     const { who } = args as { who: string };
     await new Promise<void>((resolve) => {
       releases.set(who, resolve);
