@@ -4,7 +4,10 @@ export {
   type Delivery,
   McpError,
   ProtocolError,
+  type RequiredUrl,
   RpcError,
   TimeoutError,
   ToolError,
+  UrlElicitationRequiredError,
+  UserRejectedError,
 } from "../schema/errors.js";
