@@ -117,8 +117,14 @@ class StdioClientChannelImpl implements StdioClientChannel {
     };
     const writer = new FrameWriter(server.stdin, (cause) => lost("closed its input", cause));
     const decoder = new LineDecoder(
-      (line) => events.onFrame(line),
-      (problem) => events.onProblem(problem),
+      {
+        onLine: (line) => events.onFrame(line),
+        onProblem: (problem) => events.onProblem(problem),
+        onOverflow: (problem) => {
+          events.onProblem(problem);
+          lost("wrote a line over the limit", problem);
+        },
+      },
       { maxLineBytes: this.#options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
     );
     const link: Link = { server, events, writer, decoder };
