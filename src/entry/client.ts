@@ -20,6 +20,7 @@ export function connect<S extends AnyServer = AnyServer>(
 
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
+export type { RestartLimits } from "../client/kept-connection.js";
 export type {
   AnswerContext,
   CallOptions,

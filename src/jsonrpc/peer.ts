@@ -204,6 +204,7 @@ function connectionLost(reason: Error | undefined): ConnectionError {
   if (!(reason instanceof ConnectionError)) {
     return new ConnectionError("The connection was closed before the answer came", { delivery: "sent", cause: reason });
   }
-  const { message, exitCode, exitSignal, stderr } = reason;
-  return new ConnectionError(message, { delivery: "sent", cause: reason, exitCode, exitSignal, stderr });
+  const { message, exitCode, exitSignal, stderr, command, likelyCause } = reason;
+  const details = { exitCode, exitSignal, stderr, command, likelyCause };
+  return new ConnectionError(message, { delivery: "sent", cause: reason, ...details });
 }
