@@ -14,7 +14,7 @@ export { inputRequired } from "../server/input-required.js";
 export type { HttpServerOptions, Logger, ServerInterceptor, ServerOptions } from "../server/options.js";
 export type { PromptHandler, PromptOptions, PromptReturn } from "../server/prompt.js";
 export type { ResourceHandler, ResourceOptions, ResourceReturn } from "../server/resource.js";
-export type { EmptyShape, Server, ServerShape } from "../server/server.js";
+export type { Server, ToolTypes } from "../server/server.js";
 export type { SealKey } from "../server/state-seal.js";
 export { type ToolHandler, type ToolOptions, type ToolReturn, toolResult } from "../server/tool.js";
 export type { Change } from "../store/change-bus.js";

@@ -1,9 +1,11 @@
 import type { Call, ClientFacts } from "../era/call.js";
 import type { Asker, AskOptions } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
+import type { Problem } from "../schema/check.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
-import type { AnySchema, OutputOf } from "../schema/standard.js";
+import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import { type AnySchema, type OutputOf, type ParseOutcome, parseWith } from "../schema/standard.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -104,7 +106,7 @@ export class Context {
     return this.#call.notify(method, params);
   }
 
-  /** Asks the user to fill in a small form. */
+  /** Asks the user to fill in a small form. What they accept comes as the schema reads it: defaults filled in, refined. */
   async elicit<S extends AnySchema>(
     message: string,
     schema: S,
@@ -112,13 +114,22 @@ export class Context {
   ): Promise<ElicitAnswer<OutputOf<S>>> {
     const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
-    const request: InputRequest = { method: "elicitation/create", params };
-    const check = (answer: unknown) => {
-      const { action, content } = answer as ElicitResult;
-      const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;
-      return issue === undefined ? undefined : { path: `/content${issue.path}`, expected: issue.message };
+    let content: unknown;
+    const read = (parsed: ParseOutcome) => {
+      if (!parsed.ok) return problemWith(parsed.issues[0]);
+      content = parsed.value;
+      return undefined;
     };
-    return (await this.#ask(request, { ...options, check })) as ElicitAnswer<OutputOf<S>>;
+    const check = (answer: unknown) => {
+      const { action, content: given = {} } = answer as ElicitResult;
+      if (action !== "accept") return undefined;
+      const [issue] = checkAnswer(requestedSchema, given);
+      if (issue !== undefined) return problemWith(issue);
+      const parsed = parseWith(schema, given);
+      return parsed instanceof Promise ? parsed.then(read) : read(parsed);
+    };
+    const answer = (await this.#ask({ method: "elicitation/create", params }, { ...options, check })) as ElicitResult;
+    return (answer.action === "accept" ? { ...answer, content } : answer) as ElicitAnswer<OutputOf<S>>;
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -169,4 +180,8 @@ export class Context {
     }
     return this.#asker.ask(request, options);
   }
+}
+
+function problemWith(issue: SchemaIssue | undefined): Problem {
+  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
 }

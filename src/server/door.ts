@@ -1,3 +1,4 @@
+import { cancelledBy } from "../call/cancelled.js";
 import { exchange } from "../call/exchange.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
@@ -111,9 +112,9 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #cancel(params: Params | undefined): void {
-    const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the client";
-    const cancelled = this.#served.cancel(params?.requestId, new CancelledByPeer(reason));
-    if (cancelled) this.#host.debug("call cancelled", { id: params?.requestId, reason });
+    const reason = cancelledBy(params);
+    const cancelled = this.#served.cancel(params?.requestId, reason);
+    if (cancelled) this.#host.debug("call cancelled", { id: params?.requestId, reason: reason.message });
   }
 
   /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
@@ -138,13 +139,5 @@ export class Door implements ServedConnection, ServerWire {
     this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();
-  }
-}
-
-/** Why a handler's signal fired when the other side gave up. */
-export class CancelledByPeer extends McpError {
-  override readonly name = "CancelledByPeer";
-  constructor(reason: string) {
-    super("cancelled", reason);
   }
 }

@@ -15,23 +15,15 @@ import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { ServerCore } from "./server-core.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
 
-/** What a server offers, as a type: a client connected to `typeof server` is checked against it. */
-export interface ServerShape {
-  readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
+/** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
+export interface ToolTypes {
+  readonly [name: string]: { readonly input: unknown; readonly output: unknown };
 }
 
-/** Nothing yet. */
-export interface EmptyShape {
-  // biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
-  readonly tools: {};
-}
-
-type WithTool<Shape extends ServerShape, Name extends string, I, O> = {
-  readonly tools: Shape["tools"] & {
-    readonly [Key in Name]: {
-      readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
-      readonly output: O extends AnySchema ? OutputOf<O> : unknown;
-    };
+type ToolType<Name extends string, I, O> = {
+  readonly [Key in Name]: {
+    readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
+    readonly output: O extends AnySchema ? OutputOf<O> : unknown;
   };
 };
 
@@ -39,9 +31,10 @@ type WithTool<Shape extends ServerShape, Name extends string, I, O> = {
  * One definition of a server, for every client, wire and protocol version. Definitions are compiled as they are made;
  * serving looks them up.
  */
-export class Server<Shape extends ServerShape = EmptyShape> {
+// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class Server<Tools extends ToolTypes = {}> {
   /** The types of what is defined; has no value. */
-  declare readonly shape: Shape;
+  declare readonly shape: { readonly tools: Tools };
   /** How to say that something changed. */
   readonly changes: Changes;
   readonly #core: ServerCore;
@@ -68,13 +61,13 @@ export class Server<Shape extends ServerShape = EmptyShape> {
     const Name extends string,
     I extends AnySchema | undefined = undefined,
     O extends AnySchema | undefined = undefined,
-  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Server<WithTool<Shape, Name, I, O>> {
+  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Server<Tools & ToolType<Name, I, O>> {
     this.#core.registry.addTool(
       name,
       options as ToolOptions<AnySchema, AnySchema>,
       handler as ToolHandler<AnySchema, AnySchema>,
     );
-    return this as unknown as Server<WithTool<Shape, Name, I, O>>;
+    return this as unknown as Server<Tools & ToolType<Name, I, O>>;
   }
 
   removeTool(name: string): boolean {

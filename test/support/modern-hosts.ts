@@ -6,7 +6,7 @@ import type { ServerEra } from "#src/era/era.js";
 import { modernServer } from "#src/era/modern/server-era.js";
 import { createNodeExchange } from "#src/node/node-exchange.js";
 import type { ServerOptions } from "#src/server/options.js";
-import { type EmptyShape, Server } from "#src/server/server.js";
+import { Server } from "#src/server/server.js";
 import type { ModernRequest } from "./modern-request.js";
 import type { Wire } from "./verifies.js";
 
@@ -25,10 +25,7 @@ export interface HttpHost {
 export type AnyServer = Server<any>;
 
 /** A server of this era alone. */
-export function defineServer(
-  options: ServerOptions = {},
-  eras: readonly ServerEra[] = [modernServer],
-): Server<EmptyShape> {
+export function defineServer(options: ServerOptions = {}, eras: readonly ServerEra[] = [modernServer]): Server {
   return new Server({ name: "scenario", version: "1.0.0" }, options, eras);
 }
 

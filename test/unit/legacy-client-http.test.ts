@@ -81,21 +81,25 @@ test("on the server's own stream a late answer is ignored and a pending call is 
   equal(link.pending, 0);
 });
 
-test("whenListening waits for the server's own stream, and not for ever", async (t) => {
-  const clock = new FakeClock();
-  const { script, link } = await sessionWorld(t, { clock });
-  const late = link.whenListening(250);
-  const received = await script.next("GET");
-  clock.advance(250);
-  await late;
-  const open = link.whenListening(250);
-  received.stream();
-  await open;
-  equal(clock.pending, 0);
-  await link.whenListening(250);
-
-  const without = await legacyWorld(t);
-  await without.link.whenListening(250);
+test("the handshake is over when the server's own stream is open, and does not wait for ever", async (t) => {
+  for (const answers of [true, false]) {
+    const clock = new FakeClock();
+    const { script, link, call } = await legacyWorld(t, { clock });
+    const opened = call({ method: "initialize", params: {}, cancellable: false });
+    (await script.next("initialize")).result({ protocolVersion: LEGACY });
+    await opened;
+    let isReady = false;
+    const ready = Promise.resolve(link.notify("notifications/initialized", undefined)).then(() => {
+      isReady = true;
+    });
+    (await script.next("notifications/initialized")).status(202);
+    const received = await script.next("GET");
+    equal(isReady, false);
+    if (answers) received.stream();
+    else clock.advance(250);
+    await ready;
+    equal(clock.pending, 0);
+  }
 });
 
 test("an answer or notification that is refused within a lost session tells so", async (t) => {

@@ -21,11 +21,14 @@ export interface LegacyHttpOptions {
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
   /** How long a cancellation, or the end of a session, may take to be told. */
   readonly courtesyMs?: number | undefined;
+  /** How long the end of the handshake waits for the server's own stream to open. */
+  readonly openMs?: number | undefined;
   /** A session to go on with, and the version that was agreed on in it. */
   readonly session?: { readonly id: string; readonly version: string } | undefined;
 }
 
 const DEFAULT_COURTESY_MS = 1000;
+const DEFAULT_OPEN_MS = 250;
 
 /**
  * Carries calls over HTTP within a session: each message by its own POST, the server's own messages on the streams of
@@ -39,20 +42,21 @@ export class LegacyHttpLink implements Link {
   readonly #target: HttpTarget;
   readonly #wire: HttpWire;
   readonly #courtesyMs: number;
+  readonly #openMs: number;
   readonly #inflight = new InflightTable<HttpCall>();
   readonly #streams: SessionStreams;
   readonly #session = new ClientSession();
   readonly #incoming: Incoming;
   /** The server's own stream. */
   #listening: AbortController | undefined;
-  /** Fires when the first attempt to open that stream is over. */
-  #listens: AbortController | undefined;
-  #closing: Promise<void> | undefined;
+  #closed = false;
+  #terminated: Promise<void> = Promise.resolve();
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
     this.#target = target;
     this.#wire = new HttpWire(target);
     this.#courtesyMs = options.courtesyMs ?? DEFAULT_COURTESY_MS;
+    this.#openMs = options.openMs ?? DEFAULT_OPEN_MS;
     this.#streams = {
       wire: this.#wire,
       clock: target.clock,
@@ -104,41 +108,37 @@ export class LegacyHttpLink implements Link {
 
   #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
     scope.throwIfAborted();
-    if (this.#closing !== undefined) throw notConnected();
+    if (this.#closed) throw notConnected();
     const id = this.#inflight.reserve(request.id);
     if (request.method === "initialize") this.#startOver();
     const facts = this.#session.headers();
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
     const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), giveUp);
     request.onId?.(id);
+    scope.throwIfAborted();
     const body = formatRequest(id, call.method, call.params);
     this.#inflight.add(call);
     call.follow();
-    if (!call.over) void this.#wire.hold(call.wire, this.#run(call, facts, body));
+    void this.#wire.hold(call.wire, this.#run(call, facts, body));
     return call.answered;
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.#closing !== undefined) return;
-    const sent = this.#post(method, formatNotification(method, params));
-    if (method !== "notifications/initialized") return sent.then(() => {});
-    return sent.then((accepted) => {
-      if (accepted) this.#listen();
-    });
+    if (this.#closed) return;
+    return this.#notify(method, formatNotification(method, params));
+  }
+
+  async #notify(method: string, body: string): Promise<void> {
+    const accepted = await this.#post(method, body);
+    if (accepted && method === "notifications/initialized") await this.#listen();
   }
 
   respond(id: RequestId, result: JsonText): void {
-    if (this.#closing === undefined) void this.#post("answer", formatResult(id, result));
+    if (!this.#closed) void this.#post("answer", formatResult(id, result));
   }
 
   respondError(id: RequestId, error: RpcErrorObject): void {
-    if (this.#closing === undefined) void this.#post("answer", formatFailure(id, error));
-  }
-
-  /** Resolves when the server's own stream is open, will not be, or has not come within the time. */
-  whenListening(maxMs: number): Promise<void> {
-    const opened = this.#listens?.signal;
-    return opened === undefined ? Promise.resolve() : pause(this.#target.clock, maxMs, opened);
+    if (!this.#closed) void this.#post("answer", formatFailure(id, error));
   }
 
   /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
@@ -156,16 +156,17 @@ export class LegacyHttpLink implements Link {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    if (!this.#closed) this.#close();
+    return this.#terminated;
   }
 
-  async #close(): Promise<void> {
+  #close(): void {
+    this.#closed = true;
     for (const call of this.#inflight.drain()) call.fail(closedBeforeAnswer(call));
     this.#wire.abortAll();
-    this.#wire.guard(() => this.receiver.onClose(undefined));
     // A server that cannot be told will find out by itself.
-    await this.terminate().catch(() => {});
+    this.#terminated = this.terminate().catch(() => {});
+    this.#wire.guard(() => this.receiver.onClose(undefined));
   }
 
   /** Never rejects. */
@@ -216,7 +217,7 @@ export class LegacyHttpLink implements Link {
       await this.#wire.deliver(what, { ...this.#wire.headers.post, ...facts }, body, new AbortController());
       return true;
     } catch (error) {
-      if (this.#closing !== undefined) return false;
+      if (this.#closed) return false;
       if (error instanceof ConnectionError && isSessionLost(error.status, facts)) this.#loseSession(facts);
       this.#wire.report(toError(error));
       return false;
@@ -231,14 +232,18 @@ export class LegacyHttpLink implements Link {
     discard(response);
   }
 
-  #listen(): void {
-    if (this.#listening !== undefined || this.#closing !== undefined) return;
+  /**
+   * Opens the server's own stream. Waits a little until it is open or has failed to, so that a server which speaks up
+   * during the first call is heard.
+   */
+  async #listen(): Promise<void> {
+    if (this.#listening !== undefined || this.#closed) return;
     const wire = new AbortController();
-    const opened = new AbortController();
+    const tried = new AbortController();
     this.#listening = wire;
-    this.#listens = opened;
-    const listener = { onFirstTry: () => opened.abort(), take: (parsed: Parsed) => this.#incoming.take(parsed) };
+    const listener = { onFirstTry: () => tried.abort(), take: (parsed: Parsed) => this.#incoming.take(parsed) };
     void this.#wire.hold(wire, listenToServer(this.#streams, this.#session.headers(), wire.signal, listener));
+    if (this.#openMs > 0) await pause(this.#target.clock, this.#openMs, tried.signal);
   }
 
   /** The handshake is never cancelled, and a stream that is about to be read on is not worth waiting for. */

@@ -1,4 +1,5 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
+import { cancelledBy } from "../../call/cancelled.js";
 import { CallScope } from "../../call/scope.js";
 import { ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
@@ -147,8 +148,7 @@ export class LegacyConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") {
-      const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the server";
-      this.#served.cancel(params?.requestId, new McpError("cancelled", reason));
+      this.#served.cancel(params?.requestId, cancelledBy(params));
       return;
     }
     const problem = legacyNotifications.get(method)?.(params);

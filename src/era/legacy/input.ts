@@ -42,7 +42,8 @@ class Pushed implements Asker {
     try {
       const response = await call.wire.request(call, request.method, paramsAt(call.client.version, request), scope);
       if ("error" in response) throw fromErrorObject(response.error);
-      const problem = inputShapes.get(request.method)?.result(response.result) ?? options.check?.(response.result);
+      const problem =
+        inputShapes.get(request.method)?.result(response.result) ?? (await options.check?.(response.result));
       if (problem === undefined) return response.result;
       throw new ProtocolError(
         `The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`,

@@ -1,8 +1,9 @@
+import { cancelledBy } from "../../call/cancelled.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
-import { ConnectionError, McpError, RpcError } from "../../schema/errors.js";
+import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin } from "../call.js";
 import type { Outcome, ServerEra, ServerHost } from "../era.js";
 import type { PostReply, ReplyKind } from "./post-reply.js";
@@ -82,9 +83,9 @@ export class PostCalls {
     if (entry === undefined || !this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
     entry.reply.drop();
-    const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the client";
-    entry.call.end.abort(new McpError("cancelled", reason));
-    this.#owner.host.debug("call cancelled", { id, reason });
+    const reason = cancelledBy(params);
+    entry.call.end.abort(reason);
+    this.#owner.host.debug("call cancelled", { id, reason: reason.message });
     this.#owner.onCallOver();
   }
 

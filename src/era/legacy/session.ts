@@ -3,7 +3,7 @@ import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.
 import { isRequestId } from "../../jsonrpc/parse.js";
 import type { InitializeParams, LoggingLevel, ProgressToken } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
-import { Call, type CallOrigin, type ClientFacts, type ServerWire } from "../call.js";
+import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { legacyMethods } from "./methods.js";
@@ -52,7 +52,7 @@ export class LegacySession implements EraSession {
     if (request.method === "initialize") this.#open(request.params);
     else if (this.#phase.name === "new" && request.method !== "ping") throw this.#tooEarly(request.method);
     const params = request.params ?? {};
-    return new Call({
+    return new ServedCall({
       era: this.#era,
       session: this,
       id: request.id,

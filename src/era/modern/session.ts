@@ -1,5 +1,5 @@
 import type { Params, RpcRequest } from "../../jsonrpc/message.js";
-import { Call, type CallOrigin, type ServerWire } from "../call.js";
+import { type Call, type CallOrigin, ServedCall, type ServerWire } from "../call.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { type Envelope, readEnvelope, unsupportedVersion } from "./envelope.js";
 
@@ -30,7 +30,7 @@ export class ModernSession implements EraSession {
 
   /** The call that a request with this envelope is. */
   admit(request: RpcRequest, envelope: Envelope, wire: ServerWire, origin: CallOrigin): Call {
-    return new Call({
+    return new ServedCall({
       era: this.#era,
       session: this,
       id: request.id,

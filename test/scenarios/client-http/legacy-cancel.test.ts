@@ -177,14 +177,23 @@ proves(
   },
 );
 
-proves("protocol:cancel:already-aborted", wire, "a call that was over before it began is not sent", async (t) => {
-  const { script, link, call } = await sessionWorld(t);
-  await rejects(call({}, { signal: AbortSignal.abort("no") }), (error) => error === "no");
-  const marker = link.notify("notifications/marker", undefined);
-  (await script.next("notifications/marker")).status(202);
-  await marker;
-  equal(script.all("tools/call").length, 0);
-});
+proves(
+  ["protocol:cancel:already-aborted", "protocol:cancel:unsent-request-no-frame"],
+  wire,
+  "a call that was over before it began is not sent",
+  async (t) => {
+    const { script, link, call } = await sessionWorld(t);
+    await rejects(call({}, { signal: AbortSignal.abort("no") }), (error) => error === "no");
+    const abort = new AbortController();
+    await rejects(call({ onId: () => abort.abort("late") }, { signal: abort.signal }), (error) => error === "late");
+    const marker = link.notify("notifications/marker", undefined);
+    (await script.next("notifications/marker")).status(202);
+    await marker;
+    equal(script.all("tools/call").length, 0);
+    equal(script.all("notifications/cancelled").length, 0);
+    equal(link.pending, 0);
+  },
+);
 
 proves("protocol:cancel:initialize-not-cancellable", wire, "an abandoned handshake is not cancelled", async (t) => {
   const { script, link, told, call } = await legacyWorld(t);

@@ -314,3 +314,40 @@ proves("client-transport:http:close-aborts", wire, "closing ends every call, at 
   equal(script.received.length, 2);
   ok(link.open === 0);
 });
+
+proves("client-transport:http:cancel-best-effort", wire, "a fetch that ignores its abort holds up nobody", async () => {
+  const { slow, link, told } = slowLink();
+  const scope = new CallScope("t", {});
+  const answered = link.request(request, scope);
+  scope.abort("no");
+  await rejects(answered, (error) => error === "no");
+  await link.close();
+  slow.calls[0]?.reject(new Error("late"));
+  await settled();
+  deepEqual(told.problems, []);
+  equal(link.open, 0);
+});
+
+proves(
+  ["client-transport:http:no-reconnect-after-response", "client-transport:http:no-reconnect-after-close"],
+  wire,
+  "event ids lead to no reconnect, after the response or after close",
+  async (t) => {
+    const clock = new FakeClock();
+    const { script, link, call } = await modernWorld(t, { clock });
+    const answered = call();
+    const received = await script.next("POST");
+    received.stream().raw("id: 1\nretry: 1\ndata:\n\n").resultEvent({}, "2").end();
+    await answered;
+    await received.closed;
+    const pending = call();
+    (await script.next("POST")).stream().raw("id: 3\nretry: 1\ndata:\n\n");
+    const closing = link.close();
+    await rejects(pending, { code: "connection_error" });
+    await closing;
+    clock.advance(600_000);
+    await settled();
+    equal(script.received.length, 2);
+    equal(clock.pending, 0);
+  },
+);

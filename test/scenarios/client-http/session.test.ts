@@ -297,11 +297,16 @@ proves("client-transport:http:close-aborts", wire, "closing ends calls, streams 
   const resuming = call();
   (await script.next("tools/call")).stream().raw("id: 1\ndata:\n\n").end();
   await clock.started(1);
+  let again: Promise<void> | undefined;
+  told.onClose = () => {
+    told.closes++;
+    again = link.close();
+  };
   const closing = link.close();
   await rejects(waiting, { code: "connection_error", delivery: "sent" });
   await rejects(resuming, { code: "connection_error" });
   (await script.next("DELETE")).status(204);
-  await closing;
+  await Promise.all([closing, again]);
   await Promise.all([own.gone, one.gone]);
   equal(clock.pending, 0);
   equal(told.closes, 1);

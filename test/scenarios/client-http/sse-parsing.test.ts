@@ -1,5 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { CallScope } from "#src/call/scope.js";
+import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
 import { createTarget, MODERN, Recorder } from "../../support/http-links.js";
 import { proves } from "../../support/verifies.js";
@@ -22,7 +23,7 @@ const STREAMS: Record<string, string> = {
 for (const [name, text] of Object.entries(STREAMS)) {
   for (const size of [1, Number.POSITIVE_INFINITY]) {
     const cut = size === 1 ? "byte by byte" : "whole";
-    proves("client-transport:http:sse-parser", { wire: "modern-http" }, `${name}, ${cut}`, async () => {
+    proves("client-transport:http:sse-parser", { wire: "http" }, `${name}, ${cut}`, async () => {
       const bytes = new TextEncoder().encode(text);
       const body = () =>
         new ReadableStream<Uint8Array>({
@@ -32,15 +33,17 @@ for (const [name, text] of Object.entries(STREAMS)) {
           },
         });
       const fetch = async () => new Response(body(), { headers: { "content-type": "text/event-stream" } });
-      const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), MODERN);
-      const told = new Recorder();
-      link.receiver = told;
-      const request = { method: "tools/list", params: undefined, cancellable: true };
-      deepEqual(await link.request(request, new CallScope("tools/list", {})), JSON.parse(ANSWER));
-      equal(told.notifications.length, 1);
-      deepEqual(told.notifications[0]?.[0].params, { text: "é😀" });
-      deepEqual(told.problems, []);
-      await link.close();
+      const target = createTarget(new URL("http://127.0.0.1/mcp"), { fetch });
+      for (const link of [new ModernHttpLink(target, MODERN), new LegacyHttpLink(target)]) {
+        const told = new Recorder();
+        link.receiver = told;
+        const request = { method: "tools/list", params: undefined, cancellable: true };
+        deepEqual(await link.request(request, new CallScope("tools/list", {})), JSON.parse(ANSWER));
+        equal(told.notifications.length, 1);
+        deepEqual(told.notifications[0]?.[0].params, { text: "é😀" });
+        deepEqual(told.problems, []);
+        await link.close();
+      }
     });
   }
 }
