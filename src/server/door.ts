@@ -127,10 +127,12 @@ export class Door implements ServedConnection, ServerWire {
     }
   }
 
+  /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
   #onInvalid(failure: ParseFailure): void {
-    this.#host.report(new RpcError(failure.code, failure.message), { where: "connection", id: failure.id });
-    if (failure.answer) return;
-    this.#peer.respondError(failure.id, toErrorObject(new RpcError(failure.code, failure.message)));
+    const error = new RpcError(failure.code, failure.message);
+    this.#host.report(error, { where: "connection", id: failure.id });
+    const meant = failure.id !== undefined || failure.batch === true;
+    if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
   }
 
   #sessionFor(era: ServerEra): EraSession {
@@ -143,6 +145,7 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #end(reason: Error | undefined): void {
+    if (reason !== undefined) this.#host.report(reason, { where: "connection" });
     this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();
