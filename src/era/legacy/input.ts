@@ -52,7 +52,8 @@ class Pushed implements Asker {
     const endWithCall = (reason: unknown) => scope.abort(reason);
     call.end.onAbort(endWithCall);
     try {
-      await untilReady(LegacySession.of(call), scope);
+      const session = LegacySession.of(call);
+      if (!session.isReady) await untilReady(session, scope);
       const response = await call.wire.request(call, method, params, scope);
       if ("error" in response) throw fromErrorObject(response.error, method);
       return response.result;

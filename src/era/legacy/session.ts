@@ -55,9 +55,14 @@ export class LegacySession implements EraSession {
     return this.#phase.name !== "new";
   }
 
+  /** Whether the client has said that it may be asked. */
+  get isReady(): boolean {
+    return this.#phase.name === "ready";
+  }
+
   /** Calls back when the client has said that it may be asked; at once when it has. */
   onReady(listener: () => void): void {
-    if (this.#phase.name === "ready") listener();
+    if (this.isReady) listener();
     else this.#awaitingReady.push(listener);
   }
 
