@@ -8,18 +8,23 @@ export interface ProgressLimit {
   readonly intervalMs: number;
 }
 
+/** Progress, perhaps with something beside it. */
+export interface ProgressReport extends Progress {
+  readonly _meta?: { readonly [key: string]: unknown };
+}
+
 /** What one request reports of itself: values that grow, and no more of them than the limit allows. */
 export class ProgressReporter {
-  readonly #send: (progress: Progress) => void | Promise<void>;
+  readonly #send: (progress: ProgressReport) => void | Promise<void>;
   readonly #onMisuse: (error: Error) => void;
   readonly #limit: ProgressLimit | undefined;
   #last = Number.NEGATIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
-  #waiting: Progress | undefined;
+  #waiting: ProgressReport | undefined;
   #timer: unknown;
 
   constructor(
-    send: (progress: Progress) => void | Promise<void>,
+    send: (progress: ProgressReport) => void | Promise<void>,
     onMisuse: (error: Error) => void,
     limit?: ProgressLimit,
   ) {
@@ -28,15 +33,16 @@ export class ProgressReporter {
     this.#limit = limit;
   }
 
-  report(progress: number, total: number | undefined, message: string | undefined): void | Promise<void> {
+  /** The value for a step further than all before. */
+  get next(): number {
+    return Math.max(this.#last, 0) + 1;
+  }
+
+  report(value: ProgressReport): void | Promise<void> {
+    const { progress, total } = value;
     const problem = this.#problem(progress, total);
     if (problem !== undefined) return this.#onMisuse(new McpError("invalid_progress", `Invalid progress: ${problem}`));
     this.#last = progress;
-    const value: Progress = {
-      progress,
-      ...(total === undefined ? undefined : { total }),
-      ...(message === undefined ? undefined : { message }),
-    };
     return this.#limit === undefined ? this.#send(value) : this.#sendLimited(value, this.#limit);
   }
 
@@ -56,7 +62,12 @@ export class ProgressReporter {
     return progress > this.#last ? undefined : `it must grow, but ${progress} follows ${this.#last}`;
   }
 
-  #sendLimited(value: Progress, { clock, intervalMs }: ProgressLimit): void | Promise<void> {
+  /** What carries more than a number is never left out. */
+  #sendLimited(value: ProgressReport, { clock, intervalMs }: ProgressLimit): void | Promise<void> {
+    if (value._meta !== undefined) {
+      void this.flush();
+      return this.#send(value);
+    }
     const isHeldBack = this.#waiting !== undefined;
     const leftMs = this.#sentAt + intervalMs - clock.now();
     if (!isHeldBack && leftMs <= 0) {
@@ -66,4 +77,13 @@ export class ProgressReporter {
     this.#waiting = value;
     if (!isHeldBack) this.#timer = clock.schedule(() => void this.flush(), leftMs);
   }
+}
+
+/** A report without the members that were not given. */
+export function toReport(progress: number, total: number | undefined, message: string | undefined): ProgressReport {
+  return {
+    progress,
+    ...(total === undefined ? undefined : { total }),
+    ...(message === undefined ? undefined : { message }),
+  };
 }

@@ -195,6 +195,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   /** Asks the server for log messages of this level and above. */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
+    const refusal = this.#unannounced("logging/setLevel");
+    if (refusal !== undefined) throw refusal;
     await this.#inScope("logging/setLevel", options, (scope) => connection.setLogLevel(level, scope));
   }
 
@@ -234,12 +236,15 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
-  /** Sends a notification. After the connection has ended it does nothing. */
+  /** Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. */
   async notify(method: string, params?: Params): Promise<void> {
     if (method === "notifications/progress") {
       throw new McpError("unknown_progress_token", "Progress is reported by the handler of the request it belongs to");
     }
-    if (!this.#closed) await this.#connection?.notify(method, params);
+    if (this.#closed || this.#connection === undefined) return;
+    const missing = this.#missing(method);
+    if (missing !== undefined) throw missing;
+    await this.#connection.notify(method, params);
   }
 
   /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
@@ -309,18 +314,22 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** What is not sent, because this era has no such method or, where that is wanted, the server did not announce it. */
   #refuse(method: string): RpcError | undefined {
-    const connection = this.#connected();
-    const replacement = connection.era.missing(method);
-    if (replacement !== undefined) {
-      return new RpcError(
-        METHOD_NOT_FOUND,
-        `${method} does not exist in protocol version ${connection.server.version}: ${replacement}`,
-        undefined,
-        { local: true },
-      );
-    }
+    const missing = this.#missing(method);
+    if (missing !== undefined) return missing;
+    return this.#unannounced(method);
+  }
+
+  #missing(method: string): RpcError | undefined {
+    const { era, server } = this.#connected();
+    const replacement = era.missing(method);
+    if (replacement === undefined) return undefined;
+    const message = `${method} does not exist in protocol version ${server.version}: ${replacement}`;
+    return new RpcError(METHOD_NOT_FOUND, message, undefined, { local: true });
+  }
+
+  #unannounced(method: string): RpcError | undefined {
     return this.#options.strictCapabilities === true
-      ? capabilityRefusal(method, connection.server.capabilities)
+      ? capabilityRefusal(method, this.#connected().server.capabilities)
       : undefined;
   }
 

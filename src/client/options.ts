@@ -74,7 +74,7 @@ export interface ClientOptions {
   readonly pings?: PingOptions;
   /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
   readonly probeTimeoutMs?: number;
-  /** Fills in a form for the server. Defaults of the form are filled in after it. */
+  /** Fills in a form for the server. */
   readonly onElicit?: Answer<ElicitFormParams, ElicitResult>;
   /** Takes the user to a page for the server. */
   readonly onElicitUrl?: Answer<ElicitUrlParams, ElicitResult>;
@@ -82,6 +82,12 @@ export interface ClientOptions {
   readonly onSample?: Answer<CreateMessageParams, CreateMessageResult>;
   /** Whether `onSample` can take tools. */
   readonly samplingTools?: boolean;
+  /** Whether `onSample` adds context of this or other servers when asked to. */
+  readonly samplingContext?: boolean;
+  /** Whether defaults of a form take the place of what `onElicit` left out. They do unless told otherwise. */
+  readonly applyDefaults?: boolean;
+  /** Whether changes of the roots are announced, in the era that has a word for it. They are unless told otherwise. */
+  readonly rootsListChanged?: boolean;
   /** The folders that the server may work in. */
   readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Requests of the author's own that the server may send, in the era where it can. */

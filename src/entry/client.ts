@@ -21,6 +21,7 @@ export function connect<S extends AnyServer = AnyServer>(
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export { isResourceNotFound } from "../client/is-resource-not-found.js";
+export type { RestartLimits } from "../client/kept-connection.js";
 export type {
   AnswerContext,
   CallOptions,

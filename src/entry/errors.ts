@@ -5,8 +5,11 @@ export {
   McpError,
   MissingCapabilityError,
   ProtocolError,
+  type RequiredUrl,
   RpcError,
   TimeoutError,
   ToolError,
   UnsupportedVersionError,
+  UrlElicitationRequiredError,
+  UserRejectedError,
 } from "../schema/errors.js";

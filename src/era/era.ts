@@ -15,9 +15,10 @@ import type {
   RpcResponse,
 } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
-import type { Check } from "../schema/check.js";
+import type { Problem } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
+  CacheScope,
   ClientCapabilities,
   Implementation,
   InputRequest,
@@ -126,7 +127,7 @@ export interface AskOptions {
   /** Hears how far the client has got, where it can tell. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Looks closer at an answer of the right shape. */
-  readonly check?: Check | undefined;
+  readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
 }
 
 /** How serving a call ended. */
@@ -191,6 +192,8 @@ export interface ServerHost {
   nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** What is told about keeping results of a method that do not say so themselves. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
@@ -210,6 +213,8 @@ export interface ReportContext {
 
 /** What an era knows about one connection. */
 export interface EraSession {
+  /** What a handshake told about the client; undefined before it, and where there is none. */
+  readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */

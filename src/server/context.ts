@@ -1,13 +1,24 @@
-import { ProgressReporter } from "../call/progress-reporter.js";
+import type { AbortSwitch } from "../call/abort-switch.js";
+import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { Call, ClientFacts } from "../era/call.js";
 import { toCustomResult } from "../era/custom-result.js";
 import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
+import type { Problem } from "../schema/check.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
-import type { AnySchema, OutputOf, StandardSchema } from "../schema/standard.js";
+import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
+import {
+  type AnySchema,
+  type OutputOf,
+  type ParseOutcome,
+  parseWith,
+  type StandardSchema,
+} from "../schema/standard.js";
 import type {
+  ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
   ElicitParams,
@@ -31,17 +42,27 @@ export class Context {
   readonly #call: Call;
   readonly #asker: Asker;
   readonly #host: ServerHost;
+  readonly #end: AbortSwitch;
+  /** The context that reports for this one too, when this is the same call with another end. */
+  readonly #root: Context;
   #progress: ProgressReporter | undefined;
 
-  constructor(call: Call, asker: Asker, host: ServerHost) {
+  constructor(call: Call, asker: Asker, host: ServerHost, end: AbortSwitch = call.end, root?: Context) {
+    this.#root = root ?? this;
     this.#call = call;
     this.#host = host;
     this.#asker = asker;
+    this.#end = end;
+  }
+
+  /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
+  endingWith(end: AbortSwitch): Context {
+    return new Context(this.#call, this.#asker, this.#host, end, this.#root);
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
   get signal(): AbortSignal {
-    return this.#call.end.signal;
+    return this.#end.signal;
   }
 
   get requestId(): RequestId {
@@ -79,15 +100,19 @@ export class Context {
 
   /** Whether anything can still be sent for this call. */
   get open(): boolean {
-    return this.#call.open;
+    return this.#call.open && !this.#end.aborted;
   }
 
   /** Reports progress, if the caller asked for it. Values must grow: others are left out, and reported as a mistake. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
-    const { progressToken } = this.#call;
-    if (progressToken === undefined) return;
-    this.#progress ??= createReporter(this.#call, progressToken, this.#host);
-    return this.#progress.report(progress, total, message);
+    return this.#reporter()?.report(toReport(progress, total, message));
+  }
+
+  /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
+  partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
+    const reporter = this.#reporter();
+    const _meta = { [PARTIAL_CONTENT_KEY]: content };
+    return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
   }
 
   /** Sends a log message to the client, if it asked for this level. */
@@ -106,7 +131,7 @@ export class Context {
     return this.#call.notify(method, params);
   }
 
-  /** Asks the user to fill in a small form. */
+  /** Asks the user to fill in a small form. What they accept comes as the schema reads it: defaults filled in, refined. */
   async elicit<S extends AnySchema>(
     message: string,
     schema: S,
@@ -114,13 +139,22 @@ export class Context {
   ): Promise<ElicitAnswer<OutputOf<S>>> {
     const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
-    const request: InputRequest = { method: "elicitation/create", params };
-    const check = (answer: unknown) => {
-      const { action, content } = answer as ElicitResult;
-      const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;
-      return issue === undefined ? undefined : { path: `/content${issue.path}`, expected: issue.message };
+    let content: unknown;
+    const read = (parsed: ParseOutcome) => {
+      if (!parsed.ok) return problemWith(parsed.issues[0]);
+      content = parsed.value;
+      return undefined;
     };
-    return (await this.#ask(request, { ...options, check })) as ElicitAnswer<OutputOf<S>>;
+    const check = (answer: unknown) => {
+      const { action, content: given = {} } = answer as ElicitResult;
+      if (action !== "accept") return undefined;
+      const [issue] = checkAnswer(requestedSchema, given);
+      if (issue !== undefined) return problemWith(issue);
+      const parsed = parseWith(schema, given);
+      return parsed instanceof Promise ? parsed.then(read) : read(parsed);
+    };
+    const answer = (await this.#ask({ method: "elicitation/create", params }, { ...options, check })) as ElicitResult;
+    return (answer.action === "accept" ? { ...answer, content } : answer) as ElicitAnswer<OutputOf<S>>;
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -180,13 +214,23 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
+  #reporter(): ProgressReporter | undefined {
+    const { progressToken } = this.#call;
+    if (progressToken === undefined) return undefined;
+    const root = this.#root;
+    root.#progress ??= createReporter(this.#call, progressToken, this.#host);
+    return root.#progress;
+  }
+
   async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     this.#assertOpen(request.method);
-    return this.#asker.ask(request, options);
+    const end = this.#end;
+    if (end === this.#call.end || options.signal !== undefined) return this.#asker.ask(request, options);
+    return this.#asker.ask(request, { ...options, signal: end.signal });
   }
 
   #assertOpen(method: string): void {
-    this.#call.end.throwIfAborted();
+    this.#end.throwIfAborted();
     if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
 }
@@ -207,4 +251,8 @@ function createReporter(call: Call, token: ProgressToken, host: ServerHost): Pro
 function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
   if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
   throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");
+}
+
+function problemWith(issue: SchemaIssue | undefined): Problem {
+  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
 }

@@ -4,7 +4,7 @@ import { exchange } from "../call/exchange.js";
 import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
-import type { Call, CallOrigin, ServerWire } from "../era/call.js";
+import type { Call, CallOrigin, ClientFacts, ServerWire } from "../era/call.js";
 import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
@@ -22,6 +22,8 @@ export interface ServedConnection {
   readonly closed: Promise<void>;
   /** How many calls are running. */
   readonly running: number;
+  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
+  readonly client: ClientFacts | undefined;
   close(): Promise<void>;
 }
 
@@ -61,6 +63,11 @@ export class Door implements ServedConnection, ServerWire {
 
   get running(): number {
     return this.#calls.size;
+  }
+
+  get client(): ClientFacts | undefined {
+    for (const { established } of this.#sessions.values()) if (established !== undefined) return established;
+    return undefined;
   }
 
   notify(_call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
@@ -140,10 +147,12 @@ export class Door implements ServedConnection, ServerWire {
     }
   }
 
+  /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
   #onInvalid(failure: ParseFailure): void {
-    this.#host.report(new RpcError(failure.code, failure.message), { where: "connection", id: failure.id });
-    if (failure.answer) return;
-    this.#peer.respondError(failure.id, toErrorObject(new RpcError(failure.code, failure.message)));
+    const error = new RpcError(failure.code, failure.message);
+    this.#host.report(error, { where: "connection", id: failure.id });
+    const meant = failure.id !== undefined || failure.batch === true;
+    if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
   }
 
   #sessionFor(era: ServerEra): EraSession {
@@ -156,6 +165,7 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #end(reason: Error | undefined): void {
+    if (reason !== undefined) this.#host.report(reason, { where: "connection" });
     this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();

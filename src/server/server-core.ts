@@ -65,6 +65,8 @@ export class ServerCore implements ServerHost {
     this.registry = new Registry(options, this.changes, {
       validator: options.validator,
       maskErrors: options.maskErrors ?? false,
+      clock: this.clock,
+      warn: (message) => options.logger?.warn?.(message),
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
     this.#routes = createRoutes(this.registry);
@@ -106,7 +108,11 @@ export class ServerCore implements ServerHost {
 
   report(error: unknown, context: ReportContext): void {
     this.#options.logger?.error?.(error instanceof Error ? error.message : String(error), { ...context, error });
-    this.#options.onError?.(error, context);
+    try {
+      this.#options.onError?.(error, context);
+    } catch (thrown) {
+      this.#options.logger?.error?.("onError threw", { ...context, error: thrown });
+    }
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
@@ -115,6 +121,10 @@ export class ServerCore implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {
+    return this.registry.cacheHints(method);
   }
 
   onClosing(listener: () => void): () => void {

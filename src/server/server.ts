@@ -14,9 +14,11 @@ import {
   type OtherNotificationHandler,
 } from "./custom-method.js";
 import { Door, type ServedConnection } from "./door.js";
+import type { Editable } from "./edit.js";
 import { HttpFront } from "./http-front.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
+import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
 import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { ServerCore } from "./server-core.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
@@ -24,6 +26,14 @@ import type { ToolHandler, ToolOptions } from "./tool.js";
 /** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
 export interface ToolTypes {
   readonly [name: string]: { readonly input: unknown; readonly output: unknown };
+}
+
+/** The way to each definition; one that does not exist is an error. */
+export interface ServerEdit {
+  tool(name: string): Editable<ToolChanges>;
+  prompt(name: string): Editable<PromptChanges>;
+  /** By URI or URI template. */
+  resource(uri: string): Editable<ResourceChanges>;
 }
 
 type ToolType<Name extends string, I, O> = {
@@ -43,6 +53,8 @@ export class Server<Tools extends ToolTypes = {}> {
   declare readonly shape: { readonly tools: Tools };
   /** How to say that something changed. */
   readonly changes: Changes;
+  /** What is defined already, to change or hide it while clients are connected. */
+  readonly edit: ServerEdit;
   readonly #core: ServerCore;
   readonly #http: HttpServerOptions;
   readonly #doors = new Set<Door>();
@@ -53,6 +65,12 @@ export class Server<Tools extends ToolTypes = {}> {
     this.#core = new ServerCore(info, options, eras);
     this.#http = options.http ?? {};
     this.changes = new Changes(this.#core.changes);
+    const { registry } = this.#core;
+    this.edit = {
+      tool: (name) => registry.editTool(name),
+      prompt: (name) => registry.editPrompt(name),
+      resource: (uri) => registry.editResource(uri),
+    };
   }
 
   get info(): Implementation {
@@ -110,7 +128,7 @@ export class Server<Tools extends ToolTypes = {}> {
     handler: MethodHandler<P>,
   ): this {
     const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
-    this.#core.registry.methods.set(name, method);
+    this.#core.registry.addMethod(method);
     return this;
   }
 

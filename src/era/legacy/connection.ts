@@ -1,13 +1,13 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { cancelledBy } from "../../call/cancelled.js";
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
-import { ProgressReporter } from "../../call/progress-reporter.js";
+import { ProgressReporter, toReport } from "../../call/progress-reporter.js";
 import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
-import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
+import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
-import { ConnectionError, McpError, RpcError } from "../../schema/errors.js";
+import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
 import { notificationProblem } from "../check-notification.js";
@@ -82,11 +82,10 @@ export class LegacyConnection implements Connection {
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
     const { id, method, params, onProgress } = call;
-    const response = await this.#link.request(
-      { id, method, params, cancellable: method !== "initialize", onProgress },
-      scope,
-    );
+    if (method === "initialize") throw alreadyInitialized();
+    const response = await this.#link.request({ id, method, params, cancellable: true, onProgress }, scope);
     if ("error" in response) throw fromErrorObject(response.error, method);
+    if (legacyMethods.has(method)) assertComplete(method, response.result);
     const problem = legacyMethods.get(method)?.result(response.result);
     if (problem !== undefined) {
       throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
@@ -100,6 +99,9 @@ export class LegacyConnection implements Connection {
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (method === "notifications/roots/list_changed" && this.#host.capabilities.roots?.listChanged !== true) {
+      throw new McpError("not_declared", `${method} was not sent: this client did not declare roots`);
+    }
     return this.#link.notify(method, params);
   }
 
@@ -177,7 +179,7 @@ export class LegacyConnection implements Connection {
       },
       (error) => this.#host.onProblem(error),
     );
-    const report: ReportProgress = (progress, total, message) => reporter.report(progress, total, message);
+    const report: ReportProgress = (progress, total, message) => reporter.report(toReport(progress, total, message));
     return this.#host.answer(method, params, end, report).finally(() => {
       over = true;
     });
@@ -210,4 +212,18 @@ export class LegacyConnection implements Connection {
     this.#watches.clear();
     this.#host.onClose(reason);
   }
+}
+
+function alreadyInitialized(): RpcError {
+  const message = "initialize was not sent: this connection is already initialized";
+  return new RpcError(INVALID_REQUEST, message, undefined, { local: true });
+}
+
+/** Kinds of results are of later versions: a body of another kind must never pass for an empty success. */
+function assertComplete(method: string, result: ClientResult): void {
+  const { resultType } = result;
+  if (resultType === undefined || resultType === "complete") return;
+  throw new ProtocolError(
+    `${method}: a result of type ${JSON.stringify(resultType)} is unknown to this protocol version`,
+  );
 }

@@ -8,6 +8,7 @@ import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability } from "../input-capability.js";
+import { LegacySession } from "./session.js";
 
 /** Runs a handler whose questions are sent to the client as requests while it waits. */
 export function settleByPushing(
@@ -38,7 +39,7 @@ class Pushed implements Asker {
     }
     const params = paramsAt(call.client.version, request);
     const result = await this.push(request.method, params, options);
-    const problem = inputShapes.get(request.method)?.result(result) ?? options.check?.(result);
+    const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
     if (problem === undefined) return result;
     throw new ProtocolError(
       `The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`,
@@ -52,6 +53,8 @@ class Pushed implements Asker {
     const endWithCall = (reason: unknown) => scope.abort(reason);
     call.end.onAbort(endWithCall);
     try {
+      const session = LegacySession.of(call);
+      if (!session.isReady) await untilReady(session, scope);
       const response = await call.wire.request(call, method, params, scope, this.#toListener(options));
       if ("error" in response) throw fromErrorObject(response.error, method);
       return response.result;
@@ -73,6 +76,17 @@ class Pushed implements Asker {
   async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
     return work();
   }
+}
+
+/** Nothing is asked before the client has finished its part of the handshake. */
+function untilReady(session: LegacySession, scope: CallScope): Promise<void> {
+  return new Promise((resolve, reject) => {
+    scope.onAbort(reject);
+    session.onReady(() => {
+      scope.offAbort(reject);
+      resolve();
+    });
+  });
 }
 
 /** Modes of elicitation are named from 2025-11-25 on; a question by URL needs an id there. */

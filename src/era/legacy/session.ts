@@ -3,7 +3,7 @@ import type { CallScope } from "../../call/scope.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
-import type { InitializeParams, LoggingLevel, ProgressToken } from "../../schema/types.js";
+import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
 import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
 import { notificationProblem } from "../check-notification.js";
@@ -29,6 +29,8 @@ export class LegacySession implements EraSession {
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
   #pings: PingLoop | undefined;
+  readonly #awaitingReady: (() => void)[] = [];
+  #promised: ServerCapabilities = {};
   #stopListening: (() => void) | undefined;
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
@@ -45,11 +47,26 @@ export class LegacySession implements EraSession {
   }
 
   get client(): ClientFacts {
-    return this.#phase.name === "new" ? STRANGER : this.#phase.client;
+    return this.established ?? STRANGER;
+  }
+
+  get established(): ClientFacts | undefined {
+    return this.#phase.name === "new" ? undefined : this.#phase.client;
   }
 
   get opened(): boolean {
     return this.#phase.name !== "new";
+  }
+
+  /** Whether the client has said that it may be asked. */
+  get isReady(): boolean {
+    return this.#phase.name === "ready";
+  }
+
+  /** Calls back when the client has said that it may be asked; at once when it has. */
+  onReady(listener: () => void): void {
+    if (this.isReady) listener();
+    else this.#awaitingReady.push(listener);
   }
 
   decode(request: RpcRequest, origin: CallOrigin): Call {
@@ -118,6 +135,7 @@ export class LegacySession implements EraSession {
     const served = this.#host.versions.filter((version) => this.#era.versions.includes(version));
     const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
     this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
+    this.#promised = this.#host.capabilities;
   }
 
   #ready(): void {
@@ -125,6 +143,7 @@ export class LegacySession implements EraSession {
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
     if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
+    for (const listener of this.#awaitingReady.splice(0)) listener();
   }
 
   /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
@@ -134,8 +153,12 @@ export class LegacySession implements EraSession {
     return new PingLoop(clock, options, ping, (error) => this.#host.report(error, { where: "ping" }));
   }
 
+  /** Only what the handshake, or the server's present features, promise is told. */
   #onChange(change: Change): void {
     if (change.kind !== "resource") {
+      const { kind } = change;
+      const promised = this.#promised[kind]?.listChanged ?? this.#host.capabilities[kind]?.listChanged;
+      if (promised !== true) return this.#host.debug(`a change of ${kind} was not sent: it is not advertised`, {});
       this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
     } else if (this.#subscriptions.has(change.uri)) {
       this.#wire.notify(undefined, "notifications/resources/updated", { uri: change.uri });

@@ -29,11 +29,39 @@ function stamp(method: string, result: Result, host: ServerHost): Result {
     resultType: result.resultType ?? "complete",
     _meta: host.identify ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
   };
-  if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") {
-    stamped.ttlMs ??= 0;
-    stamped.cacheScope ??= "private";
-  }
+  if (method === "tools/list" && Array.isArray(stamped.tools)) stamped.tools = stamped.tools.map(withoutExecution);
+  if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") hint(method, stamped, host);
   return stamped;
+}
+
+/** Fills in what the result does not say about keeping it, and puts right what may not be said. */
+function hint(method: string, stamped: Record<string, unknown>, host: ServerHost): void {
+  const { ttlMs, cacheScope } = stamped;
+  const ttlFits = Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0;
+  const scopeFits = cacheScope === "public" || cacheScope === "private";
+  if (ttlFits && scopeFits) return;
+  const configured = host.cacheHints(method);
+  if (!ttlFits) stamped.ttlMs = configured.ttlMs;
+  if (!scopeFits) stamped.cacheScope = configured.cacheScope;
+  if (!ttlFits && ttlMs !== undefined) {
+    host.report(new RangeError(`${method}: a handler's ttlMs must be a whole number, 0 or more`), {
+      where: "encode",
+      method,
+    });
+  }
+  if (!scopeFits && cacheScope !== undefined) {
+    host.report(new RangeError(`${method}: a handler's cacheScope must be "public" or "private"`), {
+      where: "encode",
+      method,
+    });
+  }
+}
+
+/** How a tool stands to tasks is another version's word. */
+function withoutExecution(tool: unknown): unknown {
+  if (typeof tool !== "object" || tool === null || !("execution" in tool)) return tool;
+  const { execution: _, ...rest } = tool;
+  return rest;
 }
 
 /** Codes that this era reserves may only be sent with their own meaning. */

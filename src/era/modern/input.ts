@@ -113,8 +113,11 @@ class Replay implements Asker {
     const key = options.key ?? `ask-${++this.#count}`;
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
-    if (answer !== undefined && this.#fits(request, key, answer) && options.check?.(answer) === undefined)
-      return answer;
+    if (answer !== undefined && this.#fits(request, key, answer)) {
+      // Awaited only where it must be: questions that are asked together go out together.
+      const problem = options.check?.(answer);
+      if ((problem instanceof Promise ? await problem : problem) === undefined) return answer;
+    }
     this.#questions.set(key, request);
     throw new Suspended(key);
   }

@@ -113,7 +113,7 @@ verifies("protocol:cancel:abort-scoped", eachWire, async ({ connect }) => {
   const started = [gate(), gate(), gate(), gate()];
   const release = gate();
   const reasons: unknown[] = [];
-  const server = new McpServer(me).tool("wait", {}, async (args, ctx) => {
+  const server = new McpServer(me).tool("wait", { input: { type: "object" } }, async (args, ctx) => {
     const { n } = args as { n: number };
     started[n]?.open();
     ctx.signal.addEventListener("abort", () => reasons.push(n));
@@ -140,7 +140,7 @@ verifies("protocol:cancel:server-survives", eachWire, async ({ connect }) => {
   const full = gate();
   const empty = gate();
   const server = new McpServer(me)
-    .tool("wait", {}, async (args, ctx) => {
+    .tool("wait", { input: { type: "object" } }, async (args, ctx) => {
       const { n } = args as { n: number };
       if (running.add(n).size === 10) full.open();
       await aborted(ctx.signal);

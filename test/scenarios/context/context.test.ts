@@ -106,7 +106,7 @@ verifies("protocol:context:abort-signal", eachWire, async (world) => {
 function talkative() {
   const both = gate();
   let entered = 0;
-  return new McpServer(me).tool("talk", {}, async (args, ctx) => {
+  return new McpServer(me).tool("talk", { input: { type: "object" } }, async (args, ctx) => {
     const { who } = args as { who: string };
     if (++entered === 2) both.open();
     await both.opened;

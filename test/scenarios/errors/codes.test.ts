@@ -23,7 +23,7 @@ const question = { messages: [], maxTokens: 1 };
 function codes() {
   const reported: Error[] = [];
   const server = new McpServer(me, { onError: (error) => reported.push(error as Error) })
-    .tool("fail", {}, (args) => {
+    .tool("fail", { input: { type: "object" } }, (args) => {
       throw new ServerRpcError((args as { code: number }).code, "by hand", { some: "data" });
     })
     .resource("gone://1", { name: "g" }, () => {

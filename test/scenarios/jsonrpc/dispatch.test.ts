@@ -20,7 +20,7 @@ verifies("protocol:dispatch:concurrent", eachWire, async ({ connect: dial }) => 
       await release.opened;
       return "at last";
     })
-    .tool("quick", {}, (args) => JSON.stringify(args))
+    .tool("quick", { input: { type: "object" } }, (args) => JSON.stringify(args))
     .onNotification("vendor/event", {}, () => heard.open());
   const client = await dial(server);
   let done = false;
@@ -154,7 +154,7 @@ verifies("protocol:dispatch:response-write-failure", "after the client has gone"
 verifies("protocol:dispatch:response-to-origin", eachWire, async ({ connect: dial }) => {
   const releases = new Map<string, () => void>();
   const both = gate();
-  const server = new McpServer(me).tool("slow", {}, async (args) => {
+  const server = new McpServer(me).tool("slow", { input: { type: "object" } }, async (args) => {
     const { who } = args as { who: string };
     await new Promise<void>((resolve) => {
       releases.set(who, resolve);

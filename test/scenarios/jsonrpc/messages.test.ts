@@ -12,7 +12,11 @@ const me = { name: "scenario", version: "1.0.0" };
 const EVERY_KIND = 'plain ü e\u0301 \u2028\u2029 💡👩‍👩‍👧 \u0000\n\r\t"\\ \ud7ff \ufeff';
 
 verifies("protocol:jsonrpc:utf8", eachWire, async ({ connect: dial }) => {
-  const server = new McpServer(me).tool("echo", {}, (args) => (args as { text: string }).text);
+  const server = new McpServer(me).tool(
+    "echo",
+    { input: { type: "object" } },
+    (args) => (args as { text: string }).text,
+  );
   const client = await dial(server);
   equal((await client.callTool("echo", { text: EVERY_KIND })).text, EVERY_KIND);
 });
@@ -27,7 +31,11 @@ proves("protocol:jsonrpc:utf8", { wire: "legacy-stdio" }, "characters split betw
 
 /** The server's bytes arrive one by one. */
 async function splitOverPipe(t: { after(fn: () => unknown): void }, era: "modern" | "legacy"): Promise<void> {
-  const server = new McpServer(me).tool("echo", {}, (args) => (args as { text: string }).text);
+  const server = new McpServer(me).tool(
+    "echo",
+    { input: { type: "object" } },
+    (args) => (args as { text: string }).text,
+  );
   const [up, down, dripping] = [new PassThrough(), new PassThrough(), new PassThrough()];
   down.on("data", (chunk: Buffer) => {
     for (const byte of chunk) dripping.write(Buffer.of(byte));
@@ -82,7 +90,7 @@ const HOSTILE = ["constructor", "__proto__", "toString", "hasOwnProperty", "prot
 verifies("protocol:message:prototype-safe", channelWires, async (world) => {
   const metas: unknown[] = [];
   const server = new McpServer(me)
-    .tool("meta", {}, (_, ctx) => {
+    .tool("meta", { input: { type: "object" } }, (_, ctx) => {
       metas.push(ctx.meta);
       return "ok";
     })

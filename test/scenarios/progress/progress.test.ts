@@ -55,7 +55,7 @@ verifies("protocol:progress:no-token", eachWire, async ({ connect }) => {
 verifies("protocol:progress:token-unique", eachWire, async ({ connect }) => {
   const both = gate();
   let entered = 0;
-  const server = new McpServer(me).tool("talk", {}, async (args, ctx) => {
+  const server = new McpServer(me).tool("talk", { input: { type: "object" } }, async (args, ctx) => {
     const { base } = args as { base: number };
     if (++entered === 3) both.open();
     await both.opened;
@@ -84,7 +84,7 @@ verifies(
   "over rounds",
   modernWires,
   async (world) => {
-    const server = new McpServer(me).tool("interview", {}, async (args, ctx) => {
+    const server = new McpServer(me).tool("interview", { input: { type: "object" } }, async (args, ctx) => {
       const { base } = args as { base: number };
       await ctx.progress(base + (ctx.inputResponses === undefined ? 1 : 2));
       await ctx.elicit("Sure?", z.object({}));
