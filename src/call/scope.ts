@@ -1,6 +1,7 @@
 import { TimeoutError } from "../schema/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { type Clock, systemClock } from "./clock.js";
+import { followSignal, unfollowSignal } from "./follow-signal.js";
 
 export interface ScopeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
@@ -24,7 +25,6 @@ export class CallScope extends AbortSwitch {
   #heardAt: number;
   #timer: unknown;
   #callerSignal: AbortSignal | undefined;
-  #onCallerAbort: (() => void) | undefined;
   #closed = false;
   #held = 0;
 
@@ -37,7 +37,10 @@ export class CallScope extends AbortSwitch {
     const timed = this.#timeoutMs !== Number.POSITIVE_INFINITY || this.#deadlineMs !== Number.POSITIVE_INFINITY;
     this.#startedAt = timed ? clock.now() : 0;
     this.#heardAt = this.#startedAt;
-    if (limits.signal !== undefined) this.#follow(limits.signal);
+    if (limits.signal !== undefined) {
+      this.#callerSignal = limits.signal;
+      followSignal(limits.signal, this);
+    }
     if (timed && !this.aborted) this.#arm(this.#startedAt);
   }
 
@@ -70,17 +73,6 @@ export class CallScope extends AbortSwitch {
     this.#release();
   }
 
-  #follow(signal: AbortSignal): void {
-    if (signal.aborted) {
-      this.abort(signal.reason);
-      return;
-    }
-    const onAbort = () => this.abort(signal.reason);
-    this.#callerSignal = signal;
-    this.#onCallerAbort = onAbort;
-    signal.addEventListener("abort", onAbort, { once: true });
-  }
-
   #arm(now: number): void {
     const idleEnd = this.#heardAt + this.#timeoutMs;
     const totalEnd = this.#startedAt + this.#deadlineMs;
@@ -104,9 +96,8 @@ export class CallScope extends AbortSwitch {
       this.#clock.cancel(this.#timer);
       this.#timer = undefined;
     }
-    if (this.#onCallerAbort !== undefined) {
-      this.#callerSignal?.removeEventListener("abort", this.#onCallerAbort);
-      this.#onCallerAbort = undefined;
+    if (this.#callerSignal !== undefined) {
+      unfollowSignal(this.#callerSignal, this);
       this.#callerSignal = undefined;
     }
   }
