@@ -25,6 +25,7 @@ export class CallScope extends AbortSwitch {
   #heardAt: number;
   #timer: unknown;
   #callerSignal: AbortSignal | undefined;
+  #onCallerAbort: (() => void) | undefined;
   #closed = false;
   #held = 0;
 
@@ -37,10 +38,7 @@ export class CallScope extends AbortSwitch {
     const timed = this.#timeoutMs !== Number.POSITIVE_INFINITY || this.#deadlineMs !== Number.POSITIVE_INFINITY;
     this.#startedAt = timed ? clock.now() : 0;
     this.#heardAt = this.#startedAt;
-    if (limits.signal !== undefined) {
-      this.#callerSignal = limits.signal;
-      followSignal(limits.signal, this);
-    }
+    if (limits.signal !== undefined) this.#follow(limits.signal);
     if (timed && !this.aborted) this.#arm(this.#startedAt);
   }
 
@@ -73,6 +71,17 @@ export class CallScope extends AbortSwitch {
     this.#release();
   }
 
+  #follow(signal: AbortSignal): void {
+    if (signal.aborted) {
+      this.abort(signal.reason);
+      return;
+    }
+    const onAbort = () => this.abort(signal.reason);
+    this.#callerSignal = signal;
+    this.#onCallerAbort = onAbort;
+    followSignal(signal, onAbort);
+  }
+
   #arm(now: number): void {
     const idleEnd = this.#heardAt + this.#timeoutMs;
     const totalEnd = this.#startedAt + this.#deadlineMs;
@@ -96,8 +105,9 @@ export class CallScope extends AbortSwitch {
       this.#clock.cancel(this.#timer);
       this.#timer = undefined;
     }
-    if (this.#callerSignal !== undefined) {
-      unfollowSignal(this.#callerSignal, this);
+    if (this.#callerSignal !== undefined && this.#onCallerAbort !== undefined) {
+      unfollowSignal(this.#callerSignal, this.#onCallerAbort);
+      this.#onCallerAbort = undefined;
       this.#callerSignal = undefined;
     }
   }

@@ -64,9 +64,10 @@ export class Watch implements AsyncIterable<Change> {
     this.#subscription = subscription;
     this.honoured = subscription.honoured;
     if (signal === undefined || queue.ended !== undefined) return;
-    const follower = { abort: () => void this.close() };
-    queue.onFinished = () => unfollowSignal(signal, follower);
-    followSignal(signal, follower);
+    const close = () => void this.close();
+    queue.onFinished = () => unfollowSignal(signal, close);
+    if (signal.aborted) close();
+    else followSignal(signal, close);
   }
 
   /** What the server agreed to tell. */

@@ -1,8 +1,10 @@
+import { cancelledBy } from "../../call/cancelled.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
-import { ConnectionError, McpError, RpcError } from "../../schema/errors.js";
+import { idTwin } from "../../jsonrpc/request-id.js";
+import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin } from "../call.js";
 import type { Outcome, ServerEra, ServerHost } from "../era.js";
 import { EarlyCancels } from "./early-cancels.js";
@@ -83,14 +85,18 @@ export class PostCalls {
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
     if (!isRequestId(id)) return;
-    const entry = this.#running.get(id);
+    const entry = this.#find(id);
     if (entry === undefined) return this.#early.keep(id);
     if (!this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
     entry.reply.drop();
-    const reason = typeof params?.reason === "string" ? params.reason : "cancelled by the client";
-    entry.call.end.abort(new McpError("cancelled", reason));
-    this.#owner.host.debug("call cancelled", { id, reason });
+    const reason = cancelledBy(params);
+    entry.call.end.abort(reason);
+    this.#owner.host.debug("call cancelled", {
+      method: entry.call.method,
+      id: entry.call.id,
+      reason: reason.message,
+    });
     this.#owner.onCallOver();
   }
 
@@ -150,6 +156,12 @@ export class PostCalls {
       delivery: "answer_lost",
     });
     this.#owner.host.report(lost, { where: "http", method: call.method, id: call.id });
+  }
+
+  /** The call with exactly this id, or else with this id in its other spelling. */
+  #find(id: RequestId): Running | undefined {
+    const twin = idTwin(id);
+    return this.#running.get(id) ?? (twin === undefined ? undefined : this.#running.get(twin));
   }
 
   #isCurrent(entry: Running): boolean {

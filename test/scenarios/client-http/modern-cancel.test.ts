@@ -74,6 +74,35 @@ proves(
   },
 );
 
+proves("protocol:cancel:discover-not-cancelled", wire, "an abandoned probe at most closes its own POST", async (t) => {
+  const { script, told, call } = await modernWorld(t);
+  const abort = new AbortController();
+  const probe = call({ method: "server/discover", params: {}, cancellable: false }, { signal: abort.signal });
+  const received = await script.next("server/discover");
+  abort.abort("no");
+  await rejects(probe, (error) => error === "no");
+  await received.gone;
+  equal(script.received.length, 1);
+  deepEqual(told.problems, []);
+});
+
+proves(
+  "protocol:cancel:late-response-ignored",
+  wire,
+  "an answer after the end of its call is dropped silently",
+  async () => {
+    const { slow, link, told } = slowLink();
+    const scope = new CallScope("t", {});
+    const answered = link.request(request, scope);
+    scope.abort("no");
+    await rejects(answered, (error) => error === "no");
+    slow.calls[0]?.resolve(jsonResponse(0, {}));
+    await settled();
+    deepEqual(told.problems, []);
+    equal(link.open, 0);
+  },
+);
+
 proves("client-transport:http:cancel-scoped", wire, "of three calls only the cancelled one is disturbed", async (t) => {
   const { script, call } = await modernWorld(t);
   const abort = new AbortController();
@@ -292,3 +321,40 @@ proves("client-transport:http:close-aborts", wire, "closing ends every call, at 
   equal(script.received.length, 2);
   ok(link.open === 0);
 });
+
+proves("client-transport:http:cancel-best-effort", wire, "a fetch that ignores its abort holds up nobody", async () => {
+  const { slow, link, told } = slowLink();
+  const scope = new CallScope("t", {});
+  const answered = link.request(request, scope);
+  scope.abort("no");
+  await rejects(answered, (error) => error === "no");
+  await link.close();
+  slow.calls[0]?.reject(new Error("late"));
+  await settled();
+  deepEqual(told.problems, []);
+  equal(link.open, 0);
+});
+
+proves(
+  ["client-transport:http:no-reconnect-after-response", "client-transport:http:no-reconnect-after-close"],
+  wire,
+  "event ids lead to no reconnect, after the response or after close",
+  async (t) => {
+    const clock = new FakeClock();
+    const { script, link, call } = await modernWorld(t, { clock });
+    const answered = call();
+    const received = await script.next("POST");
+    received.stream().raw("id: 1\nretry: 1\ndata:\n\n").resultEvent({}, "2").end();
+    await answered;
+    await received.closed;
+    const pending = call();
+    (await script.next("POST")).stream().raw("id: 3\nretry: 1\ndata:\n\n");
+    const closing = link.close();
+    await rejects(pending, { code: "connection_error" });
+    await closing;
+    clock.advance(600_000);
+    await settled();
+    equal(script.received.length, 2);
+    equal(clock.pending, 0);
+  },
+);
