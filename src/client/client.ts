@@ -209,13 +209,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
     };
     const queue = new ChangeQueue();
-    const { signal, ...limits } = options;
-    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) =>
+    const subscription = await this.#inScope("subscriptions/listen", options, (scope) =>
       connection.watch(wire, queue, scope),
     );
-    const watch = new Watch(queue, subscription);
-    signal?.addEventListener("abort", () => void watch.close(), { once: true });
-    return watch;
+    return new Watch(queue, subscription, options.signal);
   }
 
   /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
