@@ -2,7 +2,7 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { ClientResult } from "../era/client-era.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
-import { applyDefaults } from "../schema/elicit-schema.js";
+import { applyDefaults } from "../schema/form-defaults.js";
 import { inputShapes } from "../schema/input-shapes.js";
 import type {
   ClientCapabilities,

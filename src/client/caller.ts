@@ -3,9 +3,10 @@ import { CallScope } from "../call/scope.js";
 import type { ClientResult, Connection } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
 import { McpError, ProtocolError } from "../schema/errors.js";
-import type { InputRequest, Progress } from "../schema/types.js";
+import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
+import type { ContentBlock, InputRequest } from "../schema/types.js";
 import { answer } from "./answers.js";
-import type { ClientCall, ClientOptions } from "./options.js";
+import type { CallProgress, ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
 
 /**
@@ -13,12 +14,12 @@ import { DEFAULTS } from "./options.js";
  * a client does with a request.
  */
 export class Caller {
-  readonly #connection: Connection;
+  readonly #connection: Pick<Connection, "call">;
   readonly #options: ClientOptions;
   readonly #clock: Clock;
   readonly #scopes = new Set<CallScope>();
 
-  constructor(connection: Connection, options: ClientOptions, clock: Clock) {
+  constructor(connection: Pick<Connection, "call">, options: ClientOptions, clock: Clock) {
     this.#connection = connection;
     this.#options = options;
     this.#clock = clock;
@@ -74,7 +75,7 @@ export class Caller {
     let params = withMeta(call.params, options.meta);
     let { id } = options;
     for (let round = 0; round <= most; round++) {
-      const result = await this.#connection.call({ method, params, id, onProgress }, scope);
+      const result = await this.#connection.call({ method, params, id, onProgress, cache: options.cache }, scope);
       if (result.resultType !== "input_required") return result;
       params = await this.#answerRound(method, withMeta(call.params, options.meta), result, scope);
       id = undefined;
@@ -119,11 +120,13 @@ function withMeta(params: Params | undefined, meta: object | undefined): Params 
   return meta === undefined ? params : { ...params, _meta: { ...(params?._meta as object | undefined), ...meta } };
 }
 
-function toProgress(params: Params): Progress {
+function toProgress(params: Params): CallProgress {
   const { progress, total, message } = params as { progress: number; total?: number; message?: string };
+  const content = (params._meta as Params | undefined)?.[PARTIAL_CONTENT_KEY] as ContentBlock[] | undefined;
   return {
     progress,
     ...(total === undefined ? undefined : { total }),
     ...(message === undefined ? undefined : { message }),
+    ...(Array.isArray(content) ? { content } : undefined),
   };
 }

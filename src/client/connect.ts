@@ -5,6 +5,7 @@ import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
 import { type EraMemory, negotiate, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
@@ -36,6 +37,8 @@ export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
+  /** What compiles schemas of servers: loaded when the first is needed. */
+  validator(): Promise<JsonSchemaValidator>;
 }
 
 export async function connectWith<S extends AnyServer>(
@@ -46,12 +49,13 @@ export async function connectWith<S extends AnyServer>(
   const clock = options.clock ?? systemClock;
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
-  const client = new Client<S>(options, clock);
+  const client = new Client<S>(options, clock, () => dialer.validator());
   const wire = await openWire(dialer, target, options, client);
   try {
     const connection = await negotiate(wire, plan, client, options, clock);
-    client.attach(connection);
+    client.attach(connection, identityOf(target));
     if (key !== undefined) dialer.memory.set(key, connection.era.name);
+    await client.begin();
     return client;
   } catch (error) {
     if (wire.kind === "channel") await wire.link.close();
@@ -63,6 +67,13 @@ export async function connectWith<S extends AnyServer>(
 function addressOf(target: Target): string | undefined {
   if (typeof target !== "string" && !(target instanceof URL)) return undefined;
   return toUrl(target).origin;
+}
+
+/** What tells a server from others when results are kept for several clients. */
+function identityOf(target: Target): string {
+  if (typeof target === "string" || target instanceof URL) return toUrl(target).href;
+  if ("command" in target) return JSON.stringify([target.command, target.args ?? [], target.cwd ?? null]);
+  return crypto.randomUUID();
 }
 
 async function openWire(

@@ -3,6 +3,7 @@ export {
   DefinitionError,
   type Delivery,
   McpError,
+  OutputError,
   ProtocolError,
   RpcError,
   TimeoutError,
