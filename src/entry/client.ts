@@ -24,6 +24,8 @@ export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore 
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export { displayName } from "../client/display-name.js";
+export { isResourceNotFound } from "../client/is-resource-not-found.js";
+export type { RestartLimits } from "../client/kept-connection.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/list-refresh.js";
 export type {
   AnswerContext,
@@ -37,9 +39,9 @@ export type {
   TypedCallOptions,
 } from "../client/options.js";
 export type { Pages } from "../client/pages.js";
-export { isResourceNotFound } from "../client/resource-not-found.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export type { Watch } from "../client/watch.js";
+export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";

@@ -136,7 +136,7 @@ export class Peer {
       for (const item of parsed.items) this.#take(classify(item));
     } else {
       const message = "Invalid request: batches are not part of this protocol version";
-      this.#events.onInvalid({ code: -32600, message, id: undefined, answer: false });
+      this.#events.onInvalid({ code: -32600, message, id: undefined, answer: false, batch: true });
     }
   }
 
@@ -194,14 +194,17 @@ function notConnected(reason: Error | undefined): ConnectionError {
   return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
 }
 
+/** The channel knows best how far the frame had got. */
 function notWritten(cause: Error): ConnectionError {
-  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery: "not_sent", cause });
+  const delivery = cause instanceof ConnectionError ? cause.delivery : "not_sent";
+  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, cause });
 }
 
 function connectionLost(reason: Error | undefined): ConnectionError {
   if (!(reason instanceof ConnectionError)) {
     return new ConnectionError("The connection was closed before the answer came", { delivery: "sent", cause: reason });
   }
-  const { message, exitCode, exitSignal, stderr } = reason;
-  return new ConnectionError(message, { delivery: "sent", cause: reason, exitCode, exitSignal, stderr });
+  const { message, exitCode, exitSignal, stderr, command, likelyCause } = reason;
+  const details = { exitCode, exitSignal, stderr, command, likelyCause };
+  return new ConnectionError(message, { delivery: "sent", cause: reason, ...details });
 }

@@ -137,6 +137,11 @@ function converts(schema: unknown, direction: SchemaDirection): boolean {
   }
 }
 
+/** What a library makes of a value that fits its schema's description. Plain JSON Schema has no more to say. */
+export function parseWith(schema: AnySchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+  return isStandardSchema(schema) ? parseStandard(schema, value) : { ok: true, value };
+}
+
 /** Runs a definition step so that its error names the thing being defined. */
 function named<T>(where: string, run: () => T): T {
   try {

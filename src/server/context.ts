@@ -1,11 +1,21 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions } from "../era/era.js";
+import { toCustomResult } from "../era/custom-result.js";
+import type { Asker, AskOptions, Result } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
+import type { Params } from "../jsonrpc/message.js";
+import type { Problem } from "../schema/check.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
+import type { SchemaIssue } from "../schema/json-schema/validator.js";
 import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
-import type { AnySchema, OutputOf } from "../schema/standard.js";
+import {
+  type AnySchema,
+  type OutputOf,
+  type ParseOutcome,
+  parseWith,
+  type StandardSchema,
+} from "../schema/standard.js";
 import type {
   ContentBlock,
   CreateMessageParams,
@@ -112,7 +122,7 @@ export class Context {
     return this.#call.notify(method, params);
   }
 
-  /** Asks the user to fill in a small form. */
+  /** Asks the user to fill in a small form. What they accept comes as the schema reads it: defaults filled in, refined. */
   async elicit<S extends AnySchema>(
     message: string,
     schema: S,
@@ -120,13 +130,22 @@ export class Context {
   ): Promise<ElicitAnswer<OutputOf<S>>> {
     const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
-    const request: InputRequest = { method: "elicitation/create", params };
-    const check = (answer: unknown) => {
-      const { action, content } = answer as ElicitResult;
-      const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;
-      return issue === undefined ? undefined : { path: `/content${issue.path}`, expected: issue.message };
+    let content: unknown;
+    const read = (parsed: ParseOutcome) => {
+      if (!parsed.ok) return problemWith(parsed.issues[0]);
+      content = parsed.value;
+      return undefined;
     };
-    return (await this.#ask(request, { ...options, check })) as ElicitAnswer<OutputOf<S>>;
+    const check = (answer: unknown) => {
+      const { action, content: given = {} } = answer as ElicitResult;
+      if (action !== "accept") return undefined;
+      const [issue] = checkAnswer(requestedSchema, given);
+      if (issue !== undefined) return problemWith(issue);
+      const parsed = parseWith(schema, given);
+      return parsed instanceof Promise ? parsed.then(read) : read(parsed);
+    };
+    const answer = (await this.#ask({ method: "elicitation/create", params }, { ...options, check })) as ElicitResult;
+    return (answer.action === "accept" ? { ...answer, content } : answer) as ElicitAnswer<OutputOf<S>>;
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -147,6 +166,23 @@ export class Context {
   /** Asks which folders the client works in. */
   async listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
     return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
+  }
+
+  /** Sends the client a request of the author's own, in the era where a server may; rejects in the other. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: AskOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
+  request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
+  async request(
+    method: string,
+    params?: Params,
+    options: AskOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
+    this.#assertOpen(method);
+    const result = await this.#asker.push(method, params, options);
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
   /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
@@ -177,13 +213,19 @@ export class Context {
     return this.#call.notify("notifications/progress", { progressToken, ...params });
   }
 
-  #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+  async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    this.#assertOpen(request.method);
     const end = this.#end;
-    if (end.aborted) return Promise.reject(end.reason);
-    if (!this.#call.open) {
-      return Promise.reject(new McpError("call_over", `${request.method}: the call that asks is over`));
-    }
     if (end === this.#call.end || options.signal !== undefined) return this.#asker.ask(request, options);
     return this.#asker.ask(request, { ...options, signal: end.signal });
   }
+
+  #assertOpen(method: string): void {
+    this.#end.throwIfAborted();
+    if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
+  }
+}
+
+function problemWith(issue: SchemaIssue | undefined): Problem {
+  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
 }

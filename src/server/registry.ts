@@ -5,7 +5,7 @@ import type { ChangeBus } from "../store/change-bus.js";
 import { assertCacheHints } from "./cache-hints.js";
 import { Catalogue } from "./catalogue.js";
 import type { Context } from "./context.js";
-import type { CustomMethod } from "./custom-method.js";
+import type { CustomMethod, OtherNotificationHandler } from "./custom-method.js";
 import { CatalogueEntry, type Editable } from "./edit.js";
 import type { ServerOptions } from "./options.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
@@ -37,6 +37,8 @@ export class Registry {
   /** Methods of the author's own, or in place of the SDK's. */
   readonly methods = new Map<string, CustomMethod>();
   readonly notifications = new Map<string, CustomMethod>();
+  /** Hears of every notification without a handler of its own. */
+  otherNotifications: OtherNotificationHandler | undefined;
   readonly #changes: ChangeBus;
   readonly #options: ServerOptions;
   readonly #toolOptions: RunningToolOptions;

@@ -6,7 +6,13 @@ import type { Channel } from "../jsonrpc/channel.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
-import { CustomMethod, type MethodHandler, type MethodOptions, type NotificationHandler } from "./custom-method.js";
+import {
+  CustomMethod,
+  type MethodHandler,
+  type MethodOptions,
+  type NotificationHandler,
+  type OtherNotificationHandler,
+} from "./custom-method.js";
 import { Door, type ServedConnection } from "./door.js";
 import type { Editable } from "./edit.js";
 import { HttpFront } from "./http-front.js";
@@ -126,13 +132,21 @@ export class Server<Tools extends ToolTypes = {}> {
     return this;
   }
 
+  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
+  onNotification(handler: OtherNotificationHandler): this;
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
     handler: NotificationHandler<P>,
+  ): this;
+  onNotification(
+    name: string | OtherNotificationHandler,
+    options: MethodOptions<AnySchema> = {},
+    handler?: NotificationHandler<AnySchema>,
   ): this {
-    const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
-    this.#core.registry.notifications.set(name, method);
+    const { registry } = this.#core;
+    if (typeof name === "function") registry.otherNotifications = name;
+    else registry.notifications.set(name, new CustomMethod(name, options, handler as never, undefined));
     return this;
   }
 

@@ -115,14 +115,17 @@ export class RegisteredTool {
   /** Runs the tool. What the model can mend comes back as a result with `isError`. */
   async call(args: unknown, ctx: Context): Promise<CallToolResult | InputRequiredResult> {
     const { name } = this.listing;
+    let value: unknown;
     try {
       let parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
       if (parsed instanceof Promise) parsed = await parsed;
       if (!parsed.ok) return failed(`Invalid arguments for tool ${name}: ${describeIssues(parsed.issues)}`);
-      return await this.#toResult(await this.#run(parsed.value, ctx));
+      value = await this.#run(parsed.value, ctx);
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
+    // What cannot be written is a defect of the server that a model cannot mend.
+    return this.#toResult(value);
   }
 
   #run(args: unknown, ctx: Context): unknown {

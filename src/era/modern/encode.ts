@@ -8,7 +8,11 @@ import { PreparedResult } from "../prepared-result.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
+/** What earlier versions said. */
 const RESOURCE_NOT_FOUND_BEFORE = -32002;
+const URL_ELICITATION_BEFORE = -32042;
+
+const DEFINED: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION]);
 
 /** Stamps what every result of this era carries: its type, who sent it, and how long it stays fresh. */
 export function encodeResult(call: Call, result: HandlerResult, host: ServerHost): JsonText {
@@ -64,12 +68,19 @@ function withoutExecution(tool: unknown): unknown {
 export function encodeError(error: RpcError): RpcErrorObject {
   const { rpcCode } = error;
   if (rpcCode === RESOURCE_NOT_FOUND_BEFORE) return { ...toErrorObject(error), code: INVALID_PARAMS };
-  const reserved = rpcCode <= -32020 && rpcCode >= -32099;
-  const defined = rpcCode === HEADER_MISMATCH || rpcCode === MISSING_CAPABILITY || rpcCode === UNSUPPORTED_VERSION;
-  return reserved && !defined ? { code: INTERNAL_ERROR, message: "Internal error" } : toErrorObject(error);
+  return isForeign(rpcCode) ? { code: INTERNAL_ERROR, message: "Internal error" } : toErrorObject(error);
 }
 
-/** Whether a handler used a code that this era does not let through. */
-export function misusesCode(error: RpcError): boolean {
-  return encodeError(error).code === INTERNAL_ERROR && error.rpcCode !== INTERNAL_ERROR;
+export function codeMisuse(rpcCode: number): string | undefined {
+  if (!isForeign(rpcCode)) return undefined;
+  const instead =
+    rpcCode === URL_ELICITATION_BEFORE
+      ? "ask with ctx.elicitUrl, or return inputRequired, instead"
+      : "it is reserved for the protocol itself";
+  return `Error code ${rpcCode} may not be sent in this protocol version: ${instead}`;
+}
+
+/** Whether a code belongs to the protocol and means nothing yet. */
+function isForeign(rpcCode: number): boolean {
+  return rpcCode <= -32020 && rpcCode >= -32099 && !DEFINED.has(rpcCode);
 }

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { ConnectionError, displayName, RpcError } from "bowline/client";
 import { McpServer, type ServerOptions } from "bowline/server";
 import { eachWire, legacyChannels, modernChannels, modernWires } from "../../support/each-wire.js";
-import { rawClient } from "../../support/raw-client.js";
+import { plainClient } from "../../support/plain-client.js";
 import { RawServer } from "../../support/raw-server.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -189,7 +189,7 @@ proves("tools:list:display-name", {}, "a title, for tools also in the annotation
 verifies("tools:list:execution-legacy-only", legacyChannels, async (world) => {
   const server = new McpServer(me).tool("long", { taskSupport: "optional" }, () => "");
   const executionAt = async (version: string) => {
-    const client = await rawClient(world, server, version);
+    const client = await plainClient(world, server, version);
     const { tools } = await client.result("tools/list");
     return (tools as { execution?: unknown }[])[0]?.execution;
   };
@@ -199,7 +199,7 @@ verifies("tools:list:execution-legacy-only", legacyChannels, async (world) => {
 });
 
 verifies("tools:list:execution-legacy-only", "not in this era", modernChannels, async (world) => {
-  const client = await rawClient(
+  const client = await plainClient(
     world,
     new McpServer(me).tool("long", { taskSupport: "optional" }, () => ""),
   );
