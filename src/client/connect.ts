@@ -77,7 +77,8 @@ export async function connectWith<S extends AnyServer>(
           known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
         );
   client.attach(connection);
-  if (key !== undefined) dialer.memory.set(key, connection.era.name);
+  // Where the author left no choice, nothing was learnt about what the server prefers.
+  if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   return client;
 }
 

@@ -127,6 +127,7 @@ export class KeptConnection implements Connection {
       answer: (method, params, end) => host.answer(method, params, end),
       onNotification: (notification) => host.onNotification(notification),
       onProblem: (problem) => host.onProblem(problem),
+      debug: (message, fields) => host.debug(message, fields),
       onClose: (reason) => this.#lost(reason),
     };
   }

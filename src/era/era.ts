@@ -17,6 +17,7 @@ import type { Parsed } from "../jsonrpc/parse.js";
 import type { Problem } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
+  CacheScope,
   ClientCapabilities,
   Implementation,
   InputRequest,
@@ -102,6 +103,8 @@ export type HeaderReader = (name: string) => string | undefined;
 export interface Asker {
   /** Puts one question to the client; resolves with the client's answer as it came. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
+  /** Sends the client a request of the author's own; rejects in an era without such. */
+  push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
   /** Runs work once per call, however often the handler is run. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
@@ -173,6 +176,8 @@ export interface ServerHost {
   nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** What is told about keeping results of a method that do not say so themselves. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
@@ -192,6 +197,8 @@ export interface ReportContext {
 
 /** What an era knows about one connection. */
 export interface EraSession {
+  /** What a handshake told about the client; undefined before it, and where there is none. */
+  readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */
@@ -244,6 +251,8 @@ export interface ServerEra {
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
+  misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */

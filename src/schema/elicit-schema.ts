@@ -77,14 +77,26 @@ export function applyDefaults(form: RequestedSchema, content: AnswerContent): An
   return filled;
 }
 
-/** What is wrong with an answer, formats included. A form that cannot be understood fits no answer. */
-export function checkAnswer(form: RequestedSchema, content: unknown): readonly SchemaIssue[] {
+/** The members of an answer that the form has fields for. */
+export function knownFields(form: RequestedSchema, content: AnswerContent): AnswerContent {
+  return Object.fromEntries(Object.entries(content).filter(([name]) => Object.hasOwn(form.properties, name)));
+}
+
+/**
+ * What is wrong with an answer, formats included. A form that cannot be understood fits no answer, unless it is somebody
+ * else's (`lenient`): then it is for them to judge.
+ */
+export function checkAnswer(
+  form: RequestedSchema,
+  content: unknown,
+  options: { readonly lenient?: boolean } = {},
+): readonly SchemaIssue[] {
   let issues: readonly SchemaIssue[];
   try {
     issues = defaultValidator.compile(form)(content);
   } catch (error) {
-    if (error instanceof DefinitionError) return [{ path: "", message: `cannot be checked: ${error.message}` }];
-    throw error;
+    if (!(error instanceof DefinitionError)) throw error;
+    return options.lenient === true ? [] : [{ path: "", message: `cannot be checked: ${error.message}` }];
   }
   if (!isObject(content) || !isObject(form.properties)) return issues;
   const misformed: SchemaIssue[] = [];

@@ -190,7 +190,8 @@ export function parseWith(schema: AnySchema, value: unknown): ParseOutcome | Pro
   return isStandardSchema(schema) ? parseStandard(schema, value) : { ok: true, value };
 }
 
-function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+/** Checks a value by the library's own means. A promise only where the schema validates asynchronously. */
+export function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
   const result = schema["~standard"].validate(value);
   return result instanceof Promise ? result.then(toOutcome) : toOutcome(result);
 }

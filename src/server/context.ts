@@ -1,12 +1,23 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions } from "../era/era.js";
+import { toCustomResult } from "../era/custom-result.js";
+import type { Asker, AskOptions, Result } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
+import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
 import type { SchemaIssue } from "../schema/json-schema/validator.js";
-import { type AnySchema, type OutputOf, type ParseOutcome, parseWith } from "../schema/standard.js";
+import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
+import {
+  type AnySchema,
+  type OutputOf,
+  type ParseOutcome,
+  parseWith,
+  type StandardSchema,
+} from "../schema/standard.js";
 import type {
+  ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
   ElicitParams,
@@ -28,16 +39,23 @@ export type ElicitAnswer<T> =
 export class Context {
   readonly #call: Call;
   readonly #asker: Asker;
+  readonly #end: AbortSwitch;
   #lastProgress = Number.NEGATIVE_INFINITY;
 
-  constructor(call: Call, asker: Asker) {
+  constructor(call: Call, asker: Asker, end: AbortSwitch = call.end) {
     this.#call = call;
     this.#asker = asker;
+    this.#end = end;
+  }
+
+  /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
+  endingWith(end: AbortSwitch): Context {
+    return new Context(this.#call, this.#asker, end);
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
   get signal(): AbortSignal {
-    return this.#call.end.signal;
+    return this.#end.signal;
   }
 
   get requestId(): RequestId {
@@ -75,20 +93,18 @@ export class Context {
 
   /** Whether anything can still be sent for this call. */
   get open(): boolean {
-    return this.#call.open;
+    return this.#call.open && !this.#end.aborted;
   }
 
   /** Reports progress, if the caller asked for it. Values that do not grow are left out, as the protocol wants. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
-    const { progressToken } = this.#call;
-    if (progressToken === undefined || progress <= this.#lastProgress || !Number.isFinite(progress)) return;
-    this.#lastProgress = progress;
-    return this.#call.notify("notifications/progress", {
-      progressToken,
-      progress,
-      ...(total === undefined ? undefined : { total }),
-      ...(message === undefined ? undefined : { message }),
-    });
+    return this.#report({ progress, total, message });
+  }
+
+  /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
+  partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
+    const progress = Math.max(this.#lastProgress, 0) + 1;
+    return this.#report({ progress, message, _meta: { [PARTIAL_CONTENT_KEY]: content } });
   }
 
   /** Sends a log message to the client, if it asked for this level. */
@@ -152,6 +168,23 @@ export class Context {
     return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
   }
 
+  /** Sends the client a request of the author's own, in the era where a server may; rejects in the other. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: AskOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
+  request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
+  async request(
+    method: string,
+    params?: Params,
+    options: AskOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
+    this.#assertOpen(method);
+    const result = await this.#asker.push(method, params, options);
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
+  }
+
   /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return this.#asker.step(name, work);
@@ -172,13 +205,24 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    const { end } = this.#call;
-    if (end.aborted) return Promise.reject(end.reason);
-    if (!this.#call.open) {
-      return Promise.reject(new McpError("call_over", `${request.method}: the call that asks is over`));
-    }
-    return this.#asker.ask(request, options);
+  #report(params: { readonly progress: number; readonly [member: string]: unknown }): void | Promise<void> {
+    const { progressToken } = this.#call;
+    const { progress } = params;
+    if (progressToken === undefined || progress <= this.#lastProgress || !Number.isFinite(progress)) return;
+    this.#lastProgress = progress;
+    return this.#call.notify("notifications/progress", { progressToken, ...params });
+  }
+
+  async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    this.#assertOpen(request.method);
+    const end = this.#end;
+    if (end === this.#call.end || options.signal !== undefined) return this.#asker.ask(request, options);
+    return this.#asker.ask(request, { ...options, signal: end.signal });
+  }
+
+  #assertOpen(method: string): void {
+    this.#end.throwIfAborted();
+    if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
 }
 
