@@ -3,8 +3,8 @@ import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 import { ConnectionError } from "../schema/errors.js";
 
 /**
- * What becomes of a frame: `hold` keeps it back until the next one has passed, so that the two change places; a number
- * delays it by so many milliseconds, and lets others pass it.
+ * What becomes of a frame: `hold` keeps it back until the next one has passed, so that the two change places; `delayMs`
+ * lets others pass it meanwhile.
  */
 export type Fate = "pass" | "drop" | "duplicate" | "hold" | { readonly delayMs: number };
 
