@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
-import type { Server, ServerShape } from "bowline/server";
+import type { Server, ToolTypes } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import { createPipePair } from "./each-wire.js";
 import type { Wire } from "./verifies.js";
@@ -11,7 +11,7 @@ export interface BareWorld {
   readonly era: "modern" | "legacy";
   readonly transport: "memory" | "stdio" | "node" | "fetch";
   /** Connects a client; both are closed when the test ends, or by `close`. */
-  connect<Shape extends ServerShape>(server: Server<Shape>, options?: ClientOptions): Promise<BareClient>;
+  connect<Tools extends ToolTypes>(server: Server<Tools>, options?: ClientOptions): Promise<BareClient>;
 }
 
 export interface BareClient {
@@ -27,7 +27,7 @@ function bareWorld(t: TestContext, era: BareWorld["era"], transport: BareWorld["
     era,
     transport,
     async connect(server, options = {}) {
-      const { client, rest, close } = await dial(transport, server as unknown as Server<ServerShape>, {
+      const { client, rest, close } = await dial(transport, server as unknown as Server<ToolTypes>, {
         era,
         ...options,
       });
@@ -43,7 +43,7 @@ function bareWorld(t: TestContext, era: BareWorld["era"], transport: BareWorld["
 
 async function dial(
   transport: BareWorld["transport"],
-  server: Server<ServerShape>,
+  server: Server<ToolTypes>,
   options: ClientOptions,
 ): Promise<BareClient> {
   if (transport === "fetch") {
@@ -61,7 +61,7 @@ async function dial(
 }
 
 /** A fetch handler in place of the network: like a fetch, it rejects when its signal fires. */
-function fetchInto(server: Server<ServerShape>): NonNullable<ClientOptions["fetch"]> {
+function fetchInto(server: Server<ToolTypes>): NonNullable<ClientOptions["fetch"]> {
   return (url, init) =>
     new Promise((resolve, reject) => {
       const { signal } = init;
