@@ -59,7 +59,7 @@ export class Server<Tools extends ToolTypes = {}> {
   readonly #http: HttpServerOptions;
   readonly #doors = new Set<Door>();
   #front: HttpFront | undefined;
-  #closed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
     this.#core = new ServerCore(info, options, eras);
@@ -185,10 +185,13 @@ export class Server<Tools extends ToolTypes = {}> {
     return { ...front, connections: this.#doors.size, running };
   }
 
-  /** Ends every connection, session and call. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#core.beginClosing();
     this.#front?.close();
     await Promise.all([...this.#doors].map((door) => door.close()));
