@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import { followSignal, unfollowSignal } from "../call/follow-signal.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
 import { toCustomResult } from "../era/custom-result.js";
@@ -214,7 +215,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       connection.watch(wire, queue, scope),
     );
     const watch = new Watch(queue, subscription);
-    signal?.addEventListener("abort", () => void watch.close(), { once: true });
+    if (signal !== undefined && queue.ended === undefined) {
+      const close = () => void watch.close();
+      followSignal(signal, close);
+      queue.onFinished = () => unfollowSignal(signal, close);
+    }
     return watch;
   }
 

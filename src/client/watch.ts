@@ -8,6 +8,8 @@ type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Erro
 /** Changes that nobody has read yet; equal ones count once, so a slow reader costs no more than one of each. */
 export class ChangeQueue implements WatchEvents {
   readonly #waiting = new Map<string, Change>();
+  /** Called once, when no change can follow. */
+  onFinished: (() => void) | undefined;
   #wake: (() => void) | undefined;
   #end: End | undefined;
 
@@ -26,7 +28,9 @@ export class ChangeQueue implements WatchEvents {
   }
 
   finish(end: End): void {
+    const isFirst = this.#end === undefined;
     this.#end ??= end;
+    if (isFirst) this.onFinished?.();
     if (end.how === "closed") this.#waiting.clear();
     this.#wake?.();
   }
