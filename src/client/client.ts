@@ -1,6 +1,5 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
-import { followSignal, unfollowSignal } from "../call/follow-signal.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
 import { toCustomResult } from "../era/custom-result.js";
@@ -210,17 +209,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
     };
     const queue = new ChangeQueue();
-    const { signal, ...limits } = options;
-    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) =>
+    const subscription = await this.#inScope("subscriptions/listen", options, (scope) =>
       connection.watch(wire, queue, scope),
     );
-    const watch = new Watch(queue, subscription);
-    if (signal !== undefined && queue.ended === undefined) {
-      const close = () => void watch.close();
-      followSignal(signal, close);
-      queue.onFinished = () => unfollowSignal(signal, close);
-    }
-    return watch;
+    return new Watch(queue, subscription, options.signal);
   }
 
   /** Any method: those of the specification are checked and typed, others by `result` or not at all. */

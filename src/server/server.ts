@@ -180,8 +180,9 @@ export class Server<Tools extends ToolTypes = {}> {
 
   /** What is being held at the moment. */
   stats(): Readonly<Record<string, number>> {
-    const running = [...this.#doors].reduce((sum, door) => sum + door.running, 0);
-    return { connections: this.#doors.size, running, ...this.#front?.stats() };
+    const front = this.#front?.stats();
+    const running = [...this.#doors].reduce((sum, door) => sum + door.running, front?.running ?? 0);
+    return { ...front, connections: this.#doors.size, running };
   }
 
   /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
