@@ -14,13 +14,18 @@ import { DEFAULTS } from "./options.js";
  * a client does with a request.
  */
 export class Caller {
-  readonly #connection: Connection;
+  readonly #connection: Pick<Connection, "call">;
   readonly #options: ClientOptions;
   readonly #clock: Clock;
   readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
 
-  constructor(connection: Connection, options: ClientOptions, clock: Clock, onProblem: (problem: unknown) => void) {
+  constructor(
+    connection: Pick<Connection, "call">,
+    options: ClientOptions,
+    clock: Clock,
+    onProblem: (problem: unknown) => void,
+  ) {
     this.#onProblem = onProblem;
     this.#connection = connection;
     this.#options = options;
@@ -75,7 +80,7 @@ export class Caller {
     let params = withMeta(call.params, options.meta);
     let { id } = options;
     for (let round = 0; round <= most; round++) {
-      const result = await this.#connection.call({ method, params, id, onProgress }, scope);
+      const result = await this.#connection.call({ method, params, id, onProgress, cache: options.cache }, scope);
       if (result.resultType !== "input_required") return result;
       params = await this.#answerRound(method, withMeta(call.params, options.meta), result, scope);
       id = undefined;

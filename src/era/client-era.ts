@@ -48,6 +48,8 @@ export interface ConnectionCall {
   readonly params: Params | undefined;
   readonly id?: RequestId | undefined;
   readonly onProgress?: ((params: Params) => void) | undefined;
+  /** Whether what is kept may be used instead of asking. */
+  readonly cache?: "use" | "refresh" | "bypass" | undefined;
 }
 
 /** What a subscription tells its owner, in order; `onEnd` is last. */

@@ -3,6 +3,7 @@ import { Client, ConnectionError, connect, McpError } from "bowline/client";
 import { type Channel, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock } from "bowline/testing";
 import { systemClock } from "#src/call/clock.js";
+import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import { channelWires, eachWire, legacyWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
 import { RawClient, scriptedServers } from "../../support/raw-peer.js";
@@ -93,15 +94,15 @@ verifies("typescript:protocol:error:not-connected", eachWire, async ({ connect: 
   const closed = await dial(new McpServer(me).tool("one", {}, () => "1"));
   await closed.close();
   const frames = closed.wire.frames.length;
-  for (const client of [closed, new Client({}, systemClock)]) {
+  for (const client of [closed, new Client({}, systemClock, async () => defaultValidator)]) {
     for (const use of [
       () => client.callTool("one"),
       () => client.listTools(),
-      () => client.tools().next(),
-      () => client.prompts().next(),
+      () => client.tools().all(),
+      () => client.prompts().all(),
       () => client.getPrompt("p"),
-      () => client.resources().next(),
-      () => client.resourceTemplates().next(),
+      () => client.resources().all(),
+      () => client.resourceTemplates().all(),
       () => client.readResource("a:b"),
       () => client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
       () => client.setLogLevel("info"),
