@@ -310,8 +310,8 @@ verifies("protocol:error:deliberate-passthrough", eachWire, async ({ connect }) 
     .tool("fail", { input: { type: "object" } }, fail);
   const client = await connect(server);
   for (const code of [-32602, -32603, 4001]) {
-    for (const call of [client.request("vendor/fail", { code }), client.callTool("fail", { code })]) {
-      const error = await failure(call);
+    for (const call of [() => client.request("vendor/fail", { code }), () => client.callTool("fail", { code })]) {
+      const error = await failure(call());
       deepEqual([error.rpcCode, error.message, error.data], [code, `deliberate ${code}`, { code }]);
     }
   }
@@ -335,8 +335,8 @@ verifies("protocol:error:subclass-flattened", eachWire, async ({ connect }) => {
       throw thrown;
     });
   const client = await connect(server);
-  for (const call of [client.request("vendor/pay"), client.readResource("pay://1")]) {
-    const error = await failure(call);
+  for (const call of [() => client.request("vendor/pay"), () => client.readResource("pay://1")]) {
+    const error = await failure(call());
     notEqual(error, thrown);
     equal(Object.getPrototypeOf(error), RpcError.prototype);
     deepEqual([error.rpcCode, error.message, error.data], [4002, "Insufficient funds", { balance: 3 }]);
