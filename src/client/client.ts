@@ -257,7 +257,9 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#options.onError?.(problem);
   }
 
+  /** While connecting, whoever connects hears of it. */
   onClose(reason: Error | undefined): void {
+    if (this.#caller === undefined) return;
     this.#connection = undefined;
     this.#closed = true;
     this.#options.onClose?.(reason);

@@ -47,9 +47,14 @@ export async function connectWith<S extends AnyServer>(
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
   const client = new Client<S>(options, clock);
-  const wire = await openWire(dialer, target, options, client);
+  let wire = await openWire(dialer, target, options, client);
+  const reopen = async () => {
+    wire = await openWire(dialer, target, options, client);
+    return wire;
+  };
   try {
-    const connection = await negotiate(wire, plan, client, options, clock);
+    const way = "command" in Object(target) ? { wire, reopen } : { wire };
+    const connection = await negotiate(way, plan, client, options, clock);
     client.attach(connection);
     if (key !== undefined) dialer.memory.set(key, connection.era.name);
     return client;
@@ -85,6 +90,8 @@ async function openWire(
     };
   }
   const link = new ChannelLink(await openChannel(dialer, target));
+  // Until an era takes over, only problems are of interest.
+  link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
   await link.open();
   return { kind: "channel", link };
 }

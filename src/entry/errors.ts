@@ -7,4 +7,5 @@ export {
   RpcError,
   TimeoutError,
   ToolError,
+  VersionError,
 } from "../schema/errors.js";

@@ -87,6 +87,8 @@ export interface OpenOptions {
   readonly versions: readonly string[];
   /** Speak the first version without asking. */
   readonly pinned: boolean;
+  /** No other era is left to try: what the server says to this one is the last word. */
+  readonly last: boolean;
   /** An answer to discovery from an earlier connection. */
   readonly discovered: ClientResult | undefined;
 }

@@ -1,3 +1,5 @@
+import type { ClientCapabilities } from "./types.js";
+
 /**
  * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
  * The classes exist so that `instanceof` reads well; messages may change.
@@ -25,6 +27,34 @@ export class RpcError extends McpError {
     this.rpcCode = rpcCode;
     this.data = data;
     this.local = options?.local === true;
+  }
+
+  /** What the server speaks, where it refused the version of a request. */
+  get supportedVersions(): readonly string[] | undefined {
+    const supported = this.rpcCode === -32022 ? (this.data as { supported?: unknown } | null)?.supported : undefined;
+    return isVersionList(supported) ? supported : undefined;
+  }
+
+  /** What the client would have had to declare, where the server refused a request for want of it. */
+  get requiredCapabilities(): ClientCapabilities | undefined {
+    const data = this.rpcCode === -32021 ? (this.data as { requiredCapabilities?: unknown } | null) : undefined;
+    const required = data?.requiredCapabilities;
+    return typeof required === "object" && required !== null ? (required as ClientCapabilities) : undefined;
+  }
+}
+
+/** The two sides have no protocol version in common that this side may speak. */
+export class VersionError extends McpError {
+  override readonly name = "VersionError";
+  constructor(
+    message: string,
+    /** What the server said it speaks, if it said so. */
+    readonly supported: readonly string[] | undefined,
+    /** What this side may speak. */
+    readonly wanted: readonly string[],
+    options?: ErrorOptions,
+  ) {
+    super("no_common_version", message, options);
   }
 }
 
@@ -98,4 +128,9 @@ export class DefinitionError extends McpError {
   constructor(message: string, options?: ErrorOptions) {
     super("definition_error", message, options);
   }
+}
+
+/** Whether a value lists protocol versions, one at least. */
+export function isVersionList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
 }
