@@ -2,7 +2,7 @@ import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
 import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
-import { ConnectionError, McpError, VersionError } from "../schema/errors.js";
+import { ConnectionError, isVersionList, McpError, VersionError } from "../schema/errors.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** Which eras to try, in order, and with which of their versions. */
@@ -139,8 +139,13 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
   if (step === undefined) throw new McpError("invalid_prior", "prior names an era that this client may not use");
   const { discovered } = prior;
   if (discovered === undefined) return;
-  const versions = (discovered as { supportedVersions?: unknown } | null)?.supportedVersions;
-  if (!Array.isArray(versions)) throw new McpError("invalid_prior", "prior.discovered is no answer to discovery");
+  const { supportedVersions: versions, capabilities } = (discovered ?? {}) as {
+    supportedVersions?: unknown;
+    capabilities?: unknown;
+  };
+  if (!isVersionList(versions) || typeof capabilities !== "object" || capabilities === null) {
+    throw new McpError("invalid_prior", "prior.discovered is no answer to discovery");
+  }
   if (!step.versions.some((version) => versions.includes(version))) {
     throw new McpError("invalid_prior", `prior shares no version with this client: it names ${versions.join(", ")}`);
   }
