@@ -84,7 +84,8 @@ export async function negotiate(
       if (named !== undefined) {
         const spoken = plan.steps.filter(({ versions }) => versions.some((version) => named.includes(version)));
         const untried = spoken.filter((candidate) => waiting.includes(candidate));
-        const again = untried.length === 0 && corrections-- > 0 ? spoken.filter(({ era }) => era !== step?.era) : untried;
+        const again =
+          untried.length === 0 && corrections-- > 0 ? spoken.filter(({ era }) => era !== step?.era) : untried;
         waiting.splice(0, waiting.length, ...again);
       }
       if (waiting.length === 0) throw lastWord(error, wire, wanted);

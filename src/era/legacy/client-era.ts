@@ -84,5 +84,7 @@ function refusal(error: { code: number; message: string; data?: unknown }, last:
 function refusedByStatus(error: unknown): unknown {
   const status = error instanceof ConnectionError ? error.status : undefined;
   const refused = status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
-  return refused ? new WrongEra(`the server refused initialize with status ${status}`, undefined, { cause: error }) : error;
+  return refused
+    ? new WrongEra(`the server refused initialize with status ${status}`, undefined, { cause: error })
+    : error;
 }

@@ -20,7 +20,7 @@ import type {
 import { honouredFilter } from "../honoured-filter.js";
 import type { Link } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods, legacyNotifications } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 interface Watch {
   readonly filter: SubscriptionFilter;
@@ -153,6 +153,7 @@ export class LegacyConnection implements Connection {
       this.#served.cancel(params?.requestId, new McpError("cancelled", reason));
       return;
     }
+    if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = legacyNotifications.get(method)?.(params);
     if (problem !== undefined) {
       return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));

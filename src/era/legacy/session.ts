@@ -6,7 +6,7 @@ import type { Change } from "../../store/change-bus.js";
 import { Call, type CallOrigin, type ClientFacts, type ServerWire } from "../call.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods } from "./methods.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -80,7 +80,7 @@ export class LegacySession implements EraSession {
 
   receive(notification: RpcNotification): void {
     if (notification.method === "notifications/initialized") this.#ready();
-    else this.#host.receive(notification, this);
+    else if (!ADDED_NOTIFICATIONS.has(notification.method)) this.#host.receive(notification, this);
   }
 
   acceptsBatch(items: readonly unknown[]): boolean {

@@ -116,9 +116,7 @@ function verdict(error: { code: number; message: string; data?: unknown }): Erro
     error.code === HEADER_MISMATCH ||
     (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
     (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported));
-  return recognised
-    ? cause
-    : older(`answered server/discover with an error: ${error.message}`, cause);
+  return recognised ? cause : older(`answered server/discover with an error: ${error.message}`, cause);
 }
 
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {

@@ -27,7 +27,7 @@ import {
   UNSUPPORTED_VERSION,
   VERSION_KEY,
 } from "./envelope.js";
-import { modernMethods, modernNotifications } from "./methods.js";
+import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
 import { ListenSubscription } from "./subscription.js";
 
 const RESULT_TYPES: ReadonlySet<unknown> = new Set(["complete", "input_required"]);
@@ -201,6 +201,7 @@ export class ModernConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
+    if (REMOVED_NOTIFICATIONS.has(method)) return;
     const problem = modernNotifications.get(method)?.(params);
     if (problem !== undefined) {
       return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));

@@ -1,9 +1,10 @@
-import type { Params, RpcRequest } from "../../jsonrpc/message.js";
+import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import type { RpcError } from "../../schema/errors.js";
 import type { LoggingLevel } from "../../schema/types.js";
 import { Call, type CallOrigin, type ServerWire } from "../call.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "./envelope.js";
+import { REMOVED_NOTIFICATIONS } from "./methods.js";
 
 /** Nothing is kept between requests; the session only knows the way back. */
 export class ModernSession implements EraSession {
@@ -58,7 +59,9 @@ export class ModernSession implements EraSession {
     return logLevel === undefined || this.#host.capabilities.logging === undefined ? undefined : logLevel;
   }
 
-  receive(): void {}
+  receive(notification: RpcNotification): void {
+    if (!REMOVED_NOTIFICATIONS.has(notification.method)) this.#host.receive(notification, this);
+  }
 
   acceptsBatch(): boolean {
     return false;

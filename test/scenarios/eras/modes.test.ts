@@ -156,8 +156,12 @@ proves("lifecycle:era:fallback-clean", wire, "on a channel nothing of the probe 
   ok(JSON.stringify(await run("auto")).includes(LEGACY));
 });
 
-proves("transport:stdio:probe:exit-fallback", { wire: "modern-stdio" }, "a process that leaves is started again", async (t) => {
-  const server = `
+proves(
+  "transport:stdio:probe:exit-fallback",
+  { wire: "modern-stdio" },
+  "a process that leaves is started again",
+  async (t) => {
+    const server = `
     const me = { name: "shy", version: "1" };
     let open = false;
     const answer = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
@@ -169,24 +173,25 @@ proves("transport:stdio:probe:exit-fallback", { wire: "modern-stdio" }, "a proce
       } else if (!open) process.exit(7);
       else if (id !== undefined) answer({ id, result: { tools: [], pid: process.pid } });
     });`;
-  const starts: string[] = [];
-  const target = {
-    command: process.execPath,
-    args: ["-e", `console.error("start");${server}`],
-    stderr: (line: string) => void starts.push(line),
-  };
-  const client = await connect(target);
-  t.after(() => client.close());
-  equal(client.version, LEGACY);
-  deepEqual((await client.listTools()).tools, []);
-  deepEqual(starts, ["start", "start"]);
+    const starts: string[] = [];
+    const target = {
+      command: process.execPath,
+      args: ["-e", `console.error("start");${server}`],
+      stderr: (line: string) => void starts.push(line),
+    };
+    const client = await connect(target);
+    t.after(() => client.close());
+    equal(client.version, LEGACY);
+    deepEqual((await client.listTools()).tools, []);
+    deepEqual(starts, ["start", "start"]);
 
-  await rejects(connect(target, { era: "modern" }), (error) => {
-    ok(error instanceof ConnectionError, String(error));
-    equal(error.exitCode, 7);
-    return true;
-  });
-  const pinned = await connect(target, { version: MODERN });
-  t.after(() => pinned.close());
-  await rejects(pinned.listTools(), (error) => error instanceof ConnectionError && error.exitCode === 7);
-});
+    await rejects(connect(target, { era: "modern" }), (error) => {
+      ok(error instanceof ConnectionError, String(error));
+      equal(error.exitCode, 7);
+      return true;
+    });
+    const pinned = await connect(target, { version: MODERN });
+    t.after(() => pinned.close());
+    await rejects(pinned.listTools(), (error) => error instanceof ConnectionError && error.exitCode === 7);
+  },
+);

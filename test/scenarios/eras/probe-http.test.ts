@@ -1,6 +1,14 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { type Client, type ClientOptions, ConnectionError, connect, RpcError, TimeoutError, VersionError } from "bowline/client";
+import {
+  type Client,
+  type ClientOptions,
+  ConnectionError,
+  connect,
+  RpcError,
+  TimeoutError,
+  VersionError,
+} from "bowline/client";
 import { connectWith } from "#src/client/connect.js";
 import { legacyClient } from "#src/era/legacy/client-era.js";
 import { modernClient } from "#src/era/modern/client-era.js";
@@ -14,10 +22,12 @@ const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 type Reply = (received: Received) => void;
 
 const fails = (code: number, status: number, data?: unknown): Reply => {
-  return (received) => received.json({ jsonrpc: "2.0", id: received.message.id, error: { code, message: "no", data } }, status);
+  return (received) =>
+    received.json({ jsonrpc: "2.0", id: received.message.id, error: { code, message: "no", data } }, status);
 };
 const discovers = (versions: readonly string[] = [MODERN]): Reply => {
-  return (received) => received.result({ resultType: "complete", supportedVersions: versions, capabilities: { tools: {} } });
+  return (received) =>
+    received.result({ resultType: "complete", supportedVersions: versions, capabilities: { tools: {} } });
 };
 
 /** A server that answers the probe as told and everything else in the way of the older era. */
@@ -60,7 +70,8 @@ proves(
       (received) => received.status(400, "Unsupported protocol version"),
       (received) => received.status(400, "<html><body>Bad request</body></html>", "text/html"),
       fails(-32000, 400),
-      (received) => received.json({ jsonrpc: "2.0", id: null, error: { code: -32000, message: "Server not initialized" } }, 400),
+      (received) =>
+        received.json({ jsonrpc: "2.0", id: null, error: { code: -32000, message: "Server not initialized" } }, 400),
       (received) => received.status(404),
       (received) => received.status(405),
       (received) => received.status(406),

@@ -65,7 +65,12 @@ proves(
   wire,
   "a result that is no discovery counts as legacy",
   async (t) => {
-    for (const result of [{}, { supportedVersions: "x" }, { tools: [] }, { supportedVersions: [5], capabilities: {} }]) {
+    for (const result of [
+      {},
+      { supportedVersions: "x" },
+      { tools: [] },
+      { supportedVersions: [5], capabilities: {} },
+    ]) {
       const client = await dial(t, stdio().on("server/discover", { result }));
       equal(client.era, "legacy");
       equal(client.version, LEGACY);
@@ -83,7 +88,9 @@ proves(
       instructions: "Mind the tide",
       _meta: { "io.modelcontextprotocol/serverInfo": { name: "harbour", version: "2" } },
     };
-    const script = stdio().modern({ tools: { listChanged: true } }, told).on("tools/list", { result: { tools: [] } });
+    const script = stdio()
+      .modern({ tools: { listChanged: true } }, told)
+      .on("tools/list", { result: { tools: [] } });
     const client = await dial(t, script);
     equal(client.version, MODERN);
     deepEqual(client.server, {
@@ -273,7 +280,9 @@ proves(
       });
     equal((await dial(t, slow)).era, "modern");
     deepEqual(slow.methods, ["server/discover", "initialize", "server/discover"]);
-    const stubborn = stdio().on("initialize", refusal).on("server/discover", { error: { code: -32603 } });
+    const stubborn = stdio()
+      .on("initialize", refusal)
+      .on("server/discover", { error: { code: -32603 } });
     await rejects(dial(t, stubborn), VersionError);
     deepEqual(stubborn.methods, ["server/discover", "initialize", "server/discover"]);
   },
