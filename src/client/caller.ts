@@ -1,12 +1,15 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
 import type { ClientResult, Connection } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
 import { McpError, ProtocolError } from "../schema/errors.js";
 import type { InputRequest, Progress } from "../schema/types.js";
-import { answer } from "./answers.js";
 import type { ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
+
+/** Answers one question of the server. */
+export type Answerer = (method: string, params: Params | undefined, end: AbortSwitch) => Promise<ClientResult>;
 
 /**
  * Makes calls: scope, send, and the rounds of questions that a server may answer with. The one place to read to know what
@@ -15,12 +18,14 @@ import { DEFAULTS } from "./options.js";
 export class Caller {
   readonly #connection: Connection;
   readonly #options: ClientOptions;
+  readonly #answer: Answerer;
   readonly #clock: Clock;
   readonly #scopes = new Set<CallScope>();
 
-  constructor(connection: Connection, options: ClientOptions, clock: Clock) {
+  constructor(connection: Connection, options: ClientOptions, answer: Answerer, clock: Clock) {
     this.#connection = connection;
     this.#options = options;
+    this.#answer = answer;
     this.#clock = clock;
   }
 
@@ -68,13 +73,14 @@ export class Caller {
 
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
+    const { capabilities, logLevel } = options;
     const onProgress =
       options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
     let params = withMeta(call.params, options.meta);
     let { id } = options;
     for (let round = 0; round <= most; round++) {
-      const result = await this.#connection.call({ method, params, id, onProgress }, scope);
+      const result = await this.#connection.call({ method, params, id, onProgress, capabilities, logLevel }, scope);
       if (result.resultType !== "input_required") return result;
       params = await this.#answerRound(method, withMeta(call.params, options.meta), result, scope);
       id = undefined;
@@ -102,7 +108,7 @@ export class Caller {
 
   async #answerAll(requests: Record<string, InputRequest>, scope: CallScope): Promise<Record<string, unknown>> {
     const answers = Object.entries(requests).map(async ([key, request]) => {
-      return [key, await answer(this.#options, request.method, request.params as Params | undefined, scope)] as const;
+      return [key, await this.#answer(request.method, request.params as Params | undefined, scope)] as const;
     });
     const settled = Promise.all(answers);
     const ended = new Promise<never>((_, reject) => scope.onAbort(reject));

@@ -5,7 +5,7 @@ import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../er
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, RpcError } from "../schema/errors.js";
+import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
 import type {
   ClientCapabilities,
   CompleteResult,
@@ -25,7 +25,7 @@ import type {
 import { answer, capabilitiesOf } from "./answers.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
-import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
+import { type AnswerOptions, type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
 import { followPages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import { ChangeQueue, Watch } from "./watch.js";
@@ -53,11 +53,12 @@ const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   readonly info: Implementation;
-  readonly capabilities: ClientCapabilities;
+  readonly identify: boolean;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly #options: ClientOptions;
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  #options: ClientOptions;
+  #capabilities: ClientCapabilities;
   #connection: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
@@ -65,7 +66,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   constructor(options: ClientOptions, clock: Clock) {
     this.info = options.info ?? DEFAULT_INFO;
-    this.capabilities = capabilitiesOf(options);
+    this.identify = options.identify ?? true;
+    this.#capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
     this.#options = options;
@@ -73,13 +75,35 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** Called once, when negotiation has made a connection. */
   attach(connection: Connection): void {
-    const caller = new Caller(connection, this.#options, this.clock);
+    const answerer = (method: string, params: Params | undefined, end: AbortSwitch) =>
+      answer(this.#options, method, params, end);
+    const caller = new Caller(connection, this.#options, answerer, this.clock);
     this.#connection = connection;
     this.#caller = caller;
     this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
       const refusal = this.#refuse(call.method);
       return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
     });
+  }
+
+  /** What this client declares: what its handlers amount to. */
+  get capabilities(): ClientCapabilities {
+    return this.#capabilities;
+  }
+
+  /**
+   * Changes how the server's questions are answered from now on. Where the handshake told the server what this client
+   * can do, nothing can be added to that.
+   */
+  answerWith(handlers: AnswerOptions): void {
+    const options = { ...this.#options, ...handlers };
+    const capabilities = capabilitiesOf(options);
+    if (this.#connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
+      const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
+      throw new McpError("not_declared", message);
+    }
+    this.#options = options;
+    this.#capabilities = capabilities;
   }
 
   /** The version being spoken; undefined once closed. */

@@ -3,6 +3,7 @@ import type { Interceptor } from "../call/interceptor.js";
 import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type {
+  ClientCapabilities,
   CreateMessageParams,
   CreateMessageResult,
   ElicitFormParams,
@@ -10,6 +11,7 @@ import type {
   ElicitUrlParams,
   Implementation,
   JsonObject,
+  LoggingLevel,
   Progress,
   Root,
 } from "../schema/types.js";
@@ -49,11 +51,25 @@ export interface CallOptions {
   readonly id?: RequestId | undefined;
   /** Goes along in `_meta`. */
   readonly meta?: { readonly [key: string]: unknown } | undefined;
+  /** What this client can do for this call alone, in the era in which each call says so. */
+  readonly capabilities?: ClientCapabilities | undefined;
+  /** Which log messages this call wants, in the era in which each call says so. */
+  readonly logLevel?: LoggingLevel | undefined;
+  /** `"manual"` hands a result that asks for input to the caller instead of answering it. */
+  readonly input?: "auto" | "manual" | undefined;
 }
+
+/** The part of the options that answers the server's questions. */
+export type AnswerOptions = Pick<
+  ClientOptions,
+  "onElicit" | "onElicitUrl" | "onSample" | "samplingTools" | "roots" | "methods" | "capabilities"
+>;
 
 export interface ClientOptions {
   /** Who this client says it is. */
   readonly info?: Implementation;
+  /** Whether calls say who makes them, where that is left open. They do unless told otherwise. */
+  readonly identify?: boolean;
   /** The era to speak: `"auto"` probes and falls back. */
   readonly era?: string;
   /** The one version to speak. In the era without handshakes, nothing is negotiated then. */
@@ -96,6 +112,8 @@ export interface ClientOptions {
   readonly logger?: ClientLogger;
   readonly onError?: (error: Error) => void;
   readonly onClose?: (reason: Error | undefined) => void;
+  /** `"manual"` hands results that ask for input to the callers instead of answering them. */
+  readonly input?: "auto" | "manual";
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
   /** HTTP: headers to send along, and another way to fetch. */

@@ -22,6 +22,7 @@ export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export type {
   AnswerContext,
+  AnswerOptions,
   CallOptions,
   ClientCall,
   ClientInterceptor,

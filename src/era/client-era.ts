@@ -19,6 +19,8 @@ export type ClientResult = { readonly [key: string]: unknown };
 export interface ClientHost {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
+  /** Whether to say who this is where that is left open. */
+  readonly identify: boolean;
   readonly clock: Clock;
   /** How long opening a subscription and other upkeep may take. */
   readonly timeoutMs: number;
@@ -43,6 +45,9 @@ export interface ConnectionCall {
   readonly params: Params | undefined;
   readonly id?: RequestId | undefined;
   readonly onProgress?: ((params: Params) => void) | undefined;
+  /** Instead of those of the client, where each call carries its own. */
+  readonly capabilities?: ClientCapabilities | undefined;
+  readonly logLevel?: LoggingLevel | undefined;
 }
 
 /** What a subscription tells its owner, in order; `onEnd` is last. */

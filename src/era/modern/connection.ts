@@ -159,19 +159,20 @@ export class ModernConnection implements Connection {
 
   #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
     const { id, method, onProgress } = call;
-    return this.#link.request({ id, method, params: this.#wrap(call.params), cancellable: true, onProgress }, scope);
+    return this.#link.request({ id, method, params: this.#wrap(call.params, call), cancellable: true, onProgress }, scope);
   }
 
   /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
-  #wrap(params: Params | undefined): Params {
+  #wrap(params: Params | undefined, call?: ConnectionCall): Params {
+    const logLevel = call?.logLevel ?? this.#logLevel;
     return {
       ...params,
       _meta: {
         ...(params?._meta as object | undefined),
         [VERSION_KEY]: this.#version,
-        [CLIENT_INFO_KEY]: this.#host.info,
-        [CAPABILITIES_KEY]: this.#host.capabilities,
-        ...(this.#logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: this.#logLevel }),
+        [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
+        [CAPABILITIES_KEY]: call?.capabilities ?? this.#host.capabilities,
+        ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
       },
     };
   }
