@@ -74,6 +74,7 @@ export class Caller {
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
     const { capabilities, logLevel } = options;
+    const manual = (options.input ?? this.#options.input) === "manual";
     const onProgress =
       options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
@@ -81,7 +82,7 @@ export class Caller {
     let { id } = options;
     for (let round = 0; round <= most; round++) {
       const result = await this.#connection.call({ method, params, id, onProgress, capabilities, logLevel }, scope);
-      if (result.resultType !== "input_required") return result;
+      if (result.resultType !== "input_required" || manual) return result;
       params = await this.#answerRound(method, withMeta(call.params, options.meta), result, scope);
       id = undefined;
     }

@@ -5,13 +5,15 @@ import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../er
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
+import { ConnectionError, InputRequiredError, McpError, RpcError } from "../schema/errors.js";
 import type {
   ClientCapabilities,
   CompleteResult,
   CompletionReference,
+  DiscoverResult,
   GetPromptResult,
   Implementation,
+  InputRequiredResult,
   ListToolsResult,
   LoggingLevel,
   Prompt,
@@ -141,7 +143,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     options: CallOptions = {},
   ): Promise<ToolOutcome<Tools<S>[Name]["output"]>> {
     const params = args === undefined ? { name } : { name, arguments: args };
-    return toToolOutcome(await this.request("tools/call", params, options));
+    return toToolOutcome(completed("tools/call", await this.request("tools/call", params, options)));
   }
 
   /** All tools, page by page. */
@@ -166,12 +168,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     });
   }
 
-  getPrompt(
+  async getPrompt(
     name: string,
     args?: Readonly<Record<string, string>>,
     options: CallOptions = {},
   ): Promise<GetPromptResult> {
-    return this.request("prompts/get", args === undefined ? { name } : { name, arguments: args }, options);
+    const params = args === undefined ? { name } : { name, arguments: args };
+    return completed("prompts/get", await this.request("prompts/get", params, options));
   }
 
   resources(options: CallOptions = {}): AsyncGenerator<Resource, void, void> {
@@ -192,8 +195,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     });
   }
 
-  readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return this.request("resources/read", { uri }, options);
+  async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return completed("resources/read", await this.request("resources/read", { uri }, options));
   }
 
   /** Suggestions for an argument of a prompt or a variable of a resource template. */
@@ -231,6 +234,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     const watch = new Watch(queue, subscription);
     signal?.addEventListener("abort", () => void watch.close(), { once: true });
     return watch;
+  }
+
+  /** Asks the server again what it speaks and offers, in the era that has this. */
+  discover(options: CallOptions = {}): Promise<DiscoverResult> {
+    return this.request("server/discover", undefined, options);
   }
 
   /** Any method: those of the specification are checked and typed, others pass as they are. */
@@ -340,6 +348,12 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+/** A caller that answers by hand gets questions by `request`; here they can only be in the way. */
+function completed<Result extends ClientResult>(method: string, result: Result | InputRequiredResult): Result {
+  if ((result as ClientResult).resultType !== "input_required") return result as Result;
+  throw new InputRequiredError(method, result as InputRequiredResult);
 }
 
 function notConnected(cause: unknown): ConnectionError {

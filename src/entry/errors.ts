@@ -2,6 +2,7 @@ export {
   ConnectionError,
   DefinitionError,
   type Delivery,
+  InputRequiredError,
   McpError,
   ProtocolError,
   RpcError,

@@ -1,4 +1,4 @@
-import type { ClientCapabilities } from "./types.js";
+import type { ClientCapabilities, InputRequiredResult } from "./types.js";
 
 /**
  * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
@@ -40,6 +40,17 @@ export class RpcError extends McpError {
     const data = this.rpcCode === -32021 ? (this.data as { requiredCapabilities?: unknown } | null) : undefined;
     const required = data?.requiredCapabilities;
     return typeof required === "object" && required !== null ? (required as ClientCapabilities) : undefined;
+  }
+}
+
+/** The server answered with questions, and the caller wants to answer them by hand: `result` holds them. */
+export class InputRequiredError extends McpError {
+  override readonly name = "InputRequiredError";
+  constructor(
+    method: string,
+    readonly result: InputRequiredResult,
+  ) {
+    super("input_required", `${method}: the server answered with input_required; answer its requests and call again`);
   }
 }
 

@@ -1,11 +1,14 @@
 import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
+import type { ClientCapabilities } from "../schema/types.js";
 import type { Context } from "./context.js";
 
 export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   /** What params must look like. */
   readonly params?: P;
+  /** What a client must have declared to be served; others are told what is missing. */
+  readonly requires?: ClientCapabilities;
 }
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
@@ -14,6 +17,7 @@ export type NotificationHandler<P> = (params: MethodParams<P>) => void | Promise
 
 /** A method or notification that an author defined, with its schema compiled. */
 export class CustomMethod {
+  readonly requires: ClientCapabilities | undefined;
   readonly #params: UsableSchema | undefined;
 
   constructor(
@@ -22,6 +26,7 @@ export class CustomMethod {
     readonly handler: (params: never, ctx: Context) => unknown,
     validator: JsonSchemaValidator | undefined,
   ) {
+    this.requires = options.requires;
     const schema = options.params;
     this.#params =
       schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);

@@ -1,5 +1,6 @@
 import type { Call } from "../era/call.js";
 import type { HandlerResult, Result, ServerHost } from "../era/era.js";
+import { missingCapability, undeclared } from "../era/input-capability.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import { Context } from "./context.js";
@@ -39,6 +40,8 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
 }
 
 async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {
+  const missing = undeclared(custom.requires, call.client.capabilities);
+  if (missing !== undefined) throw missingCapability(missing);
   const params = await custom.parse(call.params);
   return call.era.settle(call, server.host, async (asker) => {
     return toResult(await custom.handler(params as never, new Context(call, asker)), custom.name);

@@ -3,9 +3,8 @@ import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, ServerHost } from "../era.js";
-import { missingCapability } from "../input-capability.js";
+import { missingCapability, undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
-import { MISSING_CAPABILITY } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
 /** What rides in the sealed state from one round to the next. */
@@ -54,9 +53,9 @@ export async function settleInRounds(
 async function sealAuthored(call: Call, host: ServerHost, result: HandlerResult): Promise<HandlerResult> {
   if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
   const refused = Object.values((result.inputRequests ?? {}) as Record<string, InputRequest>)
-    .map((request) => missingCapability(request, call.client.capabilities))
+    .map((request) => undeclaredFor(request, call.client.capabilities))
     .find((missing) => missing !== undefined);
-  if (refused !== undefined) throw missingCapabilityRefusal(refused);
+  if (refused !== undefined) throw missingCapability(refused);
   if (result.requestState === undefined) return result;
   return { ...result, requestState: await host.seal.seal({ authored: result.requestState }, bindingOf(call)) };
 }
@@ -107,8 +106,8 @@ class Replay implements Asker {
   }
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    const missing = missingCapability(request, this.#call.client.capabilities);
-    if (missing !== undefined) throw missingCapabilityRefusal(missing);
+    const missing = undeclaredFor(request, this.#call.client.capabilities);
+    if (missing !== undefined) throw missingCapability(missing);
     const key = options.key ?? `ask-${++this.#count}`;
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
@@ -186,9 +185,4 @@ class NoQuestions implements Asker {
   async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
     return work();
   }
-}
-
-function missingCapabilityRefusal(requiredCapabilities: object): Refusal {
-  const message = `The client did not declare a capability that this request needs: ${Object.keys(requiredCapabilities).join(", ")}`;
-  return new Refusal(MISSING_CAPABILITY, message, { requiredCapabilities });
 }

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { type Client, connect, McpError, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, heardBy, legacyWires, type World } from "../../support/each-wire.js";
@@ -115,6 +115,9 @@ proves(
     t.after(() => client.close());
     await rejects(client.notify("notifications/roots/list_changed"), (error) => {
       return error instanceof McpError && /roots/.test(error.message);
+    });
+    throws(() => client.answerWith({ onSample: () => ({}) as never }), (error) => {
+      return error instanceof McpError && error.code === "not_declared";
     });
     for (const [id, method, params] of [
       [1, "roots/list", undefined],
