@@ -242,6 +242,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   }
 
   /** Any method: those of the specification are checked and typed, others pass as they are. */
+  request<M extends keyof MethodResults>(
+    method: M,
+    params: Params | undefined,
+    options: CallOptions & { readonly input: "manual" },
+  ): Promise<MethodResults[M] | InputRequiredResult>;
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
   async request(method: string, params?: Params, options: CallOptions = {}): Promise<ClientResult> {

@@ -10,19 +10,39 @@ export const hasSchemas: boolean = existsSync(`${folder}/2026-07-28/schema.json`
 
 type Check = (value: unknown) => readonly { readonly path: string; readonly message: string }[];
 const validator = createValidator();
-const documents = new Map<string, Record<string, Record<string, unknown>>>();
+const documents = new Map<string, Document>();
 const checks = new Map<string, Check>();
 
-function document(version: string): Record<string, Record<string, unknown>> {
-  let found = documents.get(version);
-  if (found === undefined) {
-    found = JSON.parse(readFileSync(`${folder}/${version}/schema.json`, "utf8"));
-    documents.set(version, found as Record<string, Record<string, unknown>>);
-  }
-  return found as Record<string, Record<string, unknown>>;
+interface Document {
+  readonly $schema: string;
+  readonly definitions?: Record<string, unknown>;
+  readonly $defs?: Record<string, unknown>;
 }
 
-/** What is wrong with a value, by the specification's definition of that name in that version. */
+function document(version: string): Document {
+  let found = documents.get(version);
+  if (found === undefined) {
+    found = closed(JSON.parse(readFileSync(`${folder}/${version}/schema.json`, "utf8"))) as Document;
+    documents.set(version, found);
+  }
+  return found;
+}
+
+/** The schema with every object limited to the members it names, but for what authors write. */
+function closed(schema: unknown, key = ""): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => closed(item));
+  if (typeof schema !== "object" || schema === null) return schema;
+  if (key === "inputSchema" || key === "outputSchema") return { type: "object" };
+  const made: Record<string, unknown> = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [name, closed(value, name)]),
+  );
+  // Old definitions leave out what all params may have.
+  if (key === "params" && made.properties !== undefined) made.properties = { _meta: {}, ...made.properties };
+  const isObject = made.type === "object" && made.properties !== undefined;
+  return isObject && made.additionalProperties === undefined ? { ...made, additionalProperties: false } : made;
+}
+
+/** What is wrong with a value, by the specification's definition of that name in that version, members it does not name included. */
 export function problemsAt(version: string, definition: string, value: unknown): string[] {
   const key = `${version}#${definition}`;
   let check = checks.get(key);
@@ -36,19 +56,18 @@ export function problemsAt(version: string, definition: string, value: unknown):
   return check(value).map(({ path, message }) => `${definition} ${path} ${message}`);
 }
 
-/** The members that a definition knows, its own and those of what it is made of; undefined when it takes any. */
-export function membersAt(version: string, definition: string): ReadonlySet<string> | undefined {
-  const { definitions, $defs } = document(version);
-  const found = (definitions ?? $defs)?.[definition] as { properties?: object } | undefined;
-  return found?.properties === undefined ? undefined : new Set(Object.keys(found.properties));
-}
+type MessageShape = {
+  readonly properties?: { readonly method?: { readonly const?: string }; readonly jsonrpc?: unknown };
+};
 
-/** Whether the version defines this method, by any request or notification. */
-export function methodsAt(version: string): ReadonlySet<string> {
+/** What is wrong with a request or a notification, by the specification's definition of its method. */
+export function messageProblemsAt(version: string, message: { readonly method?: string }): string[] {
   const { definitions, $defs } = document(version);
-  const found = Object.values(definitions ?? $defs ?? {}).flatMap((definition) => {
-    const method = (definition as { properties?: { method?: { const?: string } } }).properties?.method?.const;
-    return method === undefined ? [] : [method];
-  });
-  return new Set(found);
+  const found = Object.entries((definitions ?? $defs) as Record<string, MessageShape>).find(
+    ([, { properties }]) => properties?.method?.const === message.method,
+  );
+  if (found === undefined) return [`${message.method} does not exist`];
+  const [name, { properties }] = found;
+  const { jsonrpc: _jsonrpc, id: _id, ...bare } = message as { jsonrpc?: string; id?: unknown };
+  return problemsAt(version, name, properties?.jsonrpc === undefined ? bare : message);
 }

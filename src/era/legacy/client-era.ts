@@ -7,7 +7,7 @@ import type { ClientWire, Link } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
-import { identityAt } from "./initialize.js";
+import { capabilitiesAt, identityAt } from "./initialize.js";
 import { legacyMethods } from "./methods.js";
 
 /** What later versions have, and what to use here. */
@@ -50,7 +50,7 @@ async function handshake(
   const offered = versions[0] as string;
   const params = {
     protocolVersion: offered,
-    capabilities: host.capabilities,
+    capabilities: capabilitiesAt(offered, host.capabilities),
     clientInfo: identityAt(offered, host.info),
   };
   const response = await link

@@ -6,27 +6,36 @@ import { PreparedResult } from "../prepared-result.js";
 /** Leaves out what this era has no word for. */
 export function encodeResult(call: Call, result: HandlerResult): JsonText {
   if (result instanceof PreparedResult) {
-    return result.textFor("handshake", (plain) => JSON.stringify(toWire(call.method, plain)));
+    const structured = knowsStructured(call);
+    const form = structured ? "handshake" : "handshake, text only";
+    return result.textFor(form, (plain) => JSON.stringify(toWire(call.method, plain, structured)));
   }
-  return JSON.stringify(toWire(call.method, result));
+  return JSON.stringify(toWire(call.method, result, knowsStructured(call)));
 }
 
-function toWire(method: string, result: Result): Result {
+/** Structured output came with 2025-06-18; before, there is the text beside it. */
+function knowsStructured(call: Call): boolean {
+  return call.client.version >= "2025-06-18";
+}
+
+function toWire(method: string, result: Result, structured: boolean): Result {
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...wire } = result;
-  if (method === "tools/call") return objectStructured(wire);
-  if (method === "tools/list") return { ...wire, tools: (wire.tools as Result[]).map(objectOutput) };
+  if (method === "tools/call") return objectStructured(wire, structured);
+  if (method === "tools/list") {
+    return { ...wire, tools: (wire.tools as Result[]).map((tool) => objectOutput(tool, structured)) };
+  }
   return wire;
 }
 
 /** Structured content is an object in this era; anything else is in the text beside it. */
-function objectStructured(result: Result): Result {
+function objectStructured(result: Result, structured: boolean): Result {
   const { structuredContent, ...rest } = result;
   const isObject =
     typeof structuredContent === "object" && structuredContent !== null && !Array.isArray(structuredContent);
-  return isObject ? result : rest;
+  return isObject && structured ? result : rest;
 }
 
-function objectOutput(tool: Result): Result {
+function objectOutput(tool: Result, structured: boolean): Result {
   const { outputSchema, ...rest } = tool;
-  return outputSchema === undefined || (outputSchema as Result).type === "object" ? tool : rest;
+  return outputSchema === undefined || (structured && (outputSchema as Result).type === "object") ? tool : rest;
 }

@@ -29,6 +29,9 @@ class Pushed implements Asker {
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const call = this.#call;
+    if (request.method === "elicitation/create" && call.client.version < "2025-06-18") {
+      throw new McpError("missing_capability", `Protocol version ${call.client.version} has no ${request.method}`);
+    }
     const missing = undeclaredFor(request, call.client.capabilities);
     if (missing !== undefined) {
       throw new McpError(

@@ -4,7 +4,7 @@ import type { Params, RequestId, RpcNotification, RpcResponse } from "../../json
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 import { McpError, ProtocolError } from "../../schema/errors.js";
-import type { DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
+import type { ClientCapabilities, DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import type {
   ClientEra,
   ClientHost,
@@ -43,6 +43,7 @@ export class ModernConnection implements Connection {
   #version: string;
   #discovered: DiscoverResult | undefined;
   #logLevel: LoggingLevel | undefined;
+  #lastDeclared: { readonly from: ClientCapabilities; readonly to: ClientCapabilities } | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost, versions: readonly string[], version: string) {
     this.era = era;
@@ -159,7 +160,10 @@ export class ModernConnection implements Connection {
 
   #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
     const { id, method, onProgress } = call;
-    return this.#link.request({ id, method, params: this.#wrap(call.params, call), cancellable: true, onProgress }, scope);
+    return this.#link.request(
+      { id, method, params: this.#wrap(call.params, call), cancellable: true, onProgress },
+      scope,
+    );
   }
 
   /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
@@ -171,10 +175,19 @@ export class ModernConnection implements Connection {
         ...(params?._meta as object | undefined),
         [VERSION_KEY]: this.#version,
         [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
-        [CAPABILITIES_KEY]: call?.capabilities ?? this.#host.capabilities,
+        [CAPABILITIES_KEY]: this.#declared(call?.capabilities ?? this.#host.capabilities),
         ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
       },
     };
+  }
+
+  /** Changes of roots are not told in this era, so nobody is promised them. */
+  #declared(capabilities: ClientCapabilities): ClientCapabilities {
+    if (capabilities.roots?.listChanged === undefined) return capabilities;
+    if (this.#lastDeclared?.from !== capabilities) {
+      this.#lastDeclared = { from: capabilities, to: { ...capabilities, roots: {} } };
+    }
+    return this.#lastDeclared.to;
   }
 
   /** The version to go on with after a refusal of the present one. */

@@ -116,9 +116,12 @@ proves(
     await rejects(client.notify("notifications/roots/list_changed"), (error) => {
       return error instanceof McpError && /roots/.test(error.message);
     });
-    throws(() => client.answerWith({ onSample: () => ({}) as never }), (error) => {
-      return error instanceof McpError && error.code === "not_declared";
-    });
+    throws(
+      () => client.answerWith({ onSample: () => ({}) as never }),
+      (error) => {
+        return error instanceof McpError && error.code === "not_declared";
+      },
+    );
     for (const [id, method, params] of [
       [1, "roots/list", undefined],
       [2, "sampling/createMessage", { messages: [], maxTokens: 1 }],

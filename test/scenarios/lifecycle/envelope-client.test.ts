@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { RecordedMessage } from "bowline/testing";
 import { McpServer } from "bowline/server";
+import type { RecordedMessage } from "bowline/testing";
 import { modernHttp, modernWires, type RecordedClient, type World } from "../../support/each-wire.js";
 import { MODERN } from "../../support/server-script.js";
 import { verifies } from "../../support/verifies.js";

@@ -24,7 +24,11 @@ function harbour(options = {}, ran: () => void = () => {}) {
     .tool("ask", {}, async (_, ctx) => (await ctx.elicit("Sure?", sure)).action);
 }
 
-const call = (id: number, meta: Message): Message => ({ id, method: "tools/call", params: { name: "who", _meta: meta } });
+const call = (id: number, meta: Message): Message => ({
+  id,
+  method: "tools/call",
+  params: { name: "who", _meta: meta },
+});
 const headers = { "mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "who" };
 
 verifies("protocol:envelope:client-info-optional", modernWires, async (world: World, t) => {
@@ -59,7 +63,11 @@ verifies("lifecycle:envelope:missing-field", modernWires, async (world: World, t
 
 verifies("lifecycle:envelope:malformed-field", modernWires, async (world: World, t) => {
   let ran = 0;
-  const client = await rawClient(world, harbour({}, () => ran++), t);
+  const client = await rawClient(
+    world,
+    harbour({}, () => ran++),
+    t,
+  );
   for (const [meta, pattern] of [
     [{ [VERSION]: 5, [CAPABILITIES]: {} }, /protocolVersion/],
     [{ [VERSION]: null, [CAPABILITIES]: {} }, /protocolVersion/],
@@ -135,7 +143,11 @@ verifies("lifecycle:stateless:interleaved", modernWires, async (world: World, t)
     ],
   );
   const logged = client.heard.filter(({ method }) => method === "notifications/message");
-  deepEqual(logged.map(({ params }) => `${params?.data} ${params?.level}`).sort(), ["alice error", "bob error", "bob info"]);
+  deepEqual(logged.map(({ params }) => `${params?.data} ${params?.level}`).sort(), [
+    "alice error",
+    "bob error",
+    "bob info",
+  ]);
 });
 
 verifies("lifecycle:stateless:any-connection", modernWires, async (world: World, t) => {
@@ -174,7 +186,11 @@ verifies(
   modernWires,
   async (world: World, t) => {
     let ran = 0;
-    const client = await rawClient(world, harbour({}, () => ran++), t);
+    const client = await rawClient(
+      world,
+      harbour({}, () => ran++),
+      t,
+    );
     const all = [MODERN, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
     for (const requested of ["2031-01-01", "garbage", "", "2025-11-25"]) {
       for (const [method, params] of [

@@ -11,7 +11,11 @@ const me = { name: "harbour", version: "2" };
 function harbour() {
   return new McpServer(me)
     .tool("t", {}, () => "x")
-    .prompt("p", { arguments: { type: "object", properties: { a: { type: "string" } } }, complete: { a: () => ["1"] } }, () => "say")
+    .prompt(
+      "p",
+      { arguments: { type: "object", properties: { a: { type: "string" } } }, complete: { a: () => ["1"] } },
+      () => "say",
+    )
     .resource("a:b", { name: "r" }, () => "text")
     .method("com.example/empty", {}, () => undefined)
     .method("com.example/undefined", {}, () => ({ resultType: undefined, a: 1 }))
@@ -61,12 +65,17 @@ verifies("protocol:result-type:legacy-never", legacyWires, async ({ connect }: W
 for (const era of ["modern", "legacy"] as const) {
   const play = () => (era === "modern" ? new ServerScript().modern() : new ServerScript().legacy());
 
-  proves("protocol:result-type:absent-is-complete", { wire: `${era}-memory` }, "nothing said means complete", async (t) => {
-    const script = play().on("tools/call", { result: { content: [{ type: "text", text: "done" }] } });
-    const client = await connect({ channel: script.channel }, { era });
-    t.after(() => client.close());
-    equal((await client.callTool("t")).text, "done");
-  });
+  proves(
+    "protocol:result-type:absent-is-complete",
+    { wire: `${era}-memory` },
+    "nothing said means complete",
+    async (t) => {
+      const script = play().on("tools/call", { result: { content: [{ type: "text", text: "done" }] } });
+      const client = await connect({ channel: script.channel }, { era });
+      t.after(() => client.close());
+      equal((await client.callTool("t")).text, "done");
+    },
+  );
 
   proves(
     "typescript:client:raw-result-type-first",
