@@ -58,6 +58,8 @@ export interface ServerOptions {
   readonly stateTtlMs?: number;
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
+  /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
+  readonly maxSubscriptions?: number;
   /** How long a pushed question may stay unanswered. */
   readonly askTimeoutMs?: number;
   /** Whether results say which server they come from. */
@@ -71,6 +73,7 @@ export interface ServerOptions {
 export const DEFAULTS = {
   askTimeoutMs: 300_000,
   maxRounds: 16,
+  maxSubscriptions: 10_000,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,

@@ -21,11 +21,12 @@ const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 export class ServerCore implements ServerHost {
   readonly info: Implementation;
   readonly instructions: string | undefined;
-  readonly changes: ChangeBus = new MemoryChangeBus();
+  readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
   readonly maxRounds: number;
+  readonly subscriptions: { readonly max: number; open: number };
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -43,6 +44,7 @@ export class ServerCore implements ServerHost {
     this.clock = clockOf(options);
     this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
+    this.subscriptions = { max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions, open: 0 };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));

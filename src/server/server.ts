@@ -156,7 +156,8 @@ export class Server<Shape extends ServerShape = EmptyShape> {
   /** What is being held at the moment. */
   stats(): Readonly<Record<string, number>> {
     const running = [...this.#doors].reduce((sum, door) => sum + door.running, 0);
-    return { connections: this.#doors.size, running, ...this.#front?.stats() };
+    const subscriptions = this.#core.subscriptions.open;
+    return { connections: this.#doors.size, running, subscriptions, ...this.#front?.stats() };
   }
 
   /** Ends every connection, session and call. Idempotent. */

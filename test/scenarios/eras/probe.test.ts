@@ -31,7 +31,7 @@ function dialTwoVersions(t: TestContext, script: ServerScript): Promise<Client> 
 }
 
 const versionIn = (message: { params?: { readonly [key: string]: unknown } } | undefined) =>
-  (message?.params?._meta as Record<string, unknown>)["io.modelcontextprotocol/protocolVersion"];
+  (message?.params?._meta as Record<string, unknown> | undefined)?.["io.modelcontextprotocol/protocolVersion"];
 
 proves(
   ["transport:stdio:probe-first", "lifecycle:discover:fallback-method-not-found"],

@@ -29,7 +29,7 @@ verifies("lifecycle:era:server-by-opening", eachWire, async (world: World) => {
   if (world.era === "modern") {
     equal(version, MODERN);
     equal(answer?.resultType, "complete");
-    deepEqual((answer?._meta as Record<string, unknown>)[INFO], me);
+    deepEqual((answer?._meta as Record<string, unknown> | undefined)?.[INFO], me);
   } else {
     equal(version, "2025-11-25");
     equal(answer !== undefined && "resultType" in answer, false);
@@ -211,7 +211,7 @@ verifies("lifecycle:era:concurrent-http", modernHttp, async (world: World, t) =>
   for (let round = 0; round < 3; round++) {
     const [fresh, old] = await Promise.all([modern.callTool("who"), legacy.ask(plain(10 + round))]);
     equal((fresh.structured as { version: string }).version, MODERN);
-    equal((old.result?.structuredContent as { version: string }).version, "2025-11-25");
+    equal((old.result?.structuredContent as { version: string } | undefined)?.version, "2025-11-25");
   }
   for (const { headers } of modern.wire.exchanges) equal(headers?.["mcp-session-id"], undefined);
   server.changes.toolsChanged();
@@ -224,7 +224,7 @@ verifies("lifecycle:era:modern-only-initialize-error", modernWires, async (world
     const client = await rawClient(world, server, t);
     const { error } = await client.ask(initialize(1));
     match(error?.message ?? "", /2026-07-28/);
-    deepEqual((error?.data as { supported: string[] }).supported, [MODERN]);
+    deepEqual((error?.data as { supported: string[] } | undefined)?.supported, [MODERN]);
   }
 });
 

@@ -161,7 +161,7 @@ verifies("lifecycle:stateless:any-connection", modernWires, async (world: World,
   do {
     const client = await instance();
     const { result } = await client.ask(enveloped(1, "tools/list", cursor === undefined ? {} : { cursor }));
-    names.push(...(result?.tools as { name: string }[]).map(({ name }) => name));
+    names.push(...((result?.tools ?? []) as { name: string }[]).map(({ name }) => name));
     cursor = result?.nextCursor;
   } while (cursor !== undefined);
   deepEqual(names, ["who", "ask"]);
