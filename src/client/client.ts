@@ -241,6 +241,24 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return this.request("server/discover", undefined, options);
   }
 
+  /** Tells the handlers in `onListChanged` what they want to hear. What goes wrong is reported, not thrown. */
+  async followLists(): Promise<void> {
+    const handlers = this.#options.onListChanged;
+    if (handlers === undefined) return;
+    const { prior, server } = this.#connected();
+    const known = prior.discovered !== undefined || this.#connected().era.handshakes;
+    const wanted = (["tools", "prompts", "resources"] as const).filter(
+      (kind) => handlers[kind] !== undefined && (!known || server.capabilities[kind]?.listChanged === true),
+    );
+    if (wanted.length === 0) return;
+    try {
+      const watch = await this.watch(Object.fromEntries(wanted.map((kind) => [`${kind}ListChanged`, true])));
+      for await (const { kind } of watch) if (kind !== "resource") handlers[kind]?.();
+    } catch (error) {
+      if (!this.#closed) this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
   /** Any method: those of the specification are checked and typed, others pass as they are. */
   request<M extends keyof MethodResults>(
     method: M,

@@ -56,6 +56,7 @@ export async function connectWith<S extends AnyServer>(
     const way = "command" in Object(target) ? { wire, reopen } : { wire };
     const connection = await negotiate(way, plan, client, options, clock);
     client.attach(connection);
+    void client.followLists();
     if (key !== undefined) dialer.memory.set(key, connection.era.name);
     return client;
   } catch (error) {

@@ -102,6 +102,12 @@ export interface ClientOptions {
     readonly method: string;
     readonly params?: Params;
   }) => void | Promise<void>;
+  /** Called when a list of the server has changed. Where changes must be subscribed to, connecting does so. */
+  readonly onListChanged?: {
+    readonly tools?: () => void;
+    readonly prompts?: () => void;
+    readonly resources?: () => void;
+  };
   readonly capabilities?: {
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };

@@ -1,4 +1,5 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
+import { McpError } from "../../schema/errors.js";
 import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
@@ -179,7 +180,10 @@ class NoQuestions implements Asker {
   constructor(readonly method: string) {}
 
   async ask(): Promise<never> {
-    throw new Error(`${this.method} cannot ask the client: only tools, prompts and resources can`);
+    throw new McpError(
+      "cannot_ask",
+      `${this.method} cannot ask the client: only tools/call, prompts/get and resources/read may answer with input_required`,
+    );
   }
 
   async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
