@@ -376,7 +376,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 /** A caller that answers by hand gets questions by `request`; here they can only be in the way. */
 function completed<Result extends ClientResult>(method: string, result: Result | InputRequiredResult): Result {
   if ((result as ClientResult).resultType !== "input_required") return result as Result;
-  throw new InputRequiredError(method, result as InputRequiredResult);
+  const message = `${method}: the server answered with input_required; answer its requests and call again`;
+  throw new InputRequiredError("input_required", message, result as InputRequiredResult);
 }
 
 function notConnected(cause: unknown): ConnectionError {

@@ -43,14 +43,15 @@ export class RpcError extends McpError {
   }
 }
 
-/** The server answered with questions, and the caller wants to answer them by hand: `result` holds them. */
+/** The server's last word was a question: `result` holds it. The code says why it was not answered. */
 export class InputRequiredError extends McpError {
   override readonly name = "InputRequiredError";
   constructor(
-    method: string,
+    code: "input_required" | "too_many_rounds",
+    message: string,
     readonly result: InputRequiredResult,
   ) {
-    super("input_required", `${method}: the server answered with input_required; answer its requests and call again`);
+    super(code, message);
   }
 }
 

@@ -56,6 +56,11 @@ export interface ServerOptions {
   readonly stateKeys?: readonly SealKey[];
   /** How long sealed state is good for. */
   readonly stateTtlMs?: number;
+  /**
+   * Asked before a sealed state is used again, with its name and the time of day at which it ends. A server that takes
+   * each state once remembers the names until then; without this a state can be used again as long as it lives.
+   */
+  readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
   /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */

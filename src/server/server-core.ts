@@ -53,7 +53,8 @@ export class ServerCore implements ServerHost {
       keys: options.stateKeys,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
-      onRefused: (reason) => this.#options.logger?.warn?.(`a requestState was refused: ${reason}`),
+      accept: options.acceptState,
+      onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
     });
     this.registry = new Registry(options, this.changes, {
       validator: options.validator,

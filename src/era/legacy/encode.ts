@@ -19,6 +19,11 @@ function knowsStructured(call: Call): boolean {
 }
 
 function toWire(method: string, result: Result, structured: boolean): Result {
+  if (result.resultType === "input_required") {
+    throw new Error(
+      `${method}: input_required does not exist in this protocol version; ask with ctx.elicit and the like`,
+    );
+  }
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...wire } = result;
   if (method === "tools/call") return objectStructured(wire, structured);
   if (method === "tools/list") {

@@ -202,7 +202,7 @@ export class ModernConnection implements Connection {
     const type = result.resultType ?? "complete";
     if (!RESULT_TYPES.has(type)) throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
     const shape = modernMethods.get(method);
-    if (type === "input_required" && shape !== undefined && shape.asks !== true) {
+    if (type === "input_required" && shape?.asks !== true) {
       throw new ProtocolError(`${method}: the server asked for input where it may not`);
     }
     const problem = shape?.result(result);

@@ -37,26 +37,35 @@ verifies("typescript:mrtr:push-api:loud-fail-2026", modernWires, async ({ connec
 });
 
 const intruders = [
-  { id: 1, method: "elicitation/create", params: { message: "?", requestedSchema: { type: "object", properties: {} } } },
+  {
+    id: 1,
+    method: "elicitation/create",
+    params: { message: "?", requestedSchema: { type: "object", properties: {} } },
+  },
   { id: 2, method: "ping" },
   { id: 3, method: "com.example/own", params: {} },
 ];
 const handlers = { onElicit: never, methods: { "com.example/own": never } };
 
-proves("patterns:client-no-responses", { wire: "modern-stdio" }, "a request of the server stays unanswered", async (t) => {
-  const script = new ServerScript().modern().on("tools/list", { result: { resultType: "complete", tools: [] } });
-  const problems: Error[] = [];
-  const client = await connect(
-    { channel: script.channel },
-    { ...handlers, era: "modern", onError: (error) => problems.push(error) },
-  );
-  t.after(() => client.close());
-  for (const request of intruders) script.send(request);
-  await client.listTools();
-  deepEqual(script.methods, ["server/discover", "tools/list"]);
-  equal(problems.length, 3);
-  for (const [index, { method }] of intruders.entries()) ok(problems[index]?.message.includes(method));
-});
+proves(
+  "patterns:client-no-responses",
+  { wire: "modern-stdio" },
+  "a request of the server stays unanswered",
+  async (t) => {
+    const script = new ServerScript().modern().on("tools/list", { result: { resultType: "complete", tools: [] } });
+    const problems: Error[] = [];
+    const client = await connect(
+      { channel: script.channel },
+      { ...handlers, era: "modern", onError: (error) => problems.push(error) },
+    );
+    t.after(() => client.close());
+    for (const request of intruders) script.send(request);
+    await client.listTools();
+    deepEqual(script.methods, ["server/discover", "tools/list"]);
+    equal(problems.length, 3);
+    for (const [index, { method }] of intruders.entries()) ok(problems[index]?.message.includes(method));
+  },
+);
 
 proves("patterns:client-no-responses", { wire: "modern-http" }, "nor on the stream of a call", async (t) => {
   const script = await new HttpScript().start();
@@ -105,9 +114,7 @@ verifies("patterns:no-unsolicited-notifications", "silence without a subscriptio
   if (world.era === "legacy") await client.wire.until((seen) => seen.notifications("server").length === 3);
   deepEqual(
     client.wire.notifications("server").map(({ method }) => method),
-    world.era === "modern"
-      ? []
-      : ["tools", "prompts", "resources"].map((kind) => `notifications/${kind}/list_changed`),
+    world.era === "modern" ? [] : ["tools", "prompts", "resources"].map((kind) => `notifications/${kind}/list_changed`),
   );
 });
 
@@ -136,15 +143,20 @@ verifies("patterns:request-scoped-before-response", modernWires, async (world: W
   );
 });
 
-verifies("patterns:no-unsolicited-notifications", "one server, both kinds of clients", modernChannels, async (world, t) => {
-  const server = new McpServer(me).tool("t", {}, () => "x");
-  const modern = await world.connect(server);
-  const legacy = await rawClient(world, server, t);
-  await legacy.ask(initialize(1));
-  legacy.send({ method: "notifications/initialized" });
-  await legacy.ask({ id: 2, method: "ping" });
-  server.changes.toolsChanged();
-  await legacy.until((heard) => heard.some(({ method }) => method === "notifications/tools/list_changed"));
-  await modern.callTool("t");
-  deepEqual(modern.wire.notifications("server"), []);
-});
+verifies(
+  "patterns:no-unsolicited-notifications",
+  "one server, both kinds of clients",
+  modernChannels,
+  async (world, t) => {
+    const server = new McpServer(me).tool("t", {}, () => "x");
+    const modern = await world.connect(server);
+    const legacy = await rawClient(world, server, t);
+    await legacy.ask(initialize(1));
+    legacy.send({ method: "notifications/initialized" });
+    await legacy.ask({ id: 2, method: "ping" });
+    server.changes.toolsChanged();
+    await legacy.until((heard) => heard.some(({ method }) => method === "notifications/tools/list_changed"));
+    await modern.callTool("t");
+    deepEqual(modern.wire.notifications("server"), []);
+  },
+);

@@ -1,6 +1,14 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { type Change, type Client, type ClientOptions, ConnectionError, connect, RpcError, TimeoutError } from "bowline/client";
+import {
+  type Change,
+  type Client,
+  type ClientOptions,
+  ConnectionError,
+  connect,
+  RpcError,
+  TimeoutError,
+} from "bowline/client";
 import { McpServer } from "bowline/server";
 import { FakeClock, type RecordedMessage } from "bowline/testing";
 import { eachWire, heardBy, legacyWires, modernWires, type World } from "../../support/each-wire.js";
@@ -58,7 +66,10 @@ verifies("subscriptions:listen:client:honored-surfacing", modernWires, async ({ 
 proves("subscriptions:listen:client:concurrent-demux", wire, "ids alone tell subscriptions apart", async (t) => {
   const script = new ServerScript();
   const client = await dial(t, script);
-  const opening = [client.watch({ toolsListChanged: true }), client.watch({ toolsListChanged: true, promptsListChanged: true })];
+  const opening = [
+    client.watch({ toolsListChanged: true }),
+    client.watch({ toolsListChanged: true, promptsListChanged: true }),
+  ];
   const first = await script.next("subscriptions/listen");
   const second = await script.next("subscriptions/listen");
   acknowledge(script, second);
@@ -182,22 +193,27 @@ proves("subscriptions:listen:client:graceful-close", wire, "the server's last wo
   deepEqual(problems, []);
 });
 
-proves("subscriptions:listen:client:server-cancel", wire, "a server may end what it serves, and nothing else", async (t) => {
-  const script = new ServerScript();
-  const client = await dial(t, script);
-  const { watch, listen } = await opened(client, script);
-  const call = client.callTool("t");
-  const request = await script.next("tools/call");
-  script.notify("notifications/cancelled", { requestId: request.id });
-  script.notify("notifications/cancelled", { requestId: listen.id });
-  deepEqual(await collect(watch), []);
-  equal(watch.ended, "graceful");
-  script.result(request, { resultType: "complete", content: [{ type: "text", text: "done" }] });
-  equal((await call).text, "done");
-  const unacknowledged = client.watch({ toolsListChanged: true });
-  script.notify("notifications/cancelled", { requestId: (await script.next("subscriptions/listen")).id });
-  await rejects(unacknowledged, ConnectionError);
-});
+proves(
+  "subscriptions:listen:client:server-cancel",
+  wire,
+  "a server may end what it serves, and nothing else",
+  async (t) => {
+    const script = new ServerScript();
+    const client = await dial(t, script);
+    const { watch, listen } = await opened(client, script);
+    const call = client.callTool("t");
+    const request = await script.next("tools/call");
+    script.notify("notifications/cancelled", { requestId: request.id });
+    script.notify("notifications/cancelled", { requestId: listen.id });
+    deepEqual(await collect(watch), []);
+    equal(watch.ended, "graceful");
+    script.result(request, { resultType: "complete", content: [{ type: "text", text: "done" }] });
+    equal((await call).text, "done");
+    const unacknowledged = client.watch({ toolsListChanged: true });
+    script.notify("notifications/cancelled", { requestId: (await script.next("subscriptions/listen")).id });
+    await rejects(unacknowledged, ConnectionError);
+  },
+);
 
 proves("subscriptions:listen:client:lost", wire, "a connection that goes is no graceful end", async (t) => {
   const script = new ServerScript();
@@ -217,31 +233,36 @@ proves("subscriptions:listen:client:lost", wire, "a connection that goes is no g
   await rejects(call, ConnectionError);
 });
 
-proves("subscriptions:listen:client:lost", { wire: "modern-http" }, "a stream that breaks concerns itself alone", async (t) => {
-  const script = await new HttpScript().start();
-  t.after(() => script.stop());
-  const complete = { resultType: "complete" };
-  script.onRequest = (received) => {
-    if (received.rpcMethod === "server/discover")
-      received.result({ ...complete, supportedVersions: ["2026-07-28"], capabilities: { tools: {} } });
-    if (received.rpcMethod === "tools/call") received.result({ ...complete, content: [] });
-    if (received.rpcMethod === "subscriptions/listen") {
-      const { id, params } = received.message;
-      received.stream().notify(ACK, { notifications: params.notifications, _meta: { [ID]: id } });
+proves(
+  "subscriptions:listen:client:lost",
+  { wire: "modern-http" },
+  "a stream that breaks concerns itself alone",
+  async (t) => {
+    const script = await new HttpScript().start();
+    t.after(() => script.stop());
+    const complete = { resultType: "complete" };
+    script.onRequest = (received) => {
+      if (received.rpcMethod === "server/discover")
+        received.result({ ...complete, supportedVersions: ["2026-07-28"], capabilities: { tools: {} } });
+      if (received.rpcMethod === "tools/call") received.result({ ...complete, content: [] });
+      if (received.rpcMethod === "subscriptions/listen") {
+        const { id, params } = received.message;
+        received.stream().notify(ACK, { notifications: params.notifications, _meta: { [ID]: id } });
+      }
+    };
+    const client = await connect(script.url, { era: "modern" });
+    t.after(() => client.close());
+    for (const cut of [true, false]) {
+      const watch = await client.watch({ toolsListChanged: true });
+      const listen = await script.next("subscriptions/listen");
+      if (cut) listen.cut();
+      else listen.end();
+      await rejects(collect(watch), ConnectionError);
+      equal(watch.ended, "lost");
+      await client.callTool("t");
     }
-  };
-  const client = await connect(script.url, { era: "modern" });
-  t.after(() => client.close());
-  for (const cut of [true, false]) {
-    const watch = await client.watch({ toolsListChanged: true });
-    const listen = await script.next("subscriptions/listen");
-    if (cut) listen.cut();
-    else listen.end();
-    await rejects(collect(watch), ConnectionError);
-    equal(watch.ended, "lost");
-    await client.callTool("t");
-  }
-});
+  },
+);
 
 proves("subscriptions:listen:client:open-rejects", wire, "opening fails at once, whatever the cause", async (t) => {
   const clock = new FakeClock();

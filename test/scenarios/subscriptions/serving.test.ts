@@ -241,7 +241,11 @@ function stallable(inner: Channel): { channel: Channel; stall(): void; resume():
 const uris = Array.from({ length: 1100 }, (_, index) => `a:${index}`);
 
 verifies(
-  ["subscriptions:listen:backlog-bounded", "subscriptions:listen:teardown-cancelled", "subscriptions:listen:publisher-isolated"],
+  [
+    "subscriptions:listen:backlog-bounded",
+    "subscriptions:listen:teardown-cancelled",
+    "subscriptions:listen:publisher-isolated",
+  ],
   "a channel whose client does not read",
   modernChannels,
   async (world: World, t) => {
