@@ -44,7 +44,9 @@ for (const era of ["modern", "legacy"]) {
   if (change.value?.kind === "resource") {
     const { contents } = await client.readResource(change.value.uri);
     const [berth] = contents;
-    say(` ${green("2")} a change arrives: ${change.value.uri} is now ${bold(berth !== undefined && "text" in berth ? berth.text : "?")}`);
+    say(
+      ` ${green("2")} a change arrives: ${change.value.uri} is now ${bold(berth !== undefined && "text" in berth ? berth.text : "?")}`,
+    );
   }
 
   say(` ${green("3")} a question in the middle of a tool`);
@@ -60,7 +62,9 @@ for (const era of ["modern", "legacy"]) {
   const settledAt = performance.now();
   while (interruptedAt < abortedAt) await new Promise((resolve) => setTimeout(resolve, 1));
   say(`   the caller got ${JSON.stringify(reason)} after ${(settledAt - abortedAt).toFixed(2)} ms,`);
-  say(`   the tool's signal fired after ${(interruptedAt - abortedAt).toFixed(2)} ms, and ${client.pending} calls are left behind`);
+  say(
+    `   the tool's signal fired after ${(interruptedAt - abortedAt).toFixed(2)} ms, and ${client.pending} calls are left behind`,
+  );
 }
 
 say(`\n${dim("Next: README.md for ten lines of your own, examples/ for more.")}\n`);

@@ -39,7 +39,11 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
       await sleep(60_000, ctx.signal);
     })
     .resource("berth://{name}", { name: "berth" }, ({ name }) => berths.get(name) ?? "free")
-    .prompt("log-entry", { arguments: z.object({ ship: z.string() }) }, ({ ship }) => `Write a log entry for the ${ship}.`);
+    .prompt(
+      "log-entry",
+      { arguments: z.object({ ship: z.string() }) },
+      ({ ship }) => `Write a log entry for the ${ship}.`,
+    );
 }
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {

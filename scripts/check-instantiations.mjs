@@ -21,7 +21,7 @@ export const instantiations = {
     writeFileSync(join(folder, "two-hundred-tools.ts"), program(200));
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));
     const { code, output } = await execTsc(["-p", folder, "--extendedDiagnostics", "--pretty", "false"]);
-    if (code !== 0) return { problems: lines(output).filter((line) => line.includes("error")) };
+    if (code !== 0) return { problems: [...new Set(lines(output).filter((line) => line.includes("error")))] };
     const count = Number(output.match(/^Instantiations:\s+([\d,]+)/m)?.[1].replaceAll(",", ""));
     const seconds = Number(output.match(/^Check time:\s+([\d.]+)s/m)?.[1]);
     const budget = readJson(at("scripts/budgets.json")).twoHundredTools;
@@ -50,7 +50,7 @@ function program(count) {
   return `import { McpServer } from "bowline/server";
 import * as z from "zod";
 
-export const server: McpServer = new McpServer({ name: "many", version: "1.0.0" })
+export const server = new McpServer({ name: "many", version: "1.0.0" })
 ${tools.join("\n")};
 `;
 }

@@ -13,14 +13,16 @@ export class Declarations {
   exportsOf(file) {
     const found = new Map();
     for (const { text } of this.#read(file).statements) {
-      const all = text.match(/^export \* from "(.+)";$/);
+      const all = text.match(/^export (?:type )?\* from "(.+)";$/);
       const some = text.match(/^export (?:type )?\{([^}]*)\}(?: from "(.+)")?;$/s);
       const target = (specifier) => join(dirname(file), specifier.replace(/\.js$/, ".d.ts"));
       if (all !== null) {
         for (const [name, origin] of this.exportsOf(target(all[1]))) found.set(name, origin);
       } else if (some !== null) {
-        const source = some[2] === undefined ? file : target(some[2]);
-        for (const { name, as } of names(some[1])) found.set(as, this.#origin(source, name));
+        for (const { name, as } of names(some[1])) {
+          const local = this.#read(file).imports.get(name) ?? { file, name };
+          found.set(as, some[2] === undefined ? local : this.#origin(target(some[2]), name));
+        }
       } else if (text.startsWith("export ")) {
         const name = declaredName(text);
         if (name === undefined) throw new Error(`${file}: an export this report cannot read: ${text}`);
@@ -54,7 +56,7 @@ export class Declarations {
   }
 
   #origin(file, name) {
-    return this.exportsOf(file).get(name) ?? this.#read(file).imports.get(name) ?? { file, name };
+    return this.exportsOf(file).get(name) ?? { file, name };
   }
 
   #read(file) {

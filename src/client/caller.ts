@@ -1,10 +1,11 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
+import { tellProgress } from "../call/tell-progress.js";
 import type { ClientResult, Connection } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
 import { InputRequiredError, ProtocolError } from "../schema/errors.js";
-import type { InputRequests, InputRequiredResult, Progress } from "../schema/types.js";
+import type { InputRequests, InputRequiredResult } from "../schema/types.js";
 import type { ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
 
@@ -16,13 +17,21 @@ export type Answerer = (method: string, params: Params | undefined, end: AbortSw
  * a client does with a request.
  */
 export class Caller {
-  readonly #connection: Connection;
+  readonly #connection: Pick<Connection, "call">;
   readonly #options: ClientOptions;
   readonly #answer: Answerer;
   readonly #clock: Clock;
+  readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
 
-  constructor(connection: Connection, options: ClientOptions, answer: Answerer, clock: Clock) {
+  constructor(
+    connection: Pick<Connection, "call">,
+    options: ClientOptions,
+    answer: Answerer,
+    clock: Clock,
+    onProblem: (problem: unknown) => void,
+  ) {
+    this.#onProblem = onProblem;
     this.#connection = connection;
     this.#options = options;
     this.#answer = answer;
@@ -45,12 +54,9 @@ export class Caller {
   }
 
   openScope(label: string, limits: ClientCall["options"]): CallScope {
-    const { timeoutMs = DEFAULTS.timeoutMs, deadlineMs } = this.#options;
-    const scope = new CallScope(
-      label,
-      { signal: limits.signal, timeoutMs: limits.timeoutMs ?? timeoutMs, deadlineMs: limits.deadlineMs ?? deadlineMs },
-      this.#clock,
-    );
+    const timeoutMs = limits.timeoutMs ?? this.#options.timeoutMs ?? DEFAULTS.timeoutMs;
+    const deadlineMs = limits.deadlineMs ?? this.#options.deadlineMs ?? defaultDeadline(timeoutMs);
+    const scope = new CallScope(label, { signal: limits.signal, timeoutMs, deadlineMs }, this.#clock);
     this.#scopes.add(scope);
     return scope;
   }
@@ -73,17 +79,19 @@ export class Caller {
 
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
-    const { capabilities, logLevel } = options;
+    const { capabilities, logLevel, cache } = options;
     const manual = (options.input ?? this.#options.input) === "manual";
+    const listener = options.onProgress;
     const onProgress =
-      options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
+      listener === undefined ? undefined : (params: Params) => tellProgress(listener, params, this.#onProblem);
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
     const original = this.#mayBeAsked(call) ? structuredClone(withMeta(call.params, options.meta)) : undefined;
     let params = original ?? withMeta(call.params, options.meta);
     let { id } = options;
     let pauses = 0;
     for (let round = 0; ; round++) {
-      const result = await this.#connection.call({ method, params, id, onProgress, capabilities, logLevel }, scope);
+      const sent = { method, params, id, onProgress, capabilities, logLevel, cache };
+      const result = await this.#connection.call(sent, scope);
       if (result.resultType !== "input_required" || manual) return result;
       if (round === most) throw tooManyRounds(method, most, result);
       const { inputRequests, requestState } = result as unknown as InputRequiredResult;
@@ -156,15 +164,11 @@ function tooManyRounds(method: string, most: number, result: ClientResult): Inpu
   return new InputRequiredError("too_many_rounds", message, result as unknown as InputRequiredResult);
 }
 
-function withMeta(params: Params | undefined, meta: object | undefined): Params | undefined {
-  return meta === undefined ? params : { ...params, _meta: { ...(params?._meta as object | undefined), ...meta } };
+/** A peer that shows signs of life may not do so for ever; who switched the idle time off wants no limit at all. */
+function defaultDeadline(timeoutMs: number): number {
+  return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : DEFAULTS.deadlineMs;
 }
 
-function toProgress(params: Params): Progress {
-  const { progress, total, message } = params as { progress: number; total?: number; message?: string };
-  return {
-    progress,
-    ...(total === undefined ? undefined : { total }),
-    ...(message === undefined ? undefined : { message }),
-  };
+function withMeta(params: Params | undefined, meta: object | undefined): Params | undefined {
+  return meta === undefined ? params : { ...params, _meta: { ...(params?._meta as object | undefined), ...meta } };
 }

@@ -1,6 +1,13 @@
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
-import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../era/client-era.js";
+import {
+  type ClientEra,
+  type ClientHost,
+  type Connection,
+  type OpenOptions,
+  type PriorKnowledge,
+  WrongEra,
+} from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import { ConnectionError, isVersionList, McpError, VersionError } from "../schema/errors.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
@@ -52,6 +59,12 @@ export function planNegotiation(
     );
   }
   return { steps, pinned, discovered: prior?.discovered };
+}
+
+/** The plan for a server that was connected to before: nothing is asked that is known. */
+export function planAgain(plan: Plan, known: PriorKnowledge): Plan {
+  const steps = plan.steps.filter(({ era }) => era.name === known.era);
+  return { steps, pinned: plan.pinned, discovered: known.discovered };
 }
 
 /** What negotiation talks through; `reopen` makes a new one where the server took the first one down with it. */

@@ -1,10 +1,11 @@
 import { modernServer } from "../era/modern/server-era.js";
 import type { Implementation } from "../schema/types.js";
 import type { ServerOptions } from "../server/options.js";
-import { type EmptyShape, Server, type ServerShape } from "../server/server.js";
+import { Server, type ToolTypes } from "../server/server.js";
 
 /** A server for clients of the versions without handshakes only: smaller, and it keeps nothing between requests. */
-export class McpServer<Shape extends ServerShape = EmptyShape> extends Server<Shape> {
+// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class McpServer<Tools extends ToolTypes = {}> extends Server<Tools> {
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, options, [modernServer]);
   }

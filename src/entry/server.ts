@@ -2,10 +2,11 @@ import { legacyServer } from "../era/legacy/server-era.js";
 import { modernServer } from "../era/modern/server-era.js";
 import type { Implementation } from "../schema/types.js";
 import type { ServerOptions } from "../server/options.js";
-import { type EmptyShape, Server, type ServerShape } from "../server/server.js";
+import { Server, type ToolTypes } from "../server/server.js";
 
 /** A server for clients of every protocol version. */
-export class McpServer<Shape extends ServerShape = EmptyShape> extends Server<Shape> {
+// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class McpServer<Tools extends ToolTypes = {}> extends Server<Tools> {
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, options, [modernServer, legacyServer]);
   }

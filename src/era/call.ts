@@ -1,61 +1,12 @@
 import { AbortSwitch } from "../call/abort-switch.js";
-import type { CallScope } from "../call/scope.js";
-import type { Params, RequestId, RpcResponse } from "../jsonrpc/message.js";
-import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../schema/types.js";
-import type { EraSession, ServerEra } from "./era.js";
+import type { Params, RequestId } from "../jsonrpc/message.js";
+import type { LoggingLevel, ProgressToken } from "../schema/types.js";
+import type { Call, CallFacts, CallOrigin, ClientFacts, EraSession, ServerEra, ServerWire } from "./era.js";
 
-/** What is known about the client that made a call. */
-export interface ClientFacts {
-  readonly version: string;
-  readonly capabilities: ClientCapabilities;
-  /** Self-reported: for display and logs, never for decisions. */
-  readonly info: Implementation | undefined;
-}
-
-/** The way back to the client. */
-export interface ServerWire {
-  /** True where many calls share one pipe, so that ends must be spelled out. */
-  readonly shared: boolean;
-  /** Sends a notification; `call` is the call it belongs to, if any. */
-  notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
-  /** Sends a request to the client, where the era has such a thing. */
-  request(call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse>;
-  /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
-  detachable?(call: Call | undefined): boolean;
-  /**
-   * Closes the connection that carries what is sent for this call, or what belongs to no call. The call goes on, and the
-   * client, told to come back after `retryMs`, receives the rest then.
-   */
-  detach?(call: Call | undefined, retryMs?: number): void;
-}
-
-/** What came along with a request outside its JSON. */
-export interface CallOrigin {
-  /** What an authorization gate found out; handlers read it as `ctx.auth`. */
-  readonly auth?: unknown;
-  /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
-  readonly principal?: string | undefined;
-  /** A request header by lower-case name, on HTTP. */
-  header?(name: string): string | undefined;
-  readonly sessionId?: string | undefined;
-}
-
-export interface CallFacts {
-  readonly era: ServerEra;
-  readonly session: EraSession;
-  readonly id: RequestId;
-  readonly method: string;
-  readonly params: Params;
-  readonly client: ClientFacts;
-  readonly wire: ServerWire;
-  readonly origin: CallOrigin;
-  readonly progressToken: ProgressToken | undefined;
-  /** The least severe level the client wants to hear, if any; read anew for each message. */
-  logLevel(): LoggingLevel | undefined;
-}
+export type { Call, CallFacts, CallOrigin, ClientFacts, ServerWire } from "./era.js";
 
 /** One request being served. All it needs is given at birth; it ends once. */
-export class Call {
+export class ServedCall implements Call {
   readonly era: ServerEra;
   readonly session: EraSession;
   readonly id: RequestId;
@@ -72,6 +23,8 @@ export class Call {
   authoredState: unknown;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
+  /** Runs when the handler is done, as long as something may still be sent. */
+  beforeClose: (() => void) | undefined;
   #open = true;
 
   constructor(facts: CallFacts) {
@@ -94,6 +47,7 @@ export class Call {
 
   /** The handler is done: from here on nothing is written for this call but its answer. */
   close(): void {
+    this.beforeClose?.();
     this.#open = false;
   }
 

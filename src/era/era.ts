@@ -1,17 +1,109 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
+import type { CallScope } from "../call/scope.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { JsonText } from "../jsonrpc/format.js";
-import type { RpcErrorObject, RpcMessage, RpcNotification, RpcRequest } from "../jsonrpc/message.js";
+import type {
+  Params,
+  RequestId,
+  RpcErrorObject,
+  RpcMessage,
+  RpcNotification,
+  RpcRequest,
+  RpcResponse,
+} from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
-import type { Check } from "../schema/check.js";
+import type { Problem } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
-import type { Implementation, InputRequest, ServerCapabilities } from "../schema/types.js";
+import type {
+  CacheScope,
+  ClientCapabilities,
+  Implementation,
+  InputRequest,
+  LoggingLevel,
+  Progress,
+  ProgressToken,
+  ServerCapabilities,
+} from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
-import type { Call, CallOrigin, ClientFacts, ServerWire } from "./call.js";
 import type { MethodTable } from "./method-table.js";
 import type { PreparedResult } from "./prepared-result.js";
+
+/** What is known about the client that made a call. */
+export interface ClientFacts {
+  readonly version: string;
+  readonly capabilities: ClientCapabilities;
+  /** Self-reported: for display and logs, never for decisions. */
+  readonly info: Implementation | undefined;
+}
+
+/** The way back to the client. */
+export interface ServerWire {
+  /** True where many calls share one pipe, so that ends must be spelled out. */
+  readonly shared: boolean;
+  /** Sends a notification; `call` is the call it belongs to, if any. */
+  notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
+  /** Sends a request to the client, where the era has such a thing. */
+  request(
+    call: Call | undefined,
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse>;
+  /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
+  detachable?(call: Call | undefined): boolean;
+  /**
+   * Closes the connection that carries what is sent for this call, or what belongs to no call. The call goes on, and the
+   * client, told to come back after `retryMs`, receives the rest then.
+   */
+  detach?(call: Call | undefined, retryMs?: number): void;
+}
+
+/** What came along with a request outside its JSON. */
+export interface CallOrigin {
+  /** What an authorization gate found out; handlers read it as `ctx.auth`. */
+  readonly auth?: unknown;
+  /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
+  readonly principal?: string | undefined;
+  /** A request header by lower-case name, on HTTP. */
+  header?(name: string): string | undefined;
+  readonly sessionId?: string | undefined;
+}
+
+export interface CallFacts {
+  readonly era: ServerEra;
+  readonly session: EraSession;
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: Params;
+  readonly client: ClientFacts;
+  readonly wire: ServerWire;
+  readonly origin: CallOrigin;
+  readonly progressToken: ProgressToken | undefined;
+  /** The least severe level the client wants to hear, if any; read anew for each message. */
+  readonly logLevel: () => LoggingLevel | undefined;
+}
+
+/** One request being served. It ends once. */
+export interface Call extends CallFacts {
+  /** Thrown when the call is cancelled, its connection ends, or the server shuts down. */
+  readonly end: AbortSwitch;
+  /** The state that the author put into an earlier round's result. */
+  authoredState: unknown;
+  /** Runs after the answer has been written. */
+  afterAnswer: (() => void) | undefined;
+  /** Runs when the handler is done, as long as something may still be sent. */
+  beforeClose: (() => void) | undefined;
+  /** Whether anything may still be sent on behalf of this call. */
+  readonly open: boolean;
+  /** The handler is done: from here on nothing is written for this call but its answer. */
+  close(): void;
+  notify(method: string, params: Params | undefined): void | Promise<void>;
+}
 
 export type Result = { readonly [key: string]: unknown };
 export type HandlerResult = Result | PreparedResult;
@@ -21,6 +113,8 @@ export type HeaderReader = (name: string) => string | undefined;
 export interface Asker {
   /** Puts one question to the client; resolves with the client's answer as it came. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
+  /** Sends the client a request of the author's own; rejects in an era without such. */
+  push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
   /** Runs work once per call, however often the handler is run. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
@@ -30,8 +124,10 @@ export interface AskOptions {
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Hears how far the client has got, where it can tell. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Looks closer at an answer of the right shape. */
-  readonly check?: Check | undefined;
+  readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
 }
 
 /** How serving a call ended. */
@@ -78,6 +174,10 @@ export interface ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  /** How to watch whether clients are there, if at all. */
+  readonly pings: PingOptions | undefined;
+  /** The shortest time between two reports of progress of a call, if there is one. */
+  readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
   /** The subscriptions that are open, and how many there may be. */
@@ -90,8 +190,12 @@ export interface ServerHost {
   run(call: Call): Promise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
+  /** The params member that names what a method of the author's is about, mirrored in the Mcp-Name header. */
+  nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** What is told about keeping results of a method that do not say so themselves. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
@@ -165,6 +269,10 @@ export interface ServerEra {
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** What a report of progress looks like in this era. */
+  encodeProgress(call: Call, token: ProgressToken, progress: Progress): Params;
+  /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
+  misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */

@@ -37,6 +37,7 @@ export class HttpFront {
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
         eventLog: typeof resumable === "object" ? resumable : resumable === true ? new MemoryEventLog() : undefined,
         retryMs: options.retryMs,
+        maxBehind: options.maxBehind,
       });
       this.#bindings.set(era, binding);
     }

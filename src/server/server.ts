@@ -6,32 +6,40 @@ import type { Channel } from "../jsonrpc/channel.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
-import { CustomMethod, type MethodHandler, type MethodOptions, type NotificationHandler } from "./custom-method.js";
+import {
+  CustomMethod,
+  type MethodHandler,
+  type MethodOptions,
+  type NotificationHandler,
+  type OtherNotificationHandler,
+} from "./custom-method.js";
 import { Door, type ServedConnection } from "./door.js";
+import type { Editable } from "./edit.js";
 import { HttpFront } from "./http-front.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
+import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
 import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { ServerCore } from "./server-core.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
 
-/** What a server offers, as a type: a client connected to `typeof server` is checked against it. */
-export interface ServerShape {
-  readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
+/** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
+export interface ToolTypes {
+  readonly [name: string]: { readonly input: unknown; readonly output: unknown };
 }
 
-/** Nothing yet. */
-export interface EmptyShape {
-  // biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
-  readonly tools: {};
+/** The way to each definition; one that does not exist is an error. */
+export interface ServerEdit {
+  tool(name: string): Editable<ToolChanges>;
+  prompt(name: string): Editable<PromptChanges>;
+  /** By URI or URI template. */
+  resource(uri: string): Editable<ResourceChanges>;
 }
 
-type WithTool<Shape extends ServerShape, Name extends string, I, O> = {
-  readonly tools: Shape["tools"] & {
-    readonly [Key in Name]: {
-      readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
-      readonly output: O extends AnySchema ? OutputOf<O> : unknown;
-    };
+type ToolType<Name extends string, I, O> = {
+  readonly [Key in Name]: {
+    readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
+    readonly output: O extends AnySchema ? OutputOf<O> : unknown;
   };
 };
 
@@ -39,21 +47,30 @@ type WithTool<Shape extends ServerShape, Name extends string, I, O> = {
  * One definition of a server, for every client, wire and protocol version. Definitions are compiled as they are made;
  * serving looks them up.
  */
-export class Server<Shape extends ServerShape = EmptyShape> {
+// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class Server<Tools extends ToolTypes = {}> {
   /** The types of what is defined; has no value. */
-  declare readonly shape: Shape;
+  declare readonly shape: { readonly tools: Tools };
   /** How to say that something changed. */
   readonly changes: Changes;
+  /** What is defined already, to change or hide it while clients are connected. */
+  readonly edit: ServerEdit;
   readonly #core: ServerCore;
   readonly #http: HttpServerOptions;
   readonly #doors = new Set<Door>();
   #front: HttpFront | undefined;
-  #closed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
     this.#core = new ServerCore(info, options, eras);
     this.#http = options.http ?? {};
     this.changes = new Changes(this.#core.changes);
+    const { registry } = this.#core;
+    this.edit = {
+      tool: (name) => registry.editTool(name),
+      prompt: (name) => registry.editPrompt(name),
+      resource: (uri) => registry.editResource(uri),
+    };
   }
 
   get info(): Implementation {
@@ -68,13 +85,13 @@ export class Server<Shape extends ServerShape = EmptyShape> {
     const Name extends string,
     I extends AnySchema | undefined = undefined,
     O extends AnySchema | undefined = undefined,
-  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Server<WithTool<Shape, Name, I, O>> {
+  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Server<Tools & ToolType<Name, I, O>> {
     this.#core.registry.addTool(
       name,
       options as ToolOptions<AnySchema, AnySchema>,
       handler as ToolHandler<AnySchema, AnySchema>,
     );
-    return this as unknown as Server<WithTool<Shape, Name, I, O>>;
+    return this as unknown as Server<Tools & ToolType<Name, I, O>>;
   }
 
   removeTool(name: string): boolean {
@@ -111,17 +128,25 @@ export class Server<Shape extends ServerShape = EmptyShape> {
     handler: MethodHandler<P>,
   ): this {
     const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
-    this.#core.registry.methods.set(name, method);
+    this.#core.registry.addMethod(method);
     return this;
   }
 
+  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
+  onNotification(handler: OtherNotificationHandler): this;
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
     handler: NotificationHandler<P>,
+  ): this;
+  onNotification(
+    name: string | OtherNotificationHandler,
+    options: MethodOptions<AnySchema> = {},
+    handler?: NotificationHandler<AnySchema>,
   ): this {
-    const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
-    this.#core.registry.notifications.set(name, method);
+    const { registry } = this.#core;
+    if (typeof name === "function") registry.otherNotifications = name;
+    else registry.notifications.set(name, new CustomMethod(name, options, handler as never, undefined));
     return this;
   }
 
@@ -155,15 +180,19 @@ export class Server<Shape extends ServerShape = EmptyShape> {
 
   /** What is being held at the moment. */
   stats(): Readonly<Record<string, number>> {
-    const running = [...this.#doors].reduce((sum, door) => sum + door.running, 0);
+    const front = this.#front?.stats();
+    const running = [...this.#doors].reduce((sum, door) => sum + door.running, front?.running ?? 0);
     const subscriptions = this.#core.subscriptions.open;
-    return { connections: this.#doors.size, running, subscriptions, ...this.#front?.stats() };
+    return { ...front, connections: this.#doors.size, running, subscriptions };
   }
 
-  /** Ends every connection, session and call. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#core.beginClosing();
     this.#front?.close();
     await Promise.all([...this.#doors].map((door) => door.close()));

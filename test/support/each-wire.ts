@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { createStdioServerChannel } from "bowline/node";
-import type { Channel, Server, ServerShape } from "bowline/server";
+import type { Channel, Server, ToolTypes } from "bowline/server";
 import { createChannelPair, WireRecorder } from "bowline/testing";
 import { createWebExchange } from "#src/http/web-exchange.js";
 import { createNodeExchange } from "#src/node/node-exchange.js";
@@ -20,22 +20,22 @@ export interface World {
   readonly era: "modern" | "legacy";
   readonly transport: "memory" | "stdio" | "node" | "fetch";
   /** Connects a client to a server over this wire; both are closed when the test ends. */
-  connect<Shape extends ServerShape>(server: Server<Shape>, options?: ClientOptions): Promise<RecordedClient>;
+  connect<Tools extends ToolTypes>(server: Server<Tools>, options?: ClientOptions): Promise<RecordedClient>;
   /** The client's end of a channel to the server, for tests that speak raw frames. Memory and stdio only. */
-  channel<Shape extends ServerShape>(server: Server<Shape>): Promise<Channel>;
+  channel<Tools extends ToolTypes>(server: Server<Tools>): Promise<Channel>;
 }
 
 type Era = World["era"];
 type Transport = World["transport"];
 
 function world(t: TestContext, era: Era, transport: Transport): World {
-  const channelTo = async (server: Server<ServerShape>): Promise<Channel> => {
+  const channelTo = async (server: Server<ToolTypes>): Promise<Channel> => {
     const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
     await server.accept(theirs);
     t.after(() => server.close());
     return ours;
   };
-  const dial = async (server: Server<ServerShape>, wire: WireRecorder, options: ClientOptions): Promise<Client> => {
+  const dial = async (server: Server<ToolTypes>, wire: WireRecorder, options: ClientOptions): Promise<Client> => {
     if (transport === "memory" || transport === "stdio") {
       return connect({ channel: wire.channel(await channelTo(server)) }, options);
     }
@@ -47,10 +47,10 @@ function world(t: TestContext, era: Era, transport: Transport): World {
     name: `${era}-${transport}`,
     era,
     transport,
-    channel: (server) => channelTo(server as unknown as Server<ServerShape>),
+    channel: (server) => channelTo(server as unknown as Server<ToolTypes>),
     async connect(server, options = {}) {
       const wire = new WireRecorder();
-      const client = await dial(server as unknown as Server<ServerShape>, wire, { era, ...options });
+      const client = await dial(server as unknown as Server<ToolTypes>, wire, { era, ...options });
       t.after(() => client.close());
       return Object.assign(client, { wire });
     },
@@ -64,7 +64,7 @@ export function createPipePair(): [Channel, Channel] {
   return [createStdioServerChannel({ input: down, output: up }), createStdioServerChannel({ input: up, output: down })];
 }
 
-function fetchInto(server: Server<ServerShape>, wire: WireRecorder): NonNullable<ClientOptions["fetch"]> {
+function fetchInto(server: Server<ToolTypes>, wire: WireRecorder): NonNullable<ClientOptions["fetch"]> {
   return (url, init) => {
     init.signal?.throwIfAborted();
     const { exchange, response } = createWebExchange(new Request(url, init));
@@ -76,7 +76,7 @@ function fetchInto(server: Server<ServerShape>, wire: WireRecorder): NonNullable
   };
 }
 
-async function listen(t: TestContext, server: Server<ServerShape>, wire: WireRecorder): Promise<string> {
+async function listen(t: TestContext, server: Server<ToolTypes>, wire: WireRecorder): Promise<string> {
   const http = createServer((req, res) => server.handle(wire.exchange(createNodeExchange(req, res))));
   http.listen(0, "127.0.0.1");
   await once(http, "listening");

@@ -93,7 +93,7 @@ export async function sessionWorld(
   options: LegacyHttpOptions = {},
   version: string = LEGACY,
 ): Promise<World<LegacyHttpLink>> {
-  const made = await legacyWorld(t, more, options);
+  const made = await legacyWorld(t, more, { openMs: 0, ...options });
   const { script, link, call } = made;
   const opened = call({ method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false });
   (await script.next("initialize")).result({ protocolVersion: version }, { "mcp-session-id": SESSION });

@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import { type RunningHttpServer, serveHttp } from "bowline/node";
-import type { Channel, Server, ServerShape } from "bowline/server";
+import type { Channel, Server, ToolTypes } from "bowline/server";
 import type { RecordedMessage } from "bowline/testing";
 import type { World } from "./each-wire.js";
 
@@ -40,15 +40,15 @@ export function initialize(id: string | number, protocolVersion = "2025-11-25", 
   return { id, method: "initialize", params };
 }
 
-export async function rawClient<Shape extends ServerShape>(
+export async function rawClient<Tools extends ToolTypes>(
   world: World,
-  server: Server<Shape>,
+  server: Server<Tools>,
   t: TestContext,
 ): Promise<RawClient> {
   const client =
     world.transport === "memory" || world.transport === "stdio"
       ? new RawChannelClient(await world.channel(server), world.era)
-      : new RawHttpClient(await poster(world, server as unknown as Server<ServerShape>, t), world.era);
+      : new RawHttpClient(await poster(world, server as unknown as Server<ToolTypes>, t), world.era);
   t.after(() => client.close());
   return client;
 }
@@ -121,7 +121,7 @@ class RawChannelClient extends Heard implements RawClient {
 
 type Post = (init: RequestInit) => Promise<Response>;
 
-async function poster(world: World, server: Server<ServerShape>, t: TestContext): Promise<Post> {
+async function poster(world: World, server: Server<ToolTypes>, t: TestContext): Promise<Post> {
   t.after(() => server.close());
   if (world.transport === "fetch") return (init) => server.fetch(new Request("http://localhost/mcp", init));
   const running: RunningHttpServer = await serveHttp(server, { port: 0 });

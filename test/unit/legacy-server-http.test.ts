@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { IdleQueue } from "#src/call/idle-queue.js";
+import { CallScope } from "#src/call/scope.js";
+import type { ServerWire } from "#src/era/call.js";
+import { legacyServer } from "#src/era/legacy/server-era.js";
 import { KeepAlive } from "#src/http/keep-alive.js";
 import { SseConnection } from "#src/http/sse-connection.js";
+import { parseFrame } from "#src/jsonrpc/parse.js";
+import { ServerCore } from "#src/server/server-core.js";
+import type { MemoryChangeBus } from "#src/store/change-bus.js";
+import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { HandClock, LegacyEndpoint, messages, status, until } from "../support/legacy-endpoint.js";
 
@@ -123,4 +130,57 @@ test("a handshake cannot be called off", async () => {
   const client = await endpoint.open();
   await status(client.cancel("init"), 202);
   await status(client.request(1, "ping"), 200);
+});
+
+test("a session that ends lets go of the resources it watched and of the changes it listened to", async () => {
+  const core = new ServerCore({ name: "s", version: "1" }, {}, [legacyServer]);
+  core.registry.addResource("note://1", { name: "note" }, () => "text");
+  const binding = legacyServer.http(core, {
+    sessions: { enabled: true, idleMs: 1000, max: 10 },
+    preferJson: true,
+    keepAliveMs: 0,
+    eventLog: undefined,
+    retryMs: undefined,
+  });
+  const send = async (method: string, body?: object, session?: string) => {
+    const headers = { "content-type": "application/json", "mcp-session-id": session };
+    const exchange = createArrayExchange({ method, headers });
+    binding.serve(exchange, body === undefined ? undefined : parseFrame(JSON.stringify({ jsonrpc: "2.0", ...body })));
+    await exchange.done;
+    return exchange;
+  };
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  const opened = await send("POST", { id: 1, method: "initialize", params });
+  const session = opened.headers["mcp-session-id"];
+  await send("POST", { method: "notifications/initialized" }, session);
+  await send("POST", { id: 2, method: "resources/subscribe", params: { uri: "note://1" } }, session);
+  const bus = core.changes as MemoryChangeBus;
+  assert.deepEqual([bus.listeners, core.watched.size], [1, 1]);
+  assert.equal((await send("DELETE", undefined, session)).status, 200);
+  assert.deepEqual([bus.listeners, core.watched.size], [0, 0]);
+  binding.close();
+});
+
+test("a request to the client fails when its session ends", async () => {
+  const endpoint = new LegacyEndpoint();
+  const wires: ServerWire[] = [];
+  endpoint.server.use((call, next) => {
+    wires.push(call.wire);
+    return next(call);
+  });
+  const client = await endpoint.open();
+  const listener = client.get();
+  await until(() => listener.status === 200);
+  const pending = wires[0]?.request(undefined, "ping", undefined, new CallScope("ping", {}));
+  const failed = assert.rejects(pending ?? Promise.resolve(), { code: "connection_error" });
+  await status(client.delete(), 200);
+  await failed;
+});
+
+test("a single POST is not logged: nobody could come back for it", async () => {
+  const log = new MemoryEventLog();
+  const endpoint = new LegacyEndpoint({ sessions: false, resumable: log });
+  const exchange = await status(endpoint.post({ jsonrpc: "2.0", id: 1, method: "ping" }), 200);
+  assert.equal(exchange.body().includes("id: "), false);
+  assert.equal(log.size(), 0);
 });

@@ -168,6 +168,16 @@ suite("the answer's form", () => {
   });
 });
 
+test("nothing is written for a call after its answer", async () => {
+  const { host, send } = createEndpoint();
+  host.on("tools/call", () => text("hi"));
+  const exchange = send("tools/call", callEcho);
+  await exchange.done;
+  const call = host.calls[0] as Call;
+  await call.wire.notify(call, "notifications/progress", { progressToken: 1, progress: 1 });
+  equal(exchange.chunks.length, 1);
+});
+
 suite("refusals", () => {
   const mismatch = (headers: Record<string, string | undefined>, init: RequestInit = callEcho) => ({
     ...init,
@@ -522,6 +532,19 @@ suite("keep-alive", () => {
     host.clock.advance(KEEP_ALIVE);
     equal(comments(exchange), 2);
     equal(host.clock.pending, 0);
+  });
+
+  test("a reader that is behind gets no comments on top", async () => {
+    const { host, send } = createEndpoint();
+    const exchange = send("subscriptions/listen", { params: { notifications: { toolsListChanged: true } } });
+    await Promise.resolve();
+    exchange.pause();
+    host.changes.publish({ kind: "tools" });
+    host.clock.advance(KEEP_ALIVE * 3);
+    equal(comments(exchange), 0);
+    exchange.resume();
+    host.clock.advance(KEEP_ALIVE);
+    equal(comments(exchange), 1);
   });
 
   test("a call silent for so long becomes a stream", async () => {

@@ -1,6 +1,6 @@
 import type { CallScope } from "../../call/scope.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
-import { ConnectionError, McpError, VersionError } from "../../schema/errors.js";
+import { ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
 import type { ClientWire, Link } from "../link.js";
@@ -9,6 +9,8 @@ import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
 import { capabilitiesAt, identityAt } from "./initialize.js";
 import { legacyMethods } from "./methods.js";
+
+const UNSUPPORTED_VERSION = -32022;
 
 /** What later versions have, and what to use here. */
 const ADDED: ReadonlyMap<string, string> = new Map([
@@ -22,6 +24,7 @@ export const legacyClient: ClientEra = {
   versions: HANDSHAKE_VERSIONS,
   methods: legacyMethods,
   handshakes: true,
+  pingMethod: "ping",
   missing: (method) => ADDED.get(method),
   open,
 };
@@ -73,8 +76,8 @@ async function handshake(
 /** A server that names its versions in the refusal, or knows no handshake at all, may be reachable in another era. */
 function refusal(error: { code: number; message: string; data?: unknown }, last: boolean): Error {
   const cause = fromErrorObject(error);
-  const supported = cause.supportedVersions;
-  if (supported !== undefined) {
+  const supported = (error.data as { supported?: unknown } | null | undefined)?.supported;
+  if (error.code === UNSUPPORTED_VERSION && isVersionList(supported)) {
     return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
   }
   if (last || error.code !== METHOD_NOT_FOUND) return cause;

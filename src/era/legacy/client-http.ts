@@ -6,12 +6,14 @@ import { noResponse } from "../../http/http-failure.js";
 import { discard } from "../../http/reply-reader.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "../../jsonrpc/format.js";
 import { InflightTable } from "../../jsonrpc/inflight-table.js";
-import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
-import { classify, type Parsed } from "../../jsonrpc/parse.js";
-import { ConnectionError, ProtocolError } from "../../schema/errors.js";
+import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../jsonrpc/message.js";
+import type { Parsed } from "../../jsonrpc/parse.js";
+import { ConnectionError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
 import { closedBeforeAnswer, HttpWire, notConnected, toError } from "../http-wire.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
+import { ClientSession } from "./client-session.js";
+import { Incoming } from "./incoming.js";
 import { followReply, listenToServer, type SessionStreams } from "./session-streams.js";
 import { RECONNECT_DEFAULTS, type ReconnectOptions } from "./stream-cursor.js";
 
@@ -19,12 +21,14 @@ export interface LegacyHttpOptions {
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
   /** How long a cancellation, or the end of a session, may take to be told. */
   readonly courtesyMs?: number | undefined;
+  /** How long the end of the handshake waits for the server's own stream to open. */
+  readonly openMs?: number | undefined;
   /** A session to go on with, and the version that was agreed on in it. */
   readonly session?: { readonly id: string; readonly version: string } | undefined;
 }
 
 const DEFAULT_COURTESY_MS = 1000;
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+const DEFAULT_OPEN_MS = 250;
 
 /**
  * Carries calls over HTTP within a session: each message by its own POST, the server's own messages on the streams of
@@ -38,17 +42,21 @@ export class LegacyHttpLink implements Link {
   readonly #target: HttpTarget;
   readonly #wire: HttpWire;
   readonly #courtesyMs: number;
+  readonly #openMs: number;
   readonly #inflight = new InflightTable<HttpCall>();
   readonly #streams: SessionStreams;
-  #version: string | undefined;
-  #session: string | undefined;
+  readonly #session = new ClientSession();
+  readonly #incoming: Incoming;
+  /** The server's own stream. */
   #listening: AbortController | undefined;
-  #closing: Promise<void> | undefined;
+  #closed = false;
+  #terminated: Promise<void> = Promise.resolve();
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
     this.#target = target;
     this.#wire = new HttpWire(target);
     this.#courtesyMs = options.courtesyMs ?? DEFAULT_COURTESY_MS;
+    this.#openMs = options.openMs ?? DEFAULT_OPEN_MS;
     this.#streams = {
       wire: this.#wire,
       clock: target.clock,
@@ -56,8 +64,10 @@ export class LegacyHttpLink implements Link {
       maxMessageBytes: target.maxMessageBytes,
       resuming: new Set(),
     };
-    this.#version = options.session?.version;
-    this.#enterSession(options.session?.id);
+    this.#incoming = new Incoming(this.#wire, this.#inflight);
+    this.#session.version = options.session?.version;
+    this.#session.id = options.session?.id;
+    this.#wire.secret = options.session?.id;
   }
 
   get receiver(): LinkReceiver {
@@ -70,12 +80,12 @@ export class LegacyHttpLink implements Link {
 
   /** The version that the handshake agreed on. */
   get version(): string | undefined {
-    return this.#version;
+    return this.#session.version;
   }
 
   /** The session that this link is in; a secret. */
   get sessionId(): string | undefined {
-    return this.#session;
+    return this.#session.id;
   }
 
   /** How many calls await their answer. */
@@ -98,85 +108,70 @@ export class LegacyHttpLink implements Link {
 
   #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
     scope.throwIfAborted();
-    if (this.#closing !== undefined) throw notConnected();
+    if (this.#closed) throw notConnected();
     const id = this.#inflight.reserve(request.id);
-    if (request.method === "initialize") this.#forgetSession();
-    const facts = this.#facts();
+    if (request.method === "initialize") this.#startOver();
+    const facts = this.#session.headers();
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
     const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), giveUp);
     request.onId?.(id);
+    scope.throwIfAborted();
     const body = formatRequest(id, call.method, call.params);
     this.#inflight.add(call);
     call.follow();
-    if (!call.over) void this.#wire.hold(call.wire, this.#run(call, facts, body));
+    void this.#wire.hold(call.wire, this.#run(call, facts, body));
     return call.answered;
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.#closing !== undefined) return;
-    const sent = this.#post(method, formatNotification(method, params));
-    if (method !== "notifications/initialized") return sent.then(() => {});
-    return sent.then((accepted) => {
-      if (accepted) this.#listen();
-    });
+    if (this.#closed) return;
+    return this.#notify(method, formatNotification(method, params));
+  }
+
+  async #notify(method: string, body: string): Promise<void> {
+    const accepted = await this.#post(method, body);
+    if (accepted && method === "notifications/initialized") await this.#listen();
   }
 
   respond(id: RequestId, result: JsonText): void {
-    if (this.#closing === undefined) void this.#post("answer", formatResult(id, result));
+    if (!this.#closed) void this.#post("answer", formatResult(id, result));
   }
 
   respondError(id: RequestId, error: RpcErrorObject): void {
-    if (this.#closing === undefined) void this.#post("answer", formatFailure(id, error));
+    if (!this.#closed) void this.#post("answer", formatFailure(id, error));
   }
 
   /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
   async terminate(): Promise<void> {
-    if (this.#session === undefined) return;
-    const headers = { ...this.#wire.headers.bare, ...this.#facts() };
-    this.#session = undefined;
+    if (this.#session.id === undefined) return;
+    const headers = { ...this.#wire.headers.bare, ...this.#session.headers() };
+    this.#session.id = undefined;
     const wire = new AbortController();
     const ended = this.#wire.hold(wire, this.#delete(headers, wire.signal));
-    ended.catch(() => {});
-    await Promise.race([ended, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
-    wire.abort();
+    try {
+      await Promise.race([ended, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
+    } finally {
+      wire.abort();
+    }
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    if (!this.#closed) this.#close();
+    return this.#terminated;
   }
 
-  async #close(): Promise<void> {
+  #close(): void {
+    this.#closed = true;
     for (const call of this.#inflight.drain()) call.fail(closedBeforeAnswer(call));
     this.#wire.abortAll();
-    this.#wire.guard(() => this.receiver.onClose(undefined));
     // A server that cannot be told will find out by itself.
-    await this.terminate().catch(() => {});
-  }
-
-  /** The headers of the session as it is now; what is sent later on behalf of a call uses those of its own time. */
-  #facts(): HeaderRecord {
-    const facts: HeaderRecord = {};
-    if (this.#version !== undefined) facts["mcp-protocol-version"] = this.#version;
-    if (this.#session !== undefined) facts["mcp-session-id"] = this.#session;
-    return facts;
-  }
-
-  #enterSession(id: string | undefined): void {
-    this.#session = id;
-    if (id !== undefined) this.#wire.secret = id;
-  }
-
-  /** A handshake starts from nothing. */
-  #forgetSession(): void {
-    this.#version = undefined;
-    this.#session = undefined;
-    this.#listening?.abort();
-    this.#listening = undefined;
+    this.#terminated = this.terminate().catch(() => {});
+    this.#wire.guard(() => this.receiver.onClose(undefined));
   }
 
   /** Never rejects. */
   async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
+    if (!(await call.begin())) return;
     try {
       const response = await this.#wire.post({ ...this.#wire.headers.post, ...facts }, body, call.wire.signal);
       if (!call.over && isSessionLost(response.status, facts)) {
@@ -185,8 +180,7 @@ export class LegacyHttpLink implements Link {
         call.fail(sessionLost(call.method));
         return;
       }
-      const session = response.headers.get("mcp-session-id");
-      const take = (parsed: Parsed) => this.#take(parsed, call, session);
+      const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
       const trace = await this.#wire.readReply(call, response, take);
       if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
     } catch (error) {
@@ -194,14 +188,37 @@ export class LegacyHttpLink implements Link {
     }
   }
 
+  #take(call: HttpCall): (parsed: Parsed) => void {
+    return (parsed) => this.#incoming.take(parsed, call);
+  }
+
+  /** Looks at the answer to a handshake as it passes by. */
+  #handshake(call: HttpCall, response: Response): (parsed: Parsed) => void {
+    const id = response.headers.get("mcp-session-id") ?? undefined;
+    return (parsed) => {
+      if (parsed.kind === "response" && "result" in parsed.message && call.owns(parsed.message)) {
+        const { result } = parsed.message;
+        this.#wire.guard(() => this.#session.adopt(result, id));
+        this.#wire.secret = this.#session.id;
+      }
+      this.#incoming.take(parsed, call);
+    };
+  }
+
+  #startOver(): void {
+    this.#session.forget();
+    this.#listening?.abort();
+    this.#listening = undefined;
+  }
+
   /** Posts a message that has no answer; tells whether the server took it. Never rejects. */
   async #post(what: string, body: string): Promise<boolean> {
-    const facts = this.#facts();
+    const facts = this.#session.headers();
     try {
       await this.#wire.deliver(what, { ...this.#wire.headers.post, ...facts }, body, new AbortController());
       return true;
     } catch (error) {
-      if (this.#closing !== undefined) return false;
+      if (this.#closed) return false;
       if (error instanceof ConnectionError && isSessionLost(error.status, facts)) this.#loseSession(facts);
       this.#wire.report(toError(error));
       return false;
@@ -216,19 +233,26 @@ export class LegacyHttpLink implements Link {
     discard(response);
   }
 
-  #listen(): void {
-    if (this.#listening !== undefined || this.#closing !== undefined) return;
+  /**
+   * Opens the server's own stream. Waits a little until it is open or has failed to, so that a server which speaks up
+   * during the first call is heard.
+   */
+  async #listen(): Promise<void> {
+    if (this.#listening !== undefined || this.#closed) return;
     const wire = new AbortController();
+    const tried = new AbortController();
     this.#listening = wire;
-    void this.#wire.hold(
-      wire,
-      listenToServer(this.#streams, this.#facts(), wire, (parsed) => this.#take(parsed)),
-    );
+    const listener = { onFirstTry: () => tried.abort(), take: (parsed: Parsed) => this.#incoming.take(parsed) };
+    void this.#wire.hold(wire, listenToServer(this.#streams, this.#session.headers(), wire.signal, listener));
+    if (this.#openMs > 0) await pause(this.#target.clock, this.#openMs, tried.signal);
   }
 
-  /** The handshake is never cancelled, and a stream that is about to be read on is not worth waiting for. */
+  /**
+   * What was not sent needs no cancelling. The handshake is never cancelled, and a stream that is about to be read on is
+   * not worth waiting for.
+   */
   #giveUp(call: HttpCall, facts: HeaderRecord, reason: unknown): void {
-    const cancels = call.cancellable && call.method !== "initialize";
+    const cancels = call.sent && call.cancellable && call.method !== "initialize";
     if (!cancels || this.#streams.resuming.has(call)) call.wire.abort();
     if (cancels) void this.#cancel(call, facts, reason);
   }
@@ -249,65 +273,7 @@ export class LegacyHttpLink implements Link {
   }
 
   #loseSession(facts: HeaderRecord): void {
-    if (this.#session !== undefined && facts["mcp-session-id"] === this.#session) {
-      this.#wire.guard(() => this.onSessionLost());
-    }
-  }
-
-  #take(parsed: Parsed, call?: HttpCall, session?: string | null): void {
-    switch (parsed.kind) {
-      case "request":
-        this.#wire.guard(() => this.receiver.onRequest(parsed.message));
-        break;
-      case "notification":
-        this.#takeNotification(parsed.message, call);
-        break;
-      case "response":
-        this.#takeResponse(parsed.message, call, session);
-        break;
-      case "batch":
-        for (const item of parsed.items) this.#take(classify(item), call, session);
-        break;
-      case "invalid": {
-        const { message, answer, id } = parsed.failure;
-        const problem = new ProtocolError(`The server sent a malformed message: ${message}`);
-        if (call !== undefined && answer && id === call.id) call.fail(problem);
-        else this.#wire.report(problem);
-      }
-    }
-  }
-
-  #takeNotification(notification: RpcNotification, call: HttpCall | undefined): void {
-    const { method, params } = notification;
-    const token = method === "notifications/progress" ? params?.progressToken : undefined;
-    const wanting = token === undefined ? undefined : this.#findByToken(token, call);
-    if (wanting === undefined) this.#wire.guard(() => this.receiver.onNotification(notification, call?.id));
-    else this.#wire.guard(() => wanting.progress(params as Params));
-  }
-
-  #findByToken(token: unknown, first: HttpCall | undefined): HttpCall | undefined {
-    if (first?.wants(token) === true) return first;
-    for (const call of this.#inflight.values()) if (call.wants(token)) return call;
-    return undefined;
-  }
-
-  #takeResponse(response: RpcResponse, call: HttpCall | undefined, session: string | null | undefined): void {
-    if (call?.owns(response) === true) {
-      if (call.method === "initialize" && "result" in response) this.#adopt(response.result, session ?? undefined);
-      call.answer(response);
-      return;
-    }
-    const isLate = response.id != null && this.#inflight.hasMinted(response.id) && !this.#inflight.find(response.id);
-    if (!isLate) this.#wire.report(new ProtocolError(`A response came on the wrong stream: id ${response.id}`));
-  }
-
-  #adopt(result: Params, session: string | undefined): void {
-    if (typeof result.protocolVersion === "string") this.#version = result.protocolVersion;
-    if (session !== undefined && !VISIBLE_ASCII.test(session)) {
-      this.#wire.report(new ProtocolError("The server's session id holds characters other than visible ASCII"));
-    } else {
-      this.#enterSession(session);
-    }
+    if (this.#session.isOf(facts)) this.#wire.guard(() => this.onSessionLost());
   }
 }
 

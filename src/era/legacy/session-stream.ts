@@ -147,13 +147,11 @@ export class SessionStream {
     if (this.#state === "ended") connection.end();
   }
 
-  /** A stream has one connection: a new one ends the one before. */
+  /** A stream has one connection: a new one ends the one before, which then has no more to say about the stream. */
   #connect(exchange: HttpExchange, headers: HttpHeaders | undefined): SseConnection {
     const { clock, keepAlive, maxBehind } = this.#owner;
-    const onGone = () => {
-      if (this.#connection === connection) this.#disconnect();
-    };
-    const connection: SseConnection = new SseConnection(exchange, { headers, clock, keepAlive, maxBehind, onGone });
+    const onGone = () => this.#disconnect();
+    const connection = new SseConnection(exchange, { headers, clock, keepAlive, maxBehind, onGone });
     const older = this.#connection;
     this.#disconnect();
     older?.end();

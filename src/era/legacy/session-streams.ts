@@ -19,6 +19,12 @@ export interface SessionStreams {
   readonly resuming: Set<HttpCall>;
 }
 
+export interface ServerListener {
+  /** The stream is open, or the first attempt to open it has failed. */
+  onFirstTry(): void;
+  take(parsed: Parsed): void;
+}
+
 /** One attempt to open a stream. */
 type Opened =
   | { readonly kind: "open"; readonly response: Response }
@@ -59,16 +65,17 @@ export async function followReply(
 export async function listenToServer(
   streams: SessionStreams,
   facts: HeaderRecord,
-  { signal }: AbortController,
-  take: (parsed: Parsed) => void,
+  signal: AbortSignal,
+  listener: ServerListener,
 ): Promise<void> {
   const what = "The server's own stream";
   const cursor = new StreamCursor(streams.reconnect);
   let opened = await openStream(streams, cursor, facts, what, signal);
+  listener.onFirstTry();
   while (!signal.aborted) {
     if (opened.kind === "refused") return hasNone(opened.error) ? undefined : streams.wire.report(opened.error);
     if (opened.kind === "failed") cursor.failed(opened.error);
-    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, signal, take));
+    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, signal, listener.take));
     if (signal.aborted) return;
     if (cursor.exhausted) return streams.wire.report(gaveUp(what, cursor));
     opened = await reopen(streams, cursor, facts, what, signal);

@@ -1,12 +1,15 @@
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import type { CallScope } from "../../call/scope.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
-import { Call, type CallOrigin, type ClientFacts, type ServerWire } from "../call.js";
+import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
+import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { ADDED_NOTIFICATIONS, legacyMethods } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -25,6 +28,7 @@ export class LegacySession implements EraSession {
   readonly #subscriptions = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
+  #pings: PingLoop | undefined;
   readonly #awaitingReady: (() => void)[] = [];
   #promised: ServerCapabilities = {};
   #stopListening: (() => void) | undefined;
@@ -54,9 +58,14 @@ export class LegacySession implements EraSession {
     return this.#phase.name !== "new";
   }
 
+  /** Whether the client has said that it may be asked. */
+  get isReady(): boolean {
+    return this.#phase.name === "ready";
+  }
+
   /** Calls back when the client has said that it may be asked; at once when it has. */
   onReady(listener: () => void): void {
-    if (this.#phase.name === "ready") listener();
+    if (this.isReady) listener();
     else this.#awaitingReady.push(listener);
   }
 
@@ -64,7 +73,7 @@ export class LegacySession implements EraSession {
     if (request.method === "initialize") this.#open(request.params);
     else if (this.#phase.name === "new" && request.method !== "ping") throw this.#tooEarly(request.method);
     const params = request.params ?? {};
-    return new Call({
+    return new ServedCall({
       era: this.#era,
       session: this,
       id: request.id,
@@ -79,8 +88,12 @@ export class LegacySession implements EraSession {
   }
 
   receive(notification: RpcNotification): void {
-    if (notification.method === "notifications/initialized") this.#ready();
-    else if (!ADDED_NOTIFICATIONS.has(notification.method)) this.#host.receive(notification, this);
+    const { method } = notification;
+    if (ADDED_NOTIFICATIONS.has(method)) return;
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
+    else if (method === "notifications/initialized") this.#ready();
+    else this.#host.receive(notification, this);
   }
 
   acceptsBatch(items: readonly unknown[]): boolean {
@@ -108,6 +121,7 @@ export class LegacySession implements EraSession {
   }
 
   close(): void {
+    this.#pings?.stop();
     this.#stopListening?.();
     this.#stopListening = undefined;
     for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
@@ -129,7 +143,15 @@ export class LegacySession implements EraSession {
     if (this.#phase.name !== "answered") return;
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+    if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
     for (const listener of this.#awaitingReady.splice(0)) listener();
+  }
+
+  /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
+  #startPinging(options: PingOptions): PingLoop {
+    const { clock } = this.#host;
+    const ping = (scope: CallScope) => this.#wire.request(undefined, "ping", undefined, scope);
+    return new PingLoop(clock, options, ping, (error) => this.#host.report(error, { where: "ping" }));
   }
 
   /** Only what the handshake, or the server's present features, promise is told. */

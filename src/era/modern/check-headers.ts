@@ -3,7 +3,6 @@ import { decodeHeaderValue, trimHeader } from "../../http/header-value.js";
 import { checkParamHeaders, type ParamHeader } from "../../http/param-headers.js";
 import { Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
-import type { MethodShape } from "../method-table.js";
 import { HEADER_MISMATCH } from "./envelope.js";
 
 const PLAIN = /^[\x21-\x7e]+$/;
@@ -19,12 +18,12 @@ export interface Mirrored {
  * Throws a refusal unless the headers say what the body says: whoever routed the request by its headers must have seen the
  * request that is served. A header that came twice reads as its values joined, which is no value of the body.
  */
-export function assertRequestHeaders(exchange: HttpExchange, body: Mirrored, shape: MethodShape | undefined): void {
+export function assertRequestHeaders(exchange: HttpExchange, body: Mirrored, nameFrom: string | undefined): void {
   assertVersionHeader(exchange, body.version);
   const method = exchange.header("mcp-method");
   if (method === undefined) throw mismatch("Mcp-Method header is missing");
   if (!isPlainly(method, body.method)) throw mismatch("Mcp-Method header does not match the method in the body");
-  if (shape?.nameFrom !== undefined) assertNameHeader(exchange, body.params[shape.nameFrom], shape.nameFrom);
+  if (nameFrom !== undefined) assertNameHeader(exchange, body.params[nameFrom], nameFrom);
 }
 
 export function assertVersionHeader(exchange: HttpExchange, version: string): void {

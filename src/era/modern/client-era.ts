@@ -1,5 +1,4 @@
 import type { CallScope } from "../../call/scope.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, isVersionList, TimeoutError } from "../../schema/errors.js";
 import type { DiscoverResult } from "../../schema/types.js";
@@ -17,6 +16,7 @@ import { ModernHttpLink } from "./client-http.js";
 import { ModernConnection } from "./connection.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
+import { toTypedError } from "./typed-error.js";
 
 /** What earlier versions had, and what to use now. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
@@ -35,6 +35,7 @@ export const modernClient: ClientEra = {
   versions: STATELESS_VERSIONS,
   methods: modernMethods,
   handshakes: false,
+  pingMethod: "server/discover",
   missing: (method) => REMOVED.get(method),
   open,
 };
@@ -95,7 +96,7 @@ function supportedIn(answer: RpcResponse): readonly string[] | undefined {
 }
 
 function refusalOf(answer: RpcResponse): Error | undefined {
-  return "error" in answer ? fromErrorObject(answer.error) : undefined;
+  return "error" in answer ? toTypedError(answer.error, "server/discover") : undefined;
 }
 
 function mutual(versions: readonly string[], offered: readonly string[], evidence: unknown): string {
@@ -110,7 +111,7 @@ function mutual(versions: readonly string[], offered: readonly string[], evidenc
 
 /** What an error answer to the probe says about the server. */
 function verdict(error: { code: number; message: string; data?: unknown }): Error {
-  const cause = fromErrorObject(error);
+  const cause = toTypedError(error, "server/discover");
   const data = error.data as { requiredCapabilities?: unknown; supported?: unknown } | undefined | null;
   const recognised =
     error.code === HEADER_MISMATCH ||

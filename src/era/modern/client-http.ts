@@ -65,10 +65,11 @@ export class ModernHttpLink implements Link {
     const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), abortPost);
     const headers = this.#headers(call.method, call.params);
     request.onId?.(id);
+    scope.throwIfAborted();
     const body = formatRequest(id, call.method, call.params);
     this.#inflight.add(call);
     call.follow();
-    if (!call.over) void this.#wire.hold(call.wire, this.#run(call, headers, body));
+    void this.#wire.hold(call.wire, this.#run(call, headers, body));
     return call.answered;
   }
 
@@ -96,6 +97,7 @@ export class ModernHttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, headers: HeaderRecord, body: string): Promise<void> {
+    if (!(await call.begin())) return;
     try {
       const response = await this.#wire.post(headers, body, call.wire.signal);
       const trace = await this.#wire.readReply(call, response, (parsed) => this.#take(call, parsed));

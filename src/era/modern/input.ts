@@ -148,10 +148,17 @@ class Replay implements Asker {
     this.#used.add(key);
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
-    if (answer !== undefined && this.#fits(request, key, answer) && options.check?.(answer) === undefined)
-      return answer;
+    if (answer !== undefined && this.#fits(request, key, answer)) {
+      // Awaited only where it must be: questions that are asked together go out together.
+      const problem = options.check?.(answer);
+      if ((problem instanceof Promise ? await problem : problem) === undefined) return answer;
+    }
     this.#questions.set(key, request);
     throw new Suspended(key);
+  }
+
+  push(method: string): Promise<never> {
+    return Promise.reject(noRequests(method));
   }
 
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
@@ -222,7 +229,18 @@ class NoQuestions implements Asker {
     );
   }
 
+  async push(method: string): Promise<never> {
+    throw noRequests(method);
+  }
+
   async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
     return work();
   }
+}
+
+function noRequests(method: string): McpError {
+  return new McpError(
+    "no_server_requests",
+    `${method}: in this protocol version a server sends no requests; ask instead`,
+  );
 }

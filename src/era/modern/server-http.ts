@@ -112,7 +112,8 @@ class ModernBinding implements HttpBinding {
     const params = request.params ?? {};
     if (method === "initialize" && metaOf(params)?.[VERSION_KEY] === undefined) this.#refuseHandshake(exchange, params);
     const envelope = readEnvelope(params);
-    assertRequestHeaders(exchange, { version: envelope.version, method, params }, this.#era.methods.get(method));
+    const nameFrom = this.#era.methods.get(method)?.nameFrom ?? this.#host.nameFrom?.(method);
+    assertRequestHeaders(exchange, { version: envelope.version, method, params }, nameFrom);
     if (method === "tools/call" && typeof params.name === "string") {
       const headers = this.#host.paramHeaders(params.name);
       if (headers !== undefined && headers.length > 0) assertParamHeaders(exchange, headers, params.arguments);

@@ -1,10 +1,11 @@
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import type { RpcError } from "../../schema/errors.js";
 import type { LoggingLevel } from "../../schema/types.js";
-import { Call, type CallOrigin, type ServerWire } from "../call.js";
+import { type Call, type CallOrigin, ServedCall, type ServerWire } from "../call.js";
+import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "./envelope.js";
-import { REMOVED_NOTIFICATIONS } from "./methods.js";
+import { modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
 
 /** Nothing is kept between requests; the session only knows the way back. */
 export class ModernSession implements EraSession {
@@ -34,7 +35,7 @@ export class ModernSession implements EraSession {
 
   /** The call that a request with this envelope is. */
   admit(request: RpcRequest, envelope: Envelope, wire: ServerWire, origin: CallOrigin): Call {
-    return new Call({
+    return new ServedCall({
       era: this.#era,
       session: this,
       id: request.id,
@@ -60,7 +61,10 @@ export class ModernSession implements EraSession {
   }
 
   receive(notification: RpcNotification): void {
-    if (!REMOVED_NOTIFICATIONS.has(notification.method)) this.#host.receive(notification, this);
+    if (REMOVED_NOTIFICATIONS.has(notification.method)) return;
+    const problem = notificationProblem(modernNotifications, notification);
+    if (problem === undefined) this.#host.receive(notification, this);
+    else this.#host.report(problem, { where: "notification", method: notification.method });
   }
 
   acceptsBatch(): boolean {

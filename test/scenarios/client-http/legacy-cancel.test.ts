@@ -152,6 +152,49 @@ proves("client-transport:http:cancel-best-effort", wire, "close does not wait fo
   deepEqual(told.problems, []);
 });
 
+proves(
+  "protocol:cancel:late-response-ignored",
+  wire,
+  "an answer that crosses the cancellation is dropped silently",
+  async (t) => {
+    const { script, told, call } = await sessionWorld(t);
+    const abort = new AbortController();
+    const answered = call({}, { signal: abort.signal });
+    const received = await script.next("tools/call");
+    received.stream().notify("notifications/message", {});
+    await told.until(() => told.notifications.length === 1);
+    abort.abort("no");
+    await rejects(answered, (error) => error === "no");
+    const cancelled = await script.next("notifications/cancelled");
+    received.resultEvent({}).notify("notifications/message", {}).end();
+    await received.closed;
+    cancelled.status(202);
+    const next = call();
+    (await script.next("tools/call")).result({});
+    await next;
+    equal(told.notifications.length, 1);
+    deepEqual(told.problems, []);
+  },
+);
+
+proves(
+  ["protocol:cancel:already-aborted", "protocol:cancel:unsent-request-no-frame"],
+  wire,
+  "a call that was over before it began is not sent",
+  async (t) => {
+    const { script, link, call } = await sessionWorld(t);
+    await rejects(call({}, { signal: AbortSignal.abort("no") }), (error) => error === "no");
+    const abort = new AbortController();
+    await rejects(call({ onId: () => abort.abort("late") }, { signal: abort.signal }), (error) => error === "late");
+    const marker = link.notify("notifications/marker", undefined);
+    (await script.next("notifications/marker")).status(202);
+    await marker;
+    equal(script.all("tools/call").length, 0);
+    equal(script.all("notifications/cancelled").length, 0);
+    equal(link.pending, 0);
+  },
+);
+
 proves("protocol:cancel:initialize-not-cancellable", wire, "an abandoned handshake is not cancelled", async (t) => {
   const { script, link, told, call } = await legacyWorld(t);
   const abort = new AbortController();

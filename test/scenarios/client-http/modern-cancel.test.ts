@@ -74,6 +74,35 @@ proves(
   },
 );
 
+proves("protocol:cancel:discover-not-cancelled", wire, "an abandoned probe at most closes its own POST", async (t) => {
+  const { script, told, call } = await modernWorld(t);
+  const abort = new AbortController();
+  const probe = call({ method: "server/discover", params: {}, cancellable: false }, { signal: abort.signal });
+  const received = await script.next("server/discover");
+  abort.abort("no");
+  await rejects(probe, (error) => error === "no");
+  await received.gone;
+  equal(script.received.length, 1);
+  deepEqual(told.problems, []);
+});
+
+proves(
+  "protocol:cancel:late-response-ignored",
+  wire,
+  "an answer after the end of its call is dropped silently",
+  async () => {
+    const { slow, link, told } = slowLink();
+    const scope = new CallScope("t", {});
+    const answered = link.request(request, scope);
+    scope.abort("no");
+    await rejects(answered, (error) => error === "no");
+    slow.calls[0]?.resolve(jsonResponse(0, {}));
+    await settled();
+    deepEqual(told.problems, []);
+    equal(link.open, 0);
+  },
+);
+
 proves("client-transport:http:cancel-scoped", wire, "of three calls only the cancelled one is disturbed", async (t) => {
   const { script, call } = await modernWorld(t);
   const abort = new AbortController();
@@ -156,11 +185,14 @@ proves(
     const answered = link.request(request, new CallScope("t", { signal: abort.signal }));
     abort.abort("at once");
     await rejects(answered, (error) => error === "at once");
-    equal(slow.calls[0]?.signal.aborted, true);
+    await settled();
+    equal(slow.calls.length, 0);
     equal(link.pending, 0);
+    equal(link.open, 0);
 
     await rejects(link.request(request, new CallScope("t", { signal: abort.signal })), (error) => error === "at once");
-    equal(slow.calls.length, 1);
+    await settled();
+    equal(slow.calls.length, 0);
 
     const late = new AbortController();
     const scope = new CallScope("t", { signal: late.signal });
@@ -168,7 +200,8 @@ proves(
       link.request({ ...request, onId: () => late.abort("in onId") }, scope),
       (error) => error === "in onId",
     );
-    equal(slow.calls.length, 1);
+    await settled();
+    equal(slow.calls.length, 0);
     equal(link.pending, 0);
   },
 );
@@ -207,6 +240,7 @@ proves("client-transport:http:cancel-id-verbatim", wire, "a cancellation by hand
   ] as const) {
     const { slow, link } = slowLink();
     const answered = link.request({ ...request, id }, new CallScope("t", {}));
+    await settled();
     link.notify("notifications/cancelled", { requestId: other });
     equal(slow.calls[0]?.signal.aborted, false);
     equal(link.pending, 1);
@@ -224,6 +258,7 @@ proves(
   async () => {
     const { slow, link, told } = slowLink();
     const first = link.request({ ...request, id: "X" }, new CallScope("t", {}));
+    await settled();
     link.notify("notifications/cancelled", { requestId: "X" });
     await rejects(first, { name: "AbortError" });
     const second = link.request({ ...request, id: "X" }, new CallScope("t", {}));
@@ -235,6 +270,7 @@ proves(
     deepEqual(await second, { jsonrpc: "2.0", id: "X", result: { from: "second" } });
 
     const fourth = link.request({ ...request, id: "X" }, third);
+    await settled();
     link.notify("notifications/cancelled", { requestId: "X" });
     await rejects(fourth, { name: "AbortError" });
     const fifth = link.request({ ...request, id: "X" }, new CallScope("t", {}));
@@ -285,3 +321,40 @@ proves("client-transport:http:close-aborts", wire, "closing ends every call, at 
   equal(script.received.length, 2);
   ok(link.open === 0);
 });
+
+proves("client-transport:http:cancel-best-effort", wire, "a fetch that ignores its abort holds up nobody", async () => {
+  const { slow, link, told } = slowLink();
+  const scope = new CallScope("t", {});
+  const answered = link.request(request, scope);
+  scope.abort("no");
+  await rejects(answered, (error) => error === "no");
+  await link.close();
+  slow.calls[0]?.reject(new Error("late"));
+  await settled();
+  deepEqual(told.problems, []);
+  equal(link.open, 0);
+});
+
+proves(
+  ["client-transport:http:no-reconnect-after-response", "client-transport:http:no-reconnect-after-close"],
+  wire,
+  "event ids lead to no reconnect, after the response or after close",
+  async (t) => {
+    const clock = new FakeClock();
+    const { script, link, call } = await modernWorld(t, { clock });
+    const answered = call();
+    const received = await script.next("POST");
+    received.stream().raw("id: 1\nretry: 1\ndata:\n\n").resultEvent({}, "2").end();
+    await answered;
+    await received.closed;
+    const pending = call();
+    (await script.next("POST")).stream().raw("id: 3\nretry: 1\ndata:\n\n");
+    const closing = link.close();
+    await rejects(pending, { code: "connection_error" });
+    await closing;
+    clock.advance(600_000);
+    await settled();
+    equal(script.received.length, 2);
+    equal(clock.pending, 0);
+  },
+);

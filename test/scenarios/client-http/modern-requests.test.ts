@@ -211,6 +211,39 @@ proves(
   },
 );
 
+proves("client-transport:http:header-too-large", wire, "headers above the limit fail their call alone", async (t) => {
+  const annotated = headersOf({ region: { type: "string", "x-mcp-header": "Region" } });
+  const { script, call } = await modernWorld(t, { paramHeaders: () => annotated });
+  script.onRequest = (received) => received.result({});
+  const params = { name: "t", arguments: { region: "x".repeat(40_000) } };
+  await rejects(call({ params }), { code: "connection_error", status: 431 });
+  await call();
+  equal(script.received.length, 1);
+});
+
+proves(
+  ["client-transport:http:param-encoding:unsafe-base64", "client-transport:http:param-encoding:sentinel-literal"],
+  wire,
+  "values that a header cannot carry travel encoded",
+  async (t) => {
+    const annotated = headersOf({ v: { type: "string", "x-mcp-header": "V" } });
+    const { script, call } = await modernWorld(t, { paramHeaders: () => annotated });
+    script.onRequest = (received) => received.result({});
+    const sent = async (v: string) => {
+      await call({ params: { name: "t", arguments: { v } } });
+      return script.received.at(-1)?.headers["mcp-param-v"];
+    };
+    equal(await sent("us-west1"), "us-west1");
+    equal(await sent("inner  space"), "inner  space");
+    equal(await sent("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");
+    equal(await sent(" padded "), "=?base64?IHBhZGRlZCA=?=");
+    equal(await sent("line1\nline2"), "=?base64?bGluZTEKbGluZTI=?=");
+    equal(await sent("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
+    equal(decodeHeaderValue(String(await sent("a\tb"))), "a\tb");
+    equal(decodeHeaderValue(String(await sent("\ud800"))), "\ufffd");
+  },
+);
+
 proves(
   "client-transport:http:cross-origin-redirect",
   wire,

@@ -121,7 +121,8 @@ proves(
       { "tools/list": (received) => received.result({ resultType: "complete", tools: [] }) },
     );
     const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
-    const dialer = { eras, memory: new Map(), spawn: () => Promise.reject(new Error("no processes here")) };
+    const none = () => Promise.reject(new Error("not needed here"));
+    const dialer = { eras, memory: new Map(), spawn: none, validator: none };
     const client = await connectWith(dialer, corrected.url, {});
     t.after(() => client.close());
     equal(client.version, "2026-01-31");

@@ -1,6 +1,14 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { type Client, type ClientOptions, connect, RpcError, VersionError } from "bowline/client";
+import {
+  type Client,
+  type ClientOptions,
+  connect,
+  MissingCapabilityError,
+  RpcError,
+  UnsupportedVersionError,
+  VersionError,
+} from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import { connectWith } from "#src/client/connect.js";
 import { legacyClient } from "#src/era/legacy/client-era.js";
@@ -24,7 +32,8 @@ function dial(t: TestContext, script: ServerScript, options: ClientOptions = {})
 /** A client for whom an earlier version without handshakes exists too. */
 function dialTwoVersions(t: TestContext, script: ServerScript): Promise<Client> {
   const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
-  const dialer = { eras, memory: new Map(), spawn: () => Promise.reject(new Error("no processes here")) };
+  const none = () => Promise.reject(new Error("not needed here"));
+  const dialer = { eras, memory: new Map(), spawn: none, validator: none };
   const connecting = connectWith(dialer, { channel: script.channel }, {});
   t.after(async () => (await connecting.catch(() => undefined))?.close());
   return connecting;
@@ -152,8 +161,8 @@ proves(
   async (t) => {
     const script = stdio().on("server/discover", { error: { code: -32022, data: { supported: [MODERN] } } });
     await rejects(dial(t, script), (error) => {
-      ok(error instanceof RpcError);
-      deepEqual(error.supportedVersions, [MODERN]);
+      ok(error instanceof UnsupportedVersionError);
+      deepEqual(error.supported, [MODERN]);
       return true;
     });
     deepEqual(script.methods, ["server/discover", "server/discover"]);
@@ -177,7 +186,7 @@ proves(
     const late = stdio().modern().on("tools/list", refusal);
     const client = await dial(t, late);
     await rejects(client.listTools(), (error) => {
-      return error instanceof RpcError && error.supportedVersions?.[0] === "2099-01-01";
+      return error instanceof UnsupportedVersionError && error.supported[0] === "2099-01-01";
     });
     deepEqual(late.methods, ["server/discover", "tools/list"]);
   },
@@ -215,7 +224,8 @@ proves(
       await rejects(dial(t, script), (error) => {
         ok(error instanceof RpcError);
         equal(error.rpcCode, code);
-        deepEqual(error.requiredCapabilities, data?.requiredCapabilities);
+        equal(error instanceof MissingCapabilityError, data !== undefined);
+        deepEqual(error.data, data);
         return true;
       });
       deepEqual(script.methods, ["server/discover"]);

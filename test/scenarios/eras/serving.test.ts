@@ -14,7 +14,9 @@ const INFO = "io.modelcontextprotocol/serverInfo";
 
 function harbour() {
   return new McpServer(me)
-    .tool("who", {}, (_, ctx) => ({ structuredContent: { ...ctx.client }, content: [] }))
+    .tool("who", {}, (_, ctx) => {
+      return { structuredContent: { ...ctx.client }, content: [{ type: "text", text: ctx.client.version }] };
+    })
     .prompt("p", {}, () => "say")
     .resource("a:b", { name: "r" }, () => "text");
 }
@@ -43,8 +45,8 @@ verifies(
   async ({ connect }: World) => {
     for (const version of LEGACY_VERSIONS) {
       const client = await connect(harbour(), { version });
-      const { structured } = await client.callTool("who", {}, { onProgress: () => {} });
-      equal((structured as { version: string }).version, version);
+      const { text } = await client.callTool("who", {}, { onProgress: () => {} });
+      equal(text, version);
       for await (const tool of client.tools()) equal(tool.name, "who");
       equal((await client.getPrompt("p")).messages.length, 1);
       equal((await client.readResource("a:b")).contents.length, 1);

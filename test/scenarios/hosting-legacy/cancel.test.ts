@@ -143,7 +143,7 @@ proves("hosting:http:cancel-releases-stream", http, "a hundred times in one sess
 
 proves("hosting:http:cancel-completion-race", http, "one whole response or none", async () => {
   const endpoint = new LegacyEndpoint();
-  endpoint.server.tool("turns", {}, async ({ count }: Record<string, unknown>) => {
+  endpoint.server.tool("turns", { input: { type: "object" } }, async ({ count }: Record<string, unknown>) => {
     for (let turn = 0; turn < (count as number); turn++) await null;
     return "done";
   });
@@ -240,3 +240,29 @@ proves("hosting:http:duplicate-inflight-id", http, "the first is not disturbed",
   assert.equal(textOf(messages(first).at(-1)), "late");
   assert.equal(textOf(await answer(client.call(5, "quick"))), "done");
 });
+
+for (const preferJson of [false, true]) {
+  proves(
+    "protocol:cancel:uncooperative-handler",
+    http,
+    `its id may be used again meanwhile, json ${preferJson}`,
+    async () => {
+      const { endpoint, started, finished, release } = createWaiting({ preferJson });
+      const client = await endpoint.open();
+      const first = client.call(7, "deaf");
+      await until(() => started.length === 1);
+      client.cancel(7);
+      await first.done;
+      const second = client.call(7, "wait");
+      await until(() => started.length === 2);
+      release.open();
+      await until(() => finished.length === 1);
+      await settle();
+      assert.equal(await isDone(second), false);
+      assert.equal(endpoint.stats.running, 1);
+      client.cancel(7);
+      await status(second, preferJson ? 204 : 200);
+      assert.deepEqual(endpoint.reports, []);
+    },
+  );
+}

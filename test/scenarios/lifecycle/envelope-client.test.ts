@@ -30,10 +30,10 @@ async function sail(client: RecordedClient): Promise<void> {
   await client.listTools();
   await client.callTool("who");
   await client.callTool("ask");
-  await client.prompts().next();
+  await client.prompts().all();
   await client.getPrompt("p", { a: "1" });
-  await client.resources().next();
-  await client.resourceTemplates().next();
+  await client.resources().all();
+  await client.resourceTemplates().all();
   await client.readResource("a:1");
   await client.complete({ type: "ref/resource", uri: "a:{x}" }, { name: "x", value: "" });
   await client.request("com.example/own");

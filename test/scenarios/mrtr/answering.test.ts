@@ -138,7 +138,7 @@ verifies("mrtr:client:original-params", "headers travel with each leg", modernHt
 
 proves("mrtr:client:parallel-isolation", wire, "answers go to the call that asked", async (t) => {
   const script = new ServerScript().modern().on("tools/call", ({ params }) => {
-    const { who } = params?.arguments as { who: string };
+    const { who } = (params?.arguments ?? {}) as { who: string };
     if (who === "quiet" || params?.requestState !== undefined) return { result: done };
     return { result: { resultType: "input_required", requestState: who, inputRequests: { [who]: form(who) } } };
   });
@@ -154,7 +154,7 @@ proves("mrtr:client:parallel-isolation", wire, "answers go to the call that aske
   await Promise.all(["anna", "bert", "quiet"].map((who) => client.callTool("t", { who })));
   await client.callTool("t", { who: "quiet" });
   for (const { params } of script.all("tools/call")) {
-    const { who } = params?.arguments as { who: string };
+    const { who } = (params?.arguments ?? {}) as { who: string };
     if (params?.requestState === undefined) equal(params?.inputResponses, undefined);
     else {
       equal(params.requestState, who);

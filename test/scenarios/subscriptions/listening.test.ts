@@ -309,7 +309,8 @@ verifies("subscriptions:listen:client:era-guard", legacyWires, async ({ connect 
 verifies("typescript:subscriptions:list-changed-auto-open-modern", eachWire, async (world: World) => {
   const server = new McpServer(me).tool("t", {}, () => "x").resource("a:b", { name: "r" }, () => "y");
   const heard: string[] = [];
-  const onListChanged = { tools: () => void heard.push("tools"), prompts: () => void heard.push("prompts") };
+  const hear = (kind: string) => ({ refetch: false, onChange: () => void heard.push(kind) });
+  const onListChanged = { tools: hear("tools"), prompts: hear("prompts") };
   const client = await world.connect(server, { onListChanged });
   await heardBy(client, world);
   if (world.era === "modern") {
@@ -320,7 +321,7 @@ verifies("typescript:subscriptions:list-changed-auto-open-modern", eachWire, asy
   server.changes.resourcesChanged();
   while (heard.length === 0) await settled();
   deepEqual(heard, ["tools"]);
-  const idle = await world.connect(server, { onListChanged: { prompts: () => {} } });
+  const idle = await world.connect(server, { onListChanged: { prompts: hear("prompts") } });
   await idle.callTool("t");
   deepEqual(idle.wire.requests("subscriptions/listen"), []);
 });
@@ -335,7 +336,7 @@ proves(
     script.modern({ tools: { listChanged: true } });
     const client = await connect(
       { channel: script.channel },
-      { onListChanged: { tools: () => {} }, onError: (error) => problems.push(error) },
+      { onListChanged: { tools: { onChange: () => {} } }, onError: (error) => problems.push(error) },
     );
     t.after(() => client.close());
     while (problems.length === 0) await settled();

@@ -1,0 +1,39 @@
+import { existsSync, readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { execNode, lines } from "./exec.mjs";
+import { at, shown } from "./project.mjs";
+
+const reporter = pathToFileURL(at("scripts/lib/test-reporter.mjs")).href;
+
+/** A file that takes longer has a test that hangs or something left open, and fails. */
+const limitMs = 120_000;
+
+/**
+ * Runs one test file in a process of its own: `{ file, tests: [{ title, nesting, ms, error? }], written }`. A file that
+ * fails outside of its tests (at load, by a late error, by not ending) has a failed test that says so.
+ */
+export async function runTestFile(path, { number, patterns, proofs }) {
+  const events = at("build/test-events", `${number}.jsonl`);
+  const options = [`--test-reporter=${reporter}`, `--test-reporter-destination=${events}`];
+  const chosen = patterns.map((pattern) => `--test-name-pattern=${pattern}`);
+  const env = { ...process.env, ...(proofs === undefined ? {} : { BOWLINE_PROOFS: proofs }) };
+  const { code, output } = await execNode([...options, ...chosen, path], { env, timeoutMs: limitMs });
+  const records = existsSync(events) ? lines(readFileSync(events, "utf8")).map((line) => JSON.parse(line)) : [];
+  const warnings = records.filter(({ kind }) => kind === "warning").map(({ message }) => message);
+  const tests = records
+    .filter((record) => record.kind === "test" && !record.isDerived)
+    .map((test) => state(test, patterns));
+  const written = [...warnings, output.trim()].filter((text) => text !== "").join("\n");
+  const isBroken = code !== 0 && !tests.some((test) => test?.error !== undefined);
+  if (isBroken) tests.push({ title: "outside of its tests", nesting: 0, ms: 0, error: written || `exit code ${code}` });
+  if (tests.length === 0)
+    tests.push({ title: "has no tests", nesting: 0, ms: 0, error: "a test file registers tests" });
+  return { file: shown(path), tests: tests.filter((test) => test !== undefined), written };
+}
+
+/** With a title filter node 20 reports the tests that were not chosen as skipped; they are no part of the result. */
+function state({ name, nesting, ms, isLeftOut, error }, patterns) {
+  if (isLeftOut && patterns.length > 0) return undefined;
+  const problem = isLeftOut ? "a test may be neither skipped nor to do" : error;
+  return { title: name, nesting, ms, ...(problem === undefined ? {} : { error: problem }) };
+}

@@ -1,0 +1,15 @@
+import type { Params } from "../jsonrpc/message.js";
+import { McpError } from "../schema/errors.js";
+
+/** Why a handler's signal fired when the other side gave up: the message is the reason it gave. */
+export class CancelledByPeer extends McpError {
+  override readonly name = "CancelledByPeer";
+  constructor(reason: string) {
+    super("cancelled", reason);
+  }
+}
+
+/** The reason in a cancellation. */
+export function cancelledBy(params: Params | undefined): CancelledByPeer {
+  return new CancelledByPeer(typeof params?.reason === "string" ? params.reason : "cancelled by the other side");
+}

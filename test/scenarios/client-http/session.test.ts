@@ -1,0 +1,326 @@
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { CallScope } from "#src/call/scope.js";
+import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
+import type { HttpTarget, LinkRequest } from "#src/era/link.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld } from "../../support/http-links.js";
+import { proves } from "../../support/verifies.js";
+
+const wire = { wire: "legacy-http" };
+const initialize: LinkRequest = { method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false };
+const MODERN_HEADERS = ["mcp-method", "mcp-name"];
+
+proves(
+  [
+    "client-transport:http:session-stored",
+    "typescript:client-transport:http:protocol-version-stored",
+    "typescript:client-transport:http:session-id-property",
+    "client-transport:http:protocol-version-header",
+    "client-transport:http:unstamped-messages-carry-version",
+    "client-transport:http:server-request-answered",
+    "client-transport:http:accept-header-get",
+    "client-transport:http:resume-headers",
+    "client-transport:http:custom-headers",
+    "client-transport:http:body-derived-headers",
+  ],
+  wire,
+  "all that follows the handshake carries the session and the version agreed on",
+  async (t) => {
+    const clock = new FakeClock();
+    const { script, link, told, call } = await sessionWorld(
+      t,
+      { clock, headers: { "X-Tenant": "me" } },
+      {},
+      "2025-06-18",
+    );
+    equal(link.version, "2025-06-18");
+    equal(link.sessionId, SESSION);
+    const own = (await script.next("GET")).stream();
+    own.event({ jsonrpc: "2.0", id: "p", method: "ping" });
+    await told.until(() => told.requests.length === 1);
+    link.respond("p", "{}");
+    (await script.next(({ message }) => message?.id === "p" && "result" in message)).status(202);
+
+    const abort = new AbortController();
+    const answered = call({}, { signal: abort.signal });
+    const received = (await script.next("tools/call")).stream();
+    received.event({ jsonrpc: "2.0", id: "q", method: "sampling/createMessage", params: {} }, "e1");
+    await told.until(() => told.requests.length === 2);
+    link.respondError("q", { code: -1, message: "no" });
+    (await script.next(({ message }) => message?.id === "q" && "error" in message)).status(202);
+    received.end();
+    await clock.started(1);
+    clock.advance(60_000);
+    const resumed = await script.next("GET");
+    equal(resumed.headers["last-event-id"], "e1");
+    abort.abort("no");
+    await rejects(answered);
+    (await script.next("notifications/cancelled")).status(202);
+    const closing = link.close();
+    (await script.next("DELETE")).status(204);
+    await closing;
+
+    const [first, ...rest] = script.received as [(typeof script.received)[0], ...typeof script.received];
+    equal(first.headers["mcp-session-id"], undefined);
+    equal(first.headers["mcp-protocol-version"], undefined);
+    equal(rest.length, 8);
+    for (const { headers } of rest) {
+      equal(headers["mcp-session-id"], SESSION);
+      equal(headers["mcp-protocol-version"], "2025-06-18");
+    }
+    for (const { method, headers } of script.received) {
+      equal(headers["x-tenant"], "me");
+      for (const name of MODERN_HEADERS) equal(headers[name], undefined);
+      if (method === "GET") equal(headers.accept, "text/event-stream");
+      if (method === "POST") equal(headers.accept, "application/json, text/event-stream");
+    }
+    deepEqual(told.problems, []);
+  },
+);
+
+proves(
+  [
+    "client-transport:http:protocol-version-cleared-at-initialize",
+    "client-transport:http:session-from-initialize-only",
+  ],
+  wire,
+  "a handshake starts from nothing, and only its success brings a session",
+  async (t) => {
+    const { script, link, call } = await sessionWorld(t);
+    const failing = call(initialize);
+    const first = await script.next("initialize");
+    equal(first.headers["mcp-session-id"], undefined);
+    equal(first.headers["mcp-protocol-version"], undefined);
+    const error = { code: -32000, message: "no" };
+    first.json({ jsonrpc: "2.0", id: first.message.id, error }, 200, { "mcp-session-id": "wrong" });
+    await failing;
+    equal(link.sessionId, undefined);
+    const again = call(initialize);
+    (await script.next("initialize")).result({ protocolVersion: "2025-03-26" });
+    await again;
+    const answered = call();
+    const received = await script.next("tools/call");
+    received.result({}, { "mcp-session-id": "wrong" });
+    await answered;
+    equal(received.headers["mcp-session-id"], undefined);
+    equal(received.headers["mcp-protocol-version"], "2025-03-26");
+    equal(link.sessionId, undefined);
+  },
+);
+
+proves(
+  "client-transport:http:protocol-version-wire-order",
+  wire,
+  "headers follow the order in which messages were handed over",
+  async () => {
+    const seen: [method: string, version: string | undefined][] = [];
+    const held: (() => void)[] = [];
+    const fetch: HttpTarget["fetch"] = async (_url, init) => {
+      const { id, method } = JSON.parse(String(init.body));
+      await new Promise<void>((go) => held.push(go));
+      seen.push([method, (init.headers as Record<string, string>)["mcp-protocol-version"]]);
+      return id === undefined ? new Response(null, { status: 202 }) : Response.json({ jsonrpc: "2.0", id, result: {} });
+    };
+    const target = createTarget(new URL("http://127.0.0.1/mcp"), { fetch });
+    const link = new LegacyHttpLink(target, { session: { id: "s", version: LEGACY } });
+    const before = link.request({ method: "ping", params: undefined, cancellable: true }, new CallScope("ping", {}));
+    const handshake = link.request(initialize, new CallScope("initialize", {}));
+    const after = link.notify("notifications/x", undefined);
+    for (const go of held.reverse()) go();
+    await Promise.all([before, handshake, after]);
+    deepEqual(seen, [
+      ["notifications/x", undefined],
+      ["initialize", undefined],
+      ["ping", LEGACY],
+    ]);
+  },
+);
+
+proves(
+  "client-transport:http:404-surfaces",
+  wire,
+  "a session that is gone fails the call and is told once per call",
+  async (t) => {
+    const { script, link, call } = await sessionWorld(t);
+    let lost = 0;
+    link.onSessionLost = () => lost++;
+    const answered = call();
+    const received = await script.next("tools/call");
+    received.json({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, 404);
+    await rejects(answered, { code: "connection_error", status: 404, retrySafe: true, delivery: "not_sent" });
+    equal(lost, 1);
+    equal(link.pending, 0);
+  },
+);
+
+proves("client-transport:http:session-id-secrecy", wire, "an error never repeats the session id", async (t) => {
+  const { script, told, link, call } = await sessionWorld(t);
+  for (const status of [400, 404, 500]) {
+    const answered = call();
+    (await script.next("tools/call")).status(status, `bad session ${SESSION}`);
+    await rejects(answered, (error) => error instanceof Error && !error.message.includes(SESSION));
+  }
+  const sent = link.notify("notifications/x", undefined);
+  (await script.next("notifications/x")).status(400, `bad session ${SESSION}`);
+  await sent;
+  equal(told.problems.length, 1);
+  equal(told.problems[0]?.message.includes(SESSION), false);
+});
+
+proves("client-transport:http:terminate-delete", wire, "a session is ended once", async (t) => {
+  const { script, link } = await sessionWorld(t);
+  const ended = link.terminate();
+  const received = await script.next("DELETE");
+  equal(received.headers["mcp-session-id"], SESSION);
+  equal(received.headers["mcp-protocol-version"], LEGACY);
+  received.status(200);
+  await ended;
+  await link.close();
+  equal(script.all("DELETE").length, 1);
+
+  const without = await legacyWorld(t);
+  await without.link.close();
+  equal(without.script.received.length, 0);
+});
+
+proves(
+  "client-transport:http:terminate-405-ok",
+  wire,
+  "a server may keep its sessions; none can hold up close",
+  async (t) => {
+    for (const status of [405, 404, 204]) {
+      const { script, link } = await sessionWorld(t);
+      const ended = link.terminate();
+      (await script.next("DELETE")).status(status);
+      await ended;
+    }
+    const refusing = await sessionWorld(t);
+    const ended = refusing.link.terminate();
+    (await refusing.script.next("DELETE")).status(500, "no");
+    await rejects(ended, { code: "connection_error", status: 500 });
+
+    const clock = new FakeClock();
+    const hanging = await sessionWorld(t, { clock });
+    const closing = hanging.link.close();
+    const received = await hanging.script.next("DELETE");
+    clock.advance(1000);
+    await closing;
+    await received.gone;
+    equal(clock.pending, 0);
+  },
+);
+
+proves(
+  "client-transport:http:get-after-initialized",
+  wire,
+  "the server's stream is asked for once, after the handshake",
+  async (t) => {
+    const { script, link, told } = await sessionWorld(t);
+    const own = (await script.next("GET")).stream();
+    equal(own.headers["last-event-id"], undefined);
+    own.notify("notifications/tools/list_changed", {}).event({ jsonrpc: "2.0", id: 1, method: "ping" });
+    await told.until(() => told.requests.length === 1);
+    deepEqual(
+      told.notifications.map(([{ method }, call]) => [method, call]),
+      [["notifications/tools/list_changed", undefined]],
+    );
+    const again = link.notify("notifications/initialized", undefined);
+    (await script.next("notifications/initialized")).status(202);
+    await again;
+    deepEqual(
+      script.received.map(({ method, rpcMethod }) => rpcMethod ?? method),
+      ["initialize", "notifications/initialized", "GET", "notifications/initialized"],
+    );
+  },
+);
+
+proves(
+  "client-transport:http:get-after-initialized",
+  wire,
+  "no stream where the handshake's end was refused",
+  async (t) => {
+    const { script, link, told, call } = await legacyWorld(t);
+    const opened = call(initialize);
+    (await script.next("initialize")).result({ protocolVersion: LEGACY });
+    await opened;
+    const ready = link.notify("notifications/initialized", undefined);
+    (await script.next("notifications/initialized")).status(500);
+    await ready;
+    equal(told.problems.length, 1);
+    const answered = call();
+    (await script.next("tools/call")).result({});
+    await answered;
+    equal(script.all("GET").length, 0);
+  },
+);
+
+proves("client-transport:http:sse-405-tolerated", wire, "405 means that there is no such stream", async (t) => {
+  const clock = new FakeClock();
+  const { script, told, call } = await sessionWorld(t, { clock });
+  (await script.next("GET")).status(405, "no");
+  const answered = call();
+  (await script.next("tools/call")).result({});
+  await answered;
+  clock.advance(600_000);
+  equal(clock.delays.length, 0);
+  equal(script.all("GET").length, 1);
+  deepEqual(told.problems, []);
+});
+
+proves(
+  "client-transport:http:get-failure-nonfatal",
+  wire,
+  "a stream that cannot be had is reported and hurts no call",
+  async (t) => {
+    for (const [status, type] of [
+      [400, "text/plain"],
+      [404, "text/plain"],
+      [200, "text/html"],
+    ] as const) {
+      const { script, told, call } = await sessionWorld(t);
+      (await script.next("GET")).status(status, "no", type);
+      await told.until(() => told.problems.length === 1);
+      match(told.problems[0]?.message ?? "", /The server's own stream/);
+      const answered = call();
+      (await script.next("tools/call")).result({});
+      await answered;
+    }
+  },
+);
+
+proves("client-transport:http:close-aborts", wire, "closing ends calls, streams and waits", async (t) => {
+  const clock = new FakeClock();
+  const { script, link, told, call } = await sessionWorld(t, { clock });
+  const own = (await script.next("GET")).stream();
+  const waiting = call();
+  const one = await script.next("tools/call");
+  const resuming = call();
+  (await script.next("tools/call")).stream().raw("id: 1\ndata:\n\n").end();
+  await clock.started(1);
+  let again: Promise<void> | undefined;
+  told.onClose = () => {
+    told.closes++;
+    again = link.close();
+  };
+  const closing = link.close();
+  await rejects(waiting, { code: "connection_error", delivery: "sent" });
+  await rejects(resuming, { code: "connection_error" });
+  (await script.next("DELETE")).status(204);
+  await Promise.all([closing, again]);
+  await Promise.all([own.gone, one.gone]);
+  equal(clock.pending, 0);
+  equal(told.closes, 1);
+  equal(script.all("GET").length, 1);
+  deepEqual(told.problems, []);
+  ok(link.open === 0);
+});
+
+proves("typescript:client-transport:http:session-id-option", wire, "a known session is gone on with", async (t) => {
+  const { script, call } = await legacyWorld(t, {}, { session: { id: SESSION, version: LEGACY } });
+  const answered = call();
+  const received = await script.next("tools/call");
+  received.result({});
+  await answered;
+  equal(received.headers["mcp-session-id"], SESSION);
+  equal(received.headers["mcp-protocol-version"], LEGACY);
+});
