@@ -5,6 +5,7 @@ import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
 import { KeptConnection, type RestartLimits } from "./kept-connection.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
@@ -46,6 +47,8 @@ export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
+  /** What compiles schemas of servers: loaded when the first is needed. */
+  validator(): Promise<JsonSchemaValidator>;
 }
 
 export async function connectWith<S extends AnyServer>(
@@ -56,7 +59,7 @@ export async function connectWith<S extends AnyServer>(
   const clock = options.clock ?? systemClock;
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
-  const client = new Client<S>(options, clock);
+  const client = new Client<S>(options, clock, () => dialer.validator());
   let nextId = () => 0;
   const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
     const wire = await openWire(dialer, target, options, client, nextId());
@@ -76,9 +79,10 @@ export async function connectWith<S extends AnyServer>(
       : await KeptConnection.open(client, restart, (host, known) =>
           known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
         );
-  client.attach(connection);
+  client.attach(connection, identityOf(target));
   // Where the author left no choice, nothing was learnt about what the server prefers.
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
+  await client.begin();
   return client;
 }
 
@@ -95,6 +99,13 @@ type OpenWire = Extract<ClientWire, { kind: "http" }> | { readonly kind: "channe
 function addressOf(target: Target): string | undefined {
   if (typeof target !== "string" && !(target instanceof URL)) return undefined;
   return toUrl(target).origin;
+}
+
+/** What tells a server from others when results are kept for several clients. */
+function identityOf(target: Target): string {
+  if (typeof target === "string" || target instanceof URL) return toUrl(target).href;
+  if ("command" in target) return JSON.stringify([target.command, target.args ?? [], target.cwd ?? null]);
+  return crypto.randomUUID();
 }
 
 async function openWire(

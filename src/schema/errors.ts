@@ -184,6 +184,21 @@ export class ToolError extends McpError {
   }
 }
 
+/** A tool's structured result does not fit the schema that it was listed with, or that the caller gave. */
+export class OutputError extends McpError {
+  override readonly name = "OutputError";
+  constructor(
+    readonly tool: string,
+    /** What is wrong, and where in the structured content. */
+    readonly issues: readonly { readonly path: string; readonly message: string }[],
+    /** The result as it came. */
+    readonly result: unknown,
+  ) {
+    const places = issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
+    super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${places}`);
+  }
+}
+
 /** A server or client is defined in a way that cannot work: thrown while defining, never while serving. */
 export class DefinitionError extends McpError {
   override readonly name = "DefinitionError";

@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
 import type { ParamHeader } from "../http/param-headers.js";
@@ -28,6 +29,8 @@ export class ServerCore implements ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  readonly pings: PingOptions | undefined;
+  readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
   readonly identify: boolean;
   readonly versions: readonly string[];
@@ -46,6 +49,8 @@ export class ServerCore implements ServerHost {
     this.instructions = options.instructions;
     this.clock = clockOf(options);
     this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
+    this.pings = options.pings;
+    this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
