@@ -7,6 +7,7 @@ import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 import { eachWire } from "../../support/each-wire.js";
+import { gate } from "../../support/gate.js";
 import { modernRequest } from "../../support/modern-request.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -145,3 +146,34 @@ function defined(headers: Record<string, string | undefined>): Record<string, st
     Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 }
+
+verifies("hosting:context:web-request-headers", eachWire, async ({ connect: dial, transport }) => {
+  const both = gate();
+  let waiting = 0;
+  const server = new McpServer(me).tool("look", {}, async (_args, ctx) => {
+    if (++waiting === 2) both.open();
+    await both.opened;
+    return JSON.stringify([ctx.url ?? null, ctx.header("X-Tenant") ?? null]);
+  });
+  const [one, two] = await Promise.all([
+    dial(server, { headers: { "x-tenant": "one" } }),
+    dial(server, { headers: { "x-tenant": "two" } }),
+  ]);
+  const seen = await Promise.all([one.callTool("look"), two.callTool("look")]);
+  const expected = transport === "node" || transport === "fetch" ? ["one", "two"] : [null, null];
+  deepEqual(
+    seen.map(({ text }) => JSON.parse(text) as unknown),
+    expected.map((tenant) => [tenant === null ? null : "/mcp", tenant]),
+  );
+});
+
+proves("hosting:context:web-request-headers", { wire: "http" }, "the query is part of the address", async () => {
+  const server = new McpServer(me).tool("look", {}, (_args, ctx) => String(ctx.url));
+  const fetch = (url: URL, init: RequestInit) => server.fetch(new Request(url, init));
+  for (const era of ["modern", "legacy"]) {
+    const client = await connect("http://localhost/mcp?tenant=1&x=%20", { era, fetch });
+    equal((await client.callTool("look")).text, "/mcp?tenant=1&x=%20");
+    await client.close();
+  }
+  await server.close();
+});
