@@ -7,7 +7,7 @@ import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
-import { KeptConnection, type RestartLimits } from "./kept-connection.js";
+import type { RestartLimits } from "./kept-connection.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
@@ -84,7 +84,7 @@ export async function connectWith<S extends AnyServer>(
   const connection =
     restart === undefined
       ? await open(client, plan, options)
-      : await KeptConnection.open(client, restart, (host, known) =>
+      : await (await import("./kept-connection.js")).KeptConnection.open(client, restart, (host, known) =>
           known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
         );
   client.attach(connection, identityOf(target));
