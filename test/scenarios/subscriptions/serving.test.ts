@@ -238,7 +238,7 @@ function stallable(inner: Channel): { channel: Channel; stall(): void; resume():
   };
 }
 
-const uris = Array.from({ length: 1100 }, (_, index) => `a:${index}`);
+const uris = Array.from({ length: 1100 }, (_, index) => `a:resource-${index}`);
 
 verifies(
   [
