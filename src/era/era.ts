@@ -69,6 +69,8 @@ export interface CallOrigin {
   readonly auth?: unknown;
   /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
   readonly principal?: string | undefined;
+  /** Path and query as requested, on HTTP. */
+  readonly url?: string;
   /** A request header by lower-case name, on HTTP. */
   header?(name: string): string | undefined;
   readonly sessionId?: string | undefined;

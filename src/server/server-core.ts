@@ -175,7 +175,7 @@ export class ServerCore implements ServerHost {
   #toOutcome(error: unknown, call: Call): Outcome {
     const context = { where: "handler", method: call.method, id: call.id };
     if (call.end.aborted) {
-      if (!(error instanceof RpcError) && !isAbort(error, call)) this.report(error, context);
+      if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) this.report(error, context);
       return DROPPED;
     }
     if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
@@ -187,14 +187,6 @@ export class ServerCore implements ServerHost {
     const encoded = call.era.encodeError(error, call);
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
-}
-
-/** Whether an error is only the echo of the call's own end. */
-function isAbort(error: unknown, call: Call): boolean {
-  return (
-    error === call.end.reason ||
-    (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason))
-  );
 }
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {
