@@ -7,6 +7,7 @@ import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { ConnectionError, InputRequiredError, McpError, RpcError } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
@@ -86,6 +87,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   #closing: Promise<void> | undefined;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = options.info ?? DEFAULT_INFO;
     this.identify = options.identify ?? true;
     this.#capabilities = capabilitiesOf(options);
@@ -127,6 +129,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
    * can do, nothing can be added to that.
    */
   answerWith(handlers: AnswerOptions): void {
+    assertExtensionIds("answerWith", handlers.capabilities?.extensions);
     const options = { ...this.#options, ...handlers };
     const capabilities = capabilitiesOf(options);
     if (this.#connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {

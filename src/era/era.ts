@@ -182,7 +182,7 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
-  /** The subscriptions that are open, how many there may be, and how far behind one may fall. */
+  /** The subscriptions that are open, how many there may be, and how many different changes may wait for each. */
   readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
   /** Whether results name the server. */
   readonly identify: boolean;

@@ -7,6 +7,7 @@ import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { dispatch } from "./dispatch.js";
@@ -46,6 +47,7 @@ export class ServerCore implements ServerHost {
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
     this.instructions = options.instructions;
     this.clock = clockOf(options);

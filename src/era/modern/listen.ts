@@ -59,17 +59,15 @@ function giveUp(call: Call): void {
 class Outbox {
   readonly #call: Call;
   readonly #tag: object;
-  readonly #maxWaiting: number;
+  readonly #most: number;
   readonly #onOverflow: () => void;
   readonly #waiting = new Map<string, Change>();
-  /** In characters, so that many short ones and few long ones cost the same. */
-  #size = 0;
   #full = false;
 
-  constructor(call: Call, tag: object, maxWaiting: number, onOverflow: () => void) {
+  constructor(call: Call, tag: object, most: number, onOverflow: () => void) {
     this.#call = call;
     this.#tag = tag;
-    this.#maxWaiting = maxWaiting;
+    this.#most = most;
     this.#onOverflow = onOverflow;
   }
 
@@ -79,11 +77,8 @@ class Outbox {
 
   add(change: Change): void {
     if (!this.#full) return this.#sendChange(change);
-    const key = change.kind === "resource" ? change.uri : ` ${change.kind}`;
-    if (this.#waiting.has(key)) return;
-    this.#waiting.set(key, change);
-    this.#size += key.length;
-    if (this.#size > this.#maxWaiting) this.#onOverflow();
+    this.#waiting.set(change.kind === "resource" ? change.uri : ` ${change.kind}`, change);
+    if (this.#waiting.size > this.#most) this.#onOverflow();
   }
 
   /** Hands over what waits, whether or not the wire has room. */
@@ -94,7 +89,6 @@ class Outbox {
   #take(): Change[] {
     const changes = [...this.#waiting.values()];
     this.#waiting.clear();
-    this.#size = 0;
     return changes;
   }
 

@@ -89,12 +89,9 @@ verifies(
   "a reader that stalls is let go, others hear everything",
   eachHost,
   async ({ serve }) => {
-    const uris = Array.from({ length: 1000 }, (_, n) => `note://${n}/${"x".repeat(4000)}`);
-    const server = defineServer({ maxWaitingChanges: 200_000, http: { maxBodyBytes: 16_000_000 } }).resource(
-      "note://{+id}",
-      { name: "note" },
-      () => "text",
-    );
+    // Equal changes count once while they wait, so it takes many different ones.
+    const uris = Array.from({ length: 30 }, (_, index) => `note://${index}${"x".repeat(100_000)}`);
+    const server = defineServer({ maxWaitingChanges: 20 }).resource("note://{id}", { name: "note" }, () => "text");
     const send = await serve(server);
     const stalled = await send(watch({ resourceSubscriptions: uris }, "stalled"));
     const healthy = readMessages(await send(watch({ resourceSubscriptions: uris }, "healthy")));
@@ -102,12 +99,12 @@ verifies(
     equal(server.stats().openRequests, 2);
     let published = 0;
     while (server.stats().openRequests === 2) {
-      server.changes.resourceUpdated(uris[published] as string);
+      server.changes.resourceUpdated(uris[published % uris.length] as string);
       published += 1;
       equal((await healthy.next())?.method, "notifications/resources/updated");
-      ok(published < uris.length, "the stalled stream is never let go");
+      ok(published < 1000, "the stalled stream is never let go");
     }
-    ok(published >= 50, "what a reader may be behind is more than that");
+    ok(published >= 15, "what a reader may be behind is more than that");
     server.changes.resourceUpdated(uris[0] as string);
     equal((await healthy.next())?.method, "notifications/resources/updated");
     await healthy.leave();
