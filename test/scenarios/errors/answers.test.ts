@@ -107,8 +107,8 @@ verifies(["protocol:error:internal-error", "protocol:error:encode-failure"], eac
     deepEqual([error.rpcCode, error.message, error.data], [-32603, "Internal error", undefined], method);
     equal(reported.splice(0).length, 1, method);
   }
-  for (const call of [client.readResource("broken://1"), client.getPrompt("broken")]) {
-    const error = await failure(call);
+  for (const call of [() => client.readResource("broken://1"), () => client.getPrompt("broken")]) {
+    const error = await failure(call());
     deepEqual([error.rpcCode, error.message, error.data], [-32603, "Internal error", undefined]);
   }
   for (const { from, text } of client.wire.frames) if (from === "server") ok(!text.includes("secret"), text);
