@@ -26,6 +26,12 @@ export interface ClientCacheOptions {
   readonly maxEntries?: number;
 }
 
+/** Throws for options that cannot work, before anything is connected. */
+export function assertCacheOptions({ store, partition }: ClientCacheOptions): void {
+  if (store === undefined || partition !== undefined) return;
+  throw new DefinitionError("cache: a store of one's own needs a partition, or users would see each other's results");
+}
+
 /** What the cache needs to know of its client. */
 export interface CacheFacts {
   /** What tells this server from others. */
@@ -78,11 +84,6 @@ export class ClientCache {
   readonly #stats = { hits: 0, misses: 0, stored: 0, invalidated: 0 };
 
   constructor(options: ClientCacheOptions, facts: CacheFacts) {
-    if (options.store !== undefined && options.partition === undefined) {
-      throw new DefinitionError(
-        "cache: a store of one's own needs a partition, or users would see each other's results",
-      );
-    }
     this.#options = options;
     this.#facts = facts;
     this.#store = new GuardedStore(
@@ -172,7 +173,9 @@ export class ClientCache {
 
   /** Puts one part of a record in place, or takes it away; the other parts stay as they are. */
   async #write(key: string, slot: Slot, kept: CachedResult | undefined): Promise<void> {
-    const record = (await this.#store.get(key)) ?? [];
+    const got = this.#store.get(key);
+    // Where the store answers at once, nothing comes between reading and writing.
+    const record = (got instanceof Promise ? await got : got) ?? [];
     const others = record.filter(([part]) => part !== slot.part).slice(1 - MOST_PAGES);
     if (kept !== undefined) await this.#store.set(key, [...others, [slot.part, kept]], slot.kind);
     else if (others.length > 0 && others.length < record.length) await this.#store.set(key, others, slot.kind);

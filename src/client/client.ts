@@ -27,7 +27,7 @@ import type {
 } from "../schema/types.js";
 import { toChange } from "../store/change-bus.js";
 import { answer, capabilitiesOf } from "./answers.js";
-import { type CacheStats, ClientCache } from "./cache.js";
+import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
 import { refreshLists } from "./list-refresh.js";
@@ -85,6 +85,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
     this.#options = options;
+    if (options.cache) assertCacheOptions(options.cache);
     this.#outputs = new OutputChecks(() => options.validator ?? loadValidator());
   }
 
