@@ -164,8 +164,8 @@ export class ClientCache {
     const ttlMs = this.#ttlOf(slot.method, result.ttlMs);
     const isShared = this.#options.sharePublic === true && result.cacheScope === "public";
     const [key, other] = isShared ? [slot.shared, slot.own] : [slot.own, slot.shared];
-    const kept = { result: structuredClone(result), storedAt: this.#facts.now(), ttlMs };
     const keeps = ttlMs > 0 || this.#options.staleOnError === true;
+    const kept = { result: keeps ? structuredClone(result) : result, storedAt: this.#facts.now(), ttlMs };
     await this.#write(key, slot, keeps ? kept : undefined);
     if (this.#options.sharePublic === true) await this.#write(other, slot, undefined);
     if (keeps) this.#stats.stored++;

@@ -44,6 +44,7 @@ export type { Watch } from "../client/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export type { StandardSchema } from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";
