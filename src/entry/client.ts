@@ -24,6 +24,7 @@ export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore 
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export { displayName } from "../client/display-name.js";
+export { type IconOptions, isSafeIcon, type LoadedIcon, loadIcon } from "../client/icon.js";
 export { isResourceNotFound } from "../client/is-resource-not-found.js";
 export type { RestartLimits } from "../client/kept-connection.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/list-refresh.js";
