@@ -46,11 +46,13 @@ export async function answer(
   method: string,
   params: Params | undefined,
   end: AbortSwitch,
+  progress: AnswerContext["progress"] = () => {},
 ): Promise<ClientResult> {
   const ctx: AnswerContext = {
     get signal() {
       return end.signal;
     },
+    progress,
   };
   if (!inputShapes.has(method)) return answerOwn(options, method, params, ctx);
   assertSupported(options, method, params);
@@ -88,6 +90,7 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
     }
   }
   if (method !== "elicitation/create") return;
+  if (options.onElicit === undefined && options.onElicitUrl === undefined) throw methodNotFound(method);
   const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
   const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
   if (handler === undefined) {

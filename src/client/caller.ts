@@ -1,12 +1,12 @@
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
+import { tellProgress } from "../call/tell-progress.js";
 import type { ClientResult, Connection } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
 import { McpError, ProtocolError } from "../schema/errors.js";
-import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
-import type { ContentBlock, InputRequest } from "../schema/types.js";
+import type { InputRequest } from "../schema/types.js";
 import { answer } from "./answers.js";
-import type { CallProgress, ClientCall, ClientOptions } from "./options.js";
+import type { ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
 
 /**
@@ -17,9 +17,16 @@ export class Caller {
   readonly #connection: Pick<Connection, "call">;
   readonly #options: ClientOptions;
   readonly #clock: Clock;
+  readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
 
-  constructor(connection: Pick<Connection, "call">, options: ClientOptions, clock: Clock) {
+  constructor(
+    connection: Pick<Connection, "call">,
+    options: ClientOptions,
+    clock: Clock,
+    onProblem: (problem: unknown) => void,
+  ) {
+    this.#onProblem = onProblem;
     this.#connection = connection;
     this.#options = options;
     this.#clock = clock;
@@ -66,8 +73,9 @@ export class Caller {
 
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
+    const listener = options.onProgress;
     const onProgress =
-      options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
+      listener === undefined ? undefined : (params: Params) => tellProgress(listener, params, this.#onProblem);
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
     let params = withMeta(call.params, options.meta);
     let { id } = options;
@@ -120,15 +128,4 @@ function defaultDeadline(timeoutMs: number): number {
 
 function withMeta(params: Params | undefined, meta: object | undefined): Params | undefined {
   return meta === undefined ? params : { ...params, _meta: { ...(params?._meta as object | undefined), ...meta } };
-}
-
-function toProgress(params: Params): CallProgress {
-  const { progress, total, message } = params as { progress: number; total?: number; message?: string };
-  const content = (params._meta as Params | undefined)?.[PARTIAL_CONTENT_KEY] as ContentBlock[] | undefined;
-  return {
-    progress,
-    ...(total === undefined ? undefined : { total }),
-    ...(message === undefined ? undefined : { message }),
-    ...(Array.isArray(content) ? { content } : undefined),
-  };
 }

@@ -6,7 +6,7 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, RpcError } from "../schema/errors.js";
+import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
@@ -32,6 +32,7 @@ import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
 import { refreshLists } from "./list-refresh.js";
 import {
+  type AnswerContext,
   type CallOptions,
   type ClientCall,
   type ClientOptions,
@@ -78,6 +79,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
   #closed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
     this.info = options.info ?? DEFAULT_INFO;
@@ -99,9 +101,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
         : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
       this.#options,
       this.clock,
+      (problem) => this.onProblem(toError(problem)),
     );
     this.#connection = connection;
     this.#caller = caller;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
       const refusal = this.#refuse(call.method);
       return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
@@ -229,6 +233,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return (await this.request("completion/complete", { ref, argument, ...context }, options)).completion;
   }
 
+  /** Resolves when the server has shown that it is there. */
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.request(this.#connected().era.pingMethod, undefined, options);
+  }
+
   /** Asks the server for log messages of this level and above. */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
@@ -246,13 +255,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
     };
     const queue = new ChangeQueue();
-    const { signal, ...limits } = options;
-    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) =>
+    const subscription = await this.#inScope("subscriptions/listen", options, (scope) =>
       connection.watch(wire, queue, scope),
     );
-    const watch = new Watch(queue, subscription);
-    signal?.addEventListener("abort", () => void watch.close(), { once: true });
-    return watch;
+    return new Watch(queue, subscription, options.signal);
   }
 
   /** Starts what the options ask for once there is a connection. */
@@ -290,34 +296,39 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. */
   async notify(method: string, params?: Params): Promise<void> {
+    if (method === "notifications/progress") {
+      throw new McpError("unknown_progress_token", "Progress is reported by the handler of the request it belongs to");
+    }
     if (this.#closed || this.#connection === undefined) return;
     const missing = this.#missing(method);
     if (missing !== undefined) throw missing;
     await this.#connection.notify(method, params);
   }
 
-  /** Ends every call and the connection. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    const connection = this.#connection;
-    this.#connection = undefined;
-    await connection?.close();
+  /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
-    const work = () => answer(this.#options, method, params, end);
+  answer(
+    method: string,
+    params: Params | undefined,
+    end: AbortSwitch,
+    progress: AnswerContext["progress"],
+  ): Promise<ClientResult> {
+    const work = () => answer(this.#options, method, params, end, progress);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
 
   onNotification(notification: RpcNotification): void {
     const change = this.#cache === undefined ? undefined : toChange(notification.method, notification.params);
     if (change !== undefined) this.#cache?.invalidate(change);
-    const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    const report = (error: unknown) => this.onProblem(toError(error));
     const { notifications: own, onNotification } = this.#options;
     const { method, params } = notification;
     try {
@@ -346,6 +357,14 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.#paramHeaders.get(tool);
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.close();
   }
 
   #connected(): Connection {
@@ -395,6 +414,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function createCache(

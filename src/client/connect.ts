@@ -60,8 +60,10 @@ export async function connectWith<S extends AnyServer>(
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
   const client = new Client<S>(options, clock, () => dialer.validator());
+  let nextId = () => 0;
   const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
-    const wire = await openWire(dialer, target, options, client);
+    const wire = await openWire(dialer, target, options, client, nextId());
+    if (wire.kind === "channel") nextId = () => wire.link.nextId;
     try {
       return await negotiate(wire, way, host, limits, clock);
     } catch (error) {
@@ -91,6 +93,8 @@ function restartOf(target: Target): RestartLimits | undefined {
   return restart === true ? {} : restart;
 }
 
+type OpenWire = Extract<ClientWire, { kind: "http" }> | { readonly kind: "channel"; readonly link: ChannelLink };
+
 /** Eras are remembered per origin; processes and channels are asked each time. */
 function addressOf(target: Target): string | undefined {
   if (typeof target !== "string" && !(target instanceof URL)) return undefined;
@@ -109,7 +113,8 @@ async function openWire(
   target: Target,
   options: ClientOptions,
   client: Client<AnyServer>,
-): Promise<ClientWire> {
+  firstId: number,
+): Promise<OpenWire> {
   if (typeof target === "string" || target instanceof URL) {
     return {
       kind: "http",
@@ -123,7 +128,7 @@ async function openWire(
       },
     };
   }
-  const link = new ChannelLink(await openChannel(dialer, target));
+  const link = new ChannelLink(await openChannel(dialer, target), firstId);
   link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
   await link.open();
   return { kind: "channel", link };

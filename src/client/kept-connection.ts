@@ -1,4 +1,5 @@
 import { pause } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import { CallScope } from "../call/scope.js";
 import type {
   ClientEra,
@@ -55,6 +56,7 @@ export class KeptConnection implements Connection {
   #state: State | undefined;
   #failures = 0;
   #logLevel: LoggingLevel | undefined;
+  #pings: PingOptions | undefined;
 
   private constructor(host: ClientHost, limits: RestartLimits, reopen: Reopen) {
     this.#host = host;
@@ -100,6 +102,11 @@ export class KeptConnection implements Connection {
     this.#logLevel = level;
   }
 
+  keepPinging(options: PingOptions): void {
+    this.#pings = options;
+    this.#connection.keepPinging?.(options);
+  }
+
   async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
     if (this.#state?.name !== "up") await this.#whenUp(scope);
     const kept: KeptWatch = { filter, events, inner: undefined, closed: false };
@@ -124,7 +131,7 @@ export class KeptConnection implements Connection {
       capabilities: host.capabilities,
       clock: host.clock,
       timeoutMs: host.timeoutMs,
-      answer: (method, params, end) => host.answer(method, params, end),
+      answer: (method, params, end, progress) => host.answer(method, params, end, progress),
       onNotification: (notification) => host.onNotification(notification),
       onProblem: (problem) => host.onProblem(problem),
       debug: (message, fields) => host.debug(message, fields),
@@ -181,6 +188,7 @@ export class KeptConnection implements Connection {
   #resume(connection: Connection): void {
     const state = this.#state;
     this.#connection = connection;
+    if (this.#pings !== undefined) connection.keepPinging?.(this.#pings);
     this.#state = { name: "up", since: this.#host.clock.now() };
     if (this.#logLevel !== undefined) this.#inScope((scope) => connection.setLogLevel(this.#logLevel!, scope));
     for (const kept of this.#watches) {

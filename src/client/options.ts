@@ -1,11 +1,12 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
-import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { PingOptions } from "../call/ping-loop.js";
+import type { CallProgress } from "../call/tell-progress.js";
+import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { StandardSchema } from "../schema/standard-schema.js";
 import type {
-  ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
   ElicitFormParams,
@@ -13,7 +14,6 @@ import type {
   ElicitUrlParams,
   Implementation,
   JsonObject,
-  Progress,
   Root,
   Tool,
 } from "../schema/types.js";
@@ -24,6 +24,8 @@ import type { ListListeners } from "./list-refresh.js";
 export interface AnswerContext {
   /** Fires when the server, or the call that the question belongs to, gives up. */
   readonly signal: AbortSignal;
+  /** Tells the server how far the answer has got, where it asked and can hear. */
+  readonly progress: ReportProgress;
 }
 
 type Answer<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;
@@ -42,11 +44,6 @@ export interface ClientCall {
 }
 
 export type ClientInterceptor = Interceptor<ClientCall, ClientResult>;
-
-export interface CallProgress extends Progress {
-  /** Parts of the result that are ready already. */
-  readonly content?: readonly ContentBlock[];
-}
 
 export interface CallOptions {
   /** Ends the call with the signal's own reason. */
@@ -90,6 +87,8 @@ export interface ClientOptions {
   /** For calls that set none. */
   readonly timeoutMs?: number;
   readonly deadlineMs?: number;
+  /** Pings the server while connected, in the era that has pings; silence is told to `onError`. */
+  readonly pings?: PingOptions;
   /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
   readonly probeTimeoutMs?: number;
   /** Fills in a form for the server. */

@@ -19,6 +19,7 @@ export function connect<S extends AnyServer = AnyServer>(
   return connectWith<S>(dialer, target, options);
 }
 
+export type { CallProgress } from "../call/tell-progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache.js";
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache-store.js";
 export type { AnyServer, WatchFilter } from "../client/client.js";
@@ -31,7 +32,6 @@ export type { ListListener, ListListeners, ListUpdate } from "../client/list-ref
 export type {
   AnswerContext,
   CallOptions,
-  CallProgress,
   ClientCall,
   ClientInterceptor,
   ClientLogger,

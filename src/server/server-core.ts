@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
 import type { ParamHeader } from "../http/param-headers.js";
@@ -28,6 +29,8 @@ export class ServerCore implements ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  readonly pings: PingOptions | undefined;
+  readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
   readonly identify: boolean;
   readonly versions: readonly string[];
@@ -46,6 +49,8 @@ export class ServerCore implements ServerHost {
     this.instructions = options.instructions;
     this.clock = clockOf(options);
     this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
+    this.pings = options.pings;
+    this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
@@ -161,7 +166,7 @@ export class ServerCore implements ServerHost {
   #toOutcome(error: unknown, call: Call): Outcome {
     const context = { where: "handler", method: call.method, id: call.id };
     if (call.end.aborted) {
-      if (!(error instanceof RpcError) && !isAbort(error, call)) this.report(error, context);
+      if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) this.report(error, context);
       return DROPPED;
     }
     if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
@@ -173,14 +178,6 @@ export class ServerCore implements ServerHost {
     const encoded = call.era.encodeError(error, call);
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
-}
-
-/** Whether an error is only the echo of the call's own end. */
-function isAbort(error: unknown, call: Call): boolean {
-  return (
-    error === call.end.reason ||
-    (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason))
-  );
 }
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {

@@ -16,6 +16,8 @@ export class FakeServerHost implements ServerHost {
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
   readonly askTimeoutMs = 1000;
+  readonly pings = undefined;
+  readonly progressIntervalMs = undefined;
   readonly maxRounds = 4;
   readonly identify = true;
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];

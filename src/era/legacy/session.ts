@@ -1,3 +1,5 @@
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import type { CallScope } from "../../call/scope.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
@@ -26,6 +28,7 @@ export class LegacySession implements EraSession {
   readonly #subscriptions = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
+  #pings: PingLoop | undefined;
   readonly #awaitingReady: (() => void)[] = [];
   #promised: ServerCapabilities = {};
   #stopListening: (() => void) | undefined;
@@ -117,6 +120,7 @@ export class LegacySession implements EraSession {
   }
 
   close(): void {
+    this.#pings?.stop();
     this.#stopListening?.();
     this.#stopListening = undefined;
     for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
@@ -138,7 +142,15 @@ export class LegacySession implements EraSession {
     if (this.#phase.name !== "answered") return;
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+    if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
     for (const listener of this.#awaitingReady.splice(0)) listener();
+  }
+
+  /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
+  #startPinging(options: PingOptions): PingLoop {
+    const { clock } = this.#host;
+    const ping = (scope: CallScope) => this.#wire.request(undefined, "ping", undefined, scope);
+    return new PingLoop(clock, options, ping, (error) => this.#host.report(error, { where: "ping" }));
   }
 
   /** Only what the handshake, or the server's present features, promise is told. */
