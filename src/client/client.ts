@@ -6,6 +6,7 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
+import { warnOfDeprecated } from "../schema/deprecated.js";
 import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
@@ -93,6 +94,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** Called once, when negotiation has made a connection. `address` tells its server from others. */
   attach(connection: Connection, address: string): void {
+    this.#warnOfDeprecated(connection);
     const cache = createCache(this.#options, connection, address, this);
     this.#cache = cache;
     const caller = new Caller(
@@ -238,7 +240,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.request(this.#connected().era.pingMethod, undefined, options);
   }
 
-  /** Asks the server for log messages of this level and above. */
+  /**
+   * Asks the server for log messages of this level and above.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
     const refusal = this.#unannounced("logging/setLevel");
@@ -365,6 +370,16 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     const connection = this.#connection;
     this.#connection = undefined;
     await connection?.close();
+  }
+
+  /** The eras with handshakes know nothing of it. */
+  #warnOfDeprecated(connection: Connection): void {
+    const { logger, warnDeprecated } = this.#options;
+    if (connection.era.handshakes || warnDeprecated === false) return;
+    const warn = logger?.warn?.bind(logger);
+    if (this.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
+    if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
+    if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
   }
 
   #connected(): Connection {
