@@ -1,5 +1,6 @@
 import type { Call } from "../era/call.js";
 import type { HandlerResult, ServerHost } from "../era/era.js";
+import { missingCapability, undeclared } from "../era/input-capability.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { toResult } from "../era/to-result.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
@@ -44,6 +45,8 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
 }
 
 async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {
+  const missing = undeclared(custom.requires, call.client.capabilities);
+  if (missing !== undefined) throw missingCapability(missing);
   const parsed = await custom.parse(call.params);
   return call.era.settle(call, server.host, async (asker) => {
     const value = await custom.handler(parsed as never, new Context(call, asker, server.host));

@@ -26,13 +26,14 @@ const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 export class ServerCore implements ServerHost {
   readonly info: Implementation;
   readonly instructions: string | undefined;
-  readonly changes: ChangeBus = new MemoryChangeBus();
+  readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
+  readonly subscriptions: { readonly max: number; open: number };
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -53,6 +54,7 @@ export class ServerCore implements ServerHost {
     this.pings = options.pings;
     this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
+    this.subscriptions = { max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions, open: 0 };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
@@ -61,7 +63,8 @@ export class ServerCore implements ServerHost {
       keys: options.stateKeys,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
-      onRefused: (reason) => this.#options.logger?.warn?.(`a requestState was refused: ${reason}`),
+      accept: options.acceptState,
+      onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
     });
     this.registry = new Registry(options, this.changes, {
       validator: options.validator,

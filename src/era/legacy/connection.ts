@@ -27,7 +27,7 @@ import { honouredFilter } from "../honoured-filter.js";
 import type { Link } from "../link.js";
 import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods, legacyNotifications } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 /** A request of the server that is being answered. */
 interface ServedRequest extends Served {
@@ -207,6 +207,7 @@ export class LegacyConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#cancel(params);
+    if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) return this.#host.onProblem(problem);
     const change = toChange(method, params);

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "bowline/client";
 import { createStdioClientChannel, type StdioClientOptions } from "bowline/node";
+import { type LaunchPlatform, planLaunch } from "#src/node/launch-plan.js";
 import { planEndTree } from "#src/node/process-tree.js";
 import { stdioWires } from "../../support/each-wire.js";
 import { awaitPresence } from "../../support/presence.js";
@@ -212,4 +213,20 @@ proves("transport:stdio:windows", { wire: "stdio" }, "the strategy of another pl
     args: ["/pid", "7", "/T", "/F"],
   });
   match(planEndTree(7, "SIGKILL", "linux").by, /signal/);
+  const files = ["C:\\node\\npx.cmd", "C:\\node\\node.exe", "C:\\my tools\\run.bat"];
+  const windows: LaunchPlatform = {
+    name: "win32",
+    env: { Path: "C:\\empty;C:\\node", PATHEXT: ".COM;.EXE;.BAT;.CMD", ComSpec: "C:\\cmd.exe" },
+    isFile: (path) => files.includes(path),
+  };
+  deepEqual(planLaunch("node", ["a b"], windows), { file: "node", args: ["a b"], verbatim: false });
+  const npx = planLaunch("npx", ["-y", 'a b&"c"\\'], windows);
+  equal(npx.file, "C:\\cmd.exe");
+  equal(npx.verbatim, true);
+  // Every character that the interpreter would read is escaped, twice over for what the script passes on.
+  deepEqual(npx.args.slice(0, 3), ["/d", "/s", "/c"]);
+  equal(npx.args[3], '"C:\\node\\npx.cmd ^^^"-y^^^" ^^^"a^^^ b^^^&\\^^^"c\\^^^"\\\\^^^""');
+  match(String(planLaunch("C:\\my tools\\run.bat", [], windows).args[3]), /my\^ tools/);
+  const posix: LaunchPlatform = { ...windows, name: "linux" };
+  deepEqual(planLaunch("npx", ["$HOME"], posix), { file: "npx", args: ["$HOME"], verbatim: false });
 });
