@@ -62,10 +62,18 @@ export async function connectWith<S extends AnyServer>(
   const client = new Client<S>(options, clock, () => dialer.validator());
   let nextId = () => 0;
   const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
-    const wire = await openWire(dialer, target, options, client, nextId());
-    if (wire.kind === "channel") nextId = () => wire.link.nextId;
+    const openAgain = async () => {
+      const opened = await openWire(dialer, target, options, client, nextId());
+      if (opened.kind === "channel") nextId = () => opened.link.nextId;
+      return opened;
+    };
+    let wire = await openAgain();
+    const reopen = async () => {
+      wire = await openAgain();
+      return wire;
+    };
     try {
-      return await negotiate(wire, way, host, limits, clock);
+      return await negotiate("command" in Object(target) ? { wire, reopen } : { wire }, way, host, limits, clock);
     } catch (error) {
       if (wire.kind === "channel") await wire.link.close();
       throw error;
@@ -129,6 +137,7 @@ async function openWire(
     };
   }
   const link = new ChannelLink(await openChannel(dialer, target), firstId);
+  // Until an era takes over, only problems are of interest.
   link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
   await link.open();
   return { kind: "channel", link };

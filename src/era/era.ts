@@ -182,6 +182,8 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
+  /** The subscriptions that are open, and how many there may be. */
+  readonly subscriptions: { readonly max: number; open: number };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */
