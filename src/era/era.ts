@@ -182,8 +182,8 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
-  /** The subscriptions that are open, and how many there may be. */
-  readonly subscriptions: { readonly max: number; open: number };
+  /** The subscriptions that are open, how many there may be, and how far behind one may fall. */
+  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */

@@ -73,6 +73,8 @@ export interface ServerOptions {
   readonly maxRounds?: number;
   /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
   readonly maxSubscriptions?: number;
+  /** How much may wait for a subscriber that does not read, in characters of URIs, before it is let go. 16 Ki by default. */
+  readonly maxWaitingChanges?: number;
   /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
   /** How long a pushed question may stay unanswered. */
@@ -91,6 +93,7 @@ export const DEFAULTS = {
   askTimeoutMs: 300_000,
   maxRounds: 16,
   maxSubscriptions: 10_000,
+  maxWaitingChanges: 16_384,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,

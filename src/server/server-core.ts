@@ -32,7 +32,7 @@ export class ServerCore implements ServerHost {
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
-  readonly subscriptions: { readonly max: number; open: number };
+  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -53,7 +53,11 @@ export class ServerCore implements ServerHost {
     this.pings = options.pings;
     this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
-    this.subscriptions = { max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions, open: 0 };
+    this.subscriptions = {
+      max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
+      maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
+      open: 0,
+    };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));

@@ -610,12 +610,13 @@ suite("slow readers", () => {
 
   test("a stream too far behind is ended, and others go on", async () => {
     const { host, send } = createEndpoint({ maxBehind: 1000 });
-    const filter = { params: { notifications: { toolsListChanged: true } } };
+    const uris = Array.from({ length: 20 }, (_, n) => `note://${n}`);
+    const filter = { params: { notifications: { resourceSubscriptions: uris } } };
     const stalled = send("subscriptions/listen", filter);
     const healthy = send("subscriptions/listen", filter);
     await Promise.resolve();
     stalled.pause();
-    for (let n = 0; n < 20; n++) host.changes.publish({ kind: "tools" });
+    for (const uri of uris) host.changes.publish({ kind: "resource", uri });
     await stalled.done;
     equal(host.changes.listeners, 1);
     ok(stalled.body().length < 2000);

@@ -238,7 +238,7 @@ function stallable(inner: Channel): { channel: Channel; stall(): void; resume():
   };
 }
 
-const uris = Array.from({ length: 1100 }, (_, index) => `a:${index}`);
+const uris = Array.from({ length: 1100 }, (_, index) => `a:note-${index}`);
 
 verifies(
   [
@@ -249,7 +249,7 @@ verifies(
   "a channel whose client does not read",
   modernChannels,
   async (world: World, t) => {
-    const server = harbour();
+    const server = harbour({ maxWaitingChanges: 8000 });
     const stalled = await rawClient(stalling(world), server, t);
     const healthy = await rawClient(world, server, t);
     await opened(stalled, "slow", { toolsListChanged: true, resourceSubscriptions: uris });
