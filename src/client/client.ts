@@ -400,6 +400,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     if (this.#caller === undefined) return;
     this.#connection = undefined;
     this.#closed = true;
+    this.#caller.end(reason);
     this.#options.onClose?.(reason);
   }
 
@@ -412,6 +413,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#closed = true;
     const connection = this.#connection;
     this.#connection = undefined;
+    this.#caller?.end(undefined);
     await connection?.close();
   }
 
