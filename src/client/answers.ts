@@ -3,7 +3,7 @@ import type { ClientResult } from "../era/client-era.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
-import type { RequestedSchema } from "../schema/elicit-schema.js";
+import type { RequestedSchema } from "../schema/check-answer.js";
 import { McpError } from "../schema/errors.js";
 import { applyDefaults } from "../schema/form-defaults.js";
 import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
@@ -105,7 +105,7 @@ async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: Ans
   const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
   const content = options.applyDefaults === false ? given : applyDefaults(form, given);
   // Loaded with the first answer: a client that is never asked does not pay for it.
-  const { checkAnswer } = await import("../schema/elicit-schema.js");
+  const { checkAnswer } = await import("../schema/check-answer.js");
   const [issue] = checkAnswer(form, content, { lenient: true });
   if (issue !== undefined) {
     throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });

@@ -1,5 +1,6 @@
 import { legacyServer } from "../era/legacy/server-era.js";
 import { modernServer } from "../era/modern/server-era.js";
+import { defaultValidator } from "../schema/json-schema/validator.js";
 import type { Implementation } from "../schema/types.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server, type ToolTypes } from "../server/server.js";
@@ -8,7 +9,7 @@ import { Server, type ToolTypes } from "../server/server.js";
 // biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class McpServer<Tools extends ToolTypes = {}> extends Server<Tools> {
   constructor(info: Implementation, options: ServerOptions = {}) {
-    super(info, options, [modernServer, legacyServer]);
+    super(info, { validator: defaultValidator, ...options }, [modernServer, legacyServer]);
   }
 }
 

@@ -6,9 +6,10 @@ import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
-import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
+import { checkAnswer } from "../schema/check-answer.js";
+import { toRequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
-import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import type { SchemaIssue } from "../schema/json-schema/types.js";
 import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
 import {
   type AnySchema,

@@ -4,7 +4,7 @@ import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, ReportContext, SessionLimits } from "../era/era.js";
 import type { GuardOptions } from "../http/guard.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { JsonObject } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";

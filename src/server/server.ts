@@ -6,13 +6,7 @@ import type { Channel } from "../jsonrpc/channel.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
-import {
-  CustomMethod,
-  type MethodHandler,
-  type MethodOptions,
-  type NotificationHandler,
-  type OtherNotificationHandler,
-} from "./custom-method.js";
+import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificationHandler } from "./custom-method.js";
 import { Door, type ServedConnection } from "./door.js";
 import type { Editable } from "./edit.js";
 import { HttpFront } from "./http-front.js";
@@ -127,8 +121,7 @@ export class Server<Tools extends ToolTypes = {}> {
     options: MethodOptions<P>,
     handler: MethodHandler<P>,
   ): this {
-    const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
-    this.#core.registry.addMethod(method);
+    this.#core.registry.addMethod(name, options as MethodOptions<AnySchema>, handler as never);
     return this;
   }
 
@@ -146,7 +139,7 @@ export class Server<Tools extends ToolTypes = {}> {
   ): this {
     const { registry } = this.#core;
     if (typeof name === "function") registry.otherNotifications = name;
-    else registry.notifications.set(name, new CustomMethod(name, options, handler as never, undefined));
+    else registry.addNotification(name, options, handler as never);
     return this;
   }
 
