@@ -14,6 +14,8 @@ const forbidden = {
     "dist/node/",
     "dist/era/legacy/",
     "dist/schema/json-schema/validator.js",
+    "dist/jsonrpc/peer.js",
+    "dist/store/memory-event-log.js",
     "node:",
   ],
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],

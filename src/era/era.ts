@@ -252,8 +252,8 @@ export interface HttpBindingOptions {
   readonly preferJson: boolean;
   /** A comment is written on a stream that has been silent this long. */
   readonly keepAliveMs: number;
-  /** Remembers what was streamed, so that a lost stream can be read on; without one, nothing is resumable. */
-  readonly eventLog: EventLog | undefined;
+  /** Remembers what was streamed, so that a lost stream can be read on: in this log, or in one of the era's own. */
+  readonly resumable: EventLog | boolean;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
   /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */

@@ -10,6 +10,7 @@ import {
 } from "./check-answer.js";
 import { DefinitionError } from "./errors.js";
 import { isObject } from "./json.js";
+import { expectDialect } from "./json-schema/dialects.js";
 import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
 import { type AnySchema, isStandardSchema, toJsonSchema } from "./standard.js";
 
@@ -38,6 +39,7 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
   const form = toJsonSchema(schema, where, "input");
   const wrong = (problem: string) => new DefinitionError(`${where}: ${problem}`);
   if (form.type !== "object" || !isObject(form.properties)) throw wrong("a form must be an object with properties");
+  if (form.$schema !== undefined) expectDialect(form.$schema, where);
   const odd = STRUCTURAL.find((keyword) => keyword !== "properties" && form[keyword] !== undefined);
   if (odd !== undefined) throw wrong(`a form cannot use ${odd}`);
   const { required = [] } = form;

@@ -4,7 +4,6 @@ import { createGuard } from "../http/guard.js";
 import { INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
 import { formatFailure } from "../jsonrpc/format.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
-import { MemoryEventLog } from "../store/memory-event-log.js";
 import { DEFAULTS, type HttpServerOptions } from "./options.js";
 
 const JSON_HEADERS = { "content-type": "application/json" };
@@ -19,7 +18,6 @@ export class HttpFront {
   readonly #allowed: string;
 
   constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions) {
-    const { resumable } = options;
     const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
@@ -35,7 +33,7 @@ export class HttpFront {
         },
         preferJson: options.preferJson ?? false,
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
-        eventLog: typeof resumable === "object" ? resumable : resumable === true ? new MemoryEventLog() : undefined,
+        resumable: options.resumable ?? false,
         retryMs: options.retryMs,
         maxBehind: options.maxBehind,
       });

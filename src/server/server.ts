@@ -1,197 +1,41 @@
 import type { CallOrigin } from "../era/call.js";
-import type { ServerEra } from "../era/era.js";
-import type { HttpExchange } from "../http/exchange.js";
-import { createWebExchange } from "../http/web-exchange.js";
 import type { Channel } from "../jsonrpc/channel.js";
-import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
-import type { Implementation, ServerCapabilities } from "../schema/types.js";
-import { Changes } from "./changes.js";
-import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificationHandler } from "./custom-method.js";
+import type { AnySchema } from "../schema/standard.js";
 import { Door, type ServedConnection } from "./door.js";
-import type { Editable } from "./edit.js";
-import { HttpFront } from "./http-front.js";
-import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
-import type { PromptHandler, PromptOptions } from "./prompt.js";
-import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
-import type { ResourceHandler, ResourceOptions } from "./resource.js";
-import { ServerCore } from "./server-core.js";
+import { HttpServer, type ToolType, type ToolTypes } from "./http-server.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
 
-/** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
-export interface ToolTypes {
-  readonly [name: string]: { readonly input: unknown; readonly output: unknown };
-}
-
-/** The way to each definition; one that does not exist is an error. */
-export interface ServerEdit {
-  tool(name: string): Editable<ToolChanges>;
-  prompt(name: string): Editable<PromptChanges>;
-  /** By URI or URI template. */
-  resource(uri: string): Editable<ResourceChanges>;
-}
-
-type ToolType<Name extends string, I, O> = {
-  readonly [Key in Name]: {
-    readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
-    readonly output: O extends AnySchema ? OutputOf<O> : unknown;
-  };
-};
-
-/**
- * One definition of a server, for every client, wire and protocol version. Definitions are compiled as they are made;
- * serving looks them up.
- */
+/** One definition of a server, for every client, wire and protocol version: over HTTP, and over channels such as stdio. */
 // biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
-export class Server<Tools extends ToolTypes = {}> {
-  /** The types of what is defined; has no value. */
-  declare readonly shape: { readonly tools: Tools };
-  /** How to say that something changed. */
-  readonly changes: Changes;
-  /** What is defined already, to change or hide it while clients are connected. */
-  readonly edit: ServerEdit;
-  readonly #core: ServerCore;
-  readonly #http: HttpServerOptions;
+export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
   readonly #doors = new Set<Door>();
-  #front: HttpFront | undefined;
-  #closing: Promise<void> | undefined;
 
-  constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
-    this.#core = new ServerCore(info, options, eras);
-    this.#http = options.http ?? {};
-    this.changes = new Changes(this.#core.changes);
-    const { registry } = this.#core;
-    this.edit = {
-      tool: (name) => registry.editTool(name),
-      prompt: (name) => registry.editPrompt(name),
-      resource: (uri) => registry.editResource(uri),
-    };
-  }
-
-  get info(): Implementation {
-    return this.#core.info;
-  }
-
-  get capabilities(): ServerCapabilities {
-    return this.#core.capabilities;
-  }
-
-  tool<
+  override tool<
     const Name extends string,
     I extends AnySchema | undefined = undefined,
     O extends AnySchema | undefined = undefined,
   >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Server<Tools & ToolType<Name, I, O>> {
-    this.#core.registry.addTool(
-      name,
-      options as ToolOptions<AnySchema, AnySchema>,
-      handler as ToolHandler<AnySchema, AnySchema>,
-    );
+    super.tool(name, options, handler);
     return this as unknown as Server<Tools & ToolType<Name, I, O>>;
-  }
-
-  removeTool(name: string): boolean {
-    return this.#core.registry.removeTool(name);
-  }
-
-  prompt<A extends AnySchema | undefined = undefined>(
-    name: string,
-    options: PromptOptions<A>,
-    handler: PromptHandler<A>,
-  ): this {
-    this.#core.registry.addPrompt(name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
-    return this;
-  }
-
-  removePrompt(name: string): boolean {
-    return this.#core.registry.removePrompt(name);
-  }
-
-  /** A resource at a URI, or a family of them at a URI template. */
-  resource<const Uri extends string>(uri: Uri, options: ResourceOptions, handler: ResourceHandler<Uri>): this {
-    this.#core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
-    return this;
-  }
-
-  removeResource(uri: string): boolean {
-    return this.#core.registry.removeResource(uri);
-  }
-
-  /** Answers a method of the author's own, or one of the specification in place of the SDK. */
-  method<P extends AnySchema | undefined = undefined>(
-    name: string,
-    options: MethodOptions<P>,
-    handler: MethodHandler<P>,
-  ): this {
-    this.#core.registry.addMethod(name, options as MethodOptions<AnySchema>, handler as never);
-    return this;
-  }
-
-  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
-  onNotification(handler: OtherNotificationHandler): this;
-  onNotification<P extends AnySchema | undefined = undefined>(
-    name: string,
-    options: MethodOptions<P>,
-    handler: NotificationHandler<P>,
-  ): this;
-  onNotification(
-    name: string | OtherNotificationHandler,
-    options: MethodOptions<AnySchema> = {},
-    handler?: NotificationHandler<AnySchema>,
-  ): this {
-    const { registry } = this.#core;
-    if (typeof name === "function") registry.otherNotifications = name;
-    else registry.addNotification(name, options, handler as never);
-    return this;
-  }
-
-  /** Wraps every call that is served from now on; the first added is the outermost. */
-  use(interceptor: ServerInterceptor): this {
-    this.#core.use(interceptor);
-    return this;
   }
 
   /** Serves a channel until it ends. Many channels may be served at once. */
   async accept(channel: Channel, origin?: CallOrigin): Promise<ServedConnection> {
-    const door = new Door(this.#core, this.#core.eras, channel, origin);
+    const door = new Door(this.core, this.core.eras, channel, origin);
     this.#doors.add(door);
     door.closed.then(() => this.#doors.delete(door));
     await door.open();
     return door;
   }
 
-  /** Answers one HTTP exchange. */
-  handle(exchange: HttpExchange): void {
-    this.#front ??= new HttpFront(this.#core, this.#core.eras, this.#http);
-    this.#front.serve(exchange);
+  override stats(): Readonly<Record<string, number>> {
+    const { running = 0, ...stats } = super.stats();
+    const inside = [...this.#doors].reduce((sum, door) => sum + door.running, running);
+    return { ...stats, connections: this.#doors.size, running: inside };
   }
 
-  /** The server as a web-standard handler: for Workers, Deno, Bun, Hono, Next. */
-  readonly fetch = (request: Request): Promise<Response> => {
-    const { exchange, response } = createWebExchange(request);
-    this.handle(exchange);
-    return response;
-  };
-
-  /** What is being held at the moment. */
-  stats(): Readonly<Record<string, number>> {
-    const front = this.#front?.stats();
-    const running = [...this.#doors].reduce((sum, door) => sum + door.running, front?.running ?? 0);
-    const subscriptions = this.#core.subscriptions.open;
-    return { ...front, connections: this.#doors.size, running, subscriptions };
-  }
-
-  /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    this.#core.beginClosing();
-    this.#front?.close();
+  protected override async end(): Promise<void> {
+    await super.end();
     await Promise.all([...this.#doors].map((door) => door.close()));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 }

@@ -14,7 +14,7 @@ const options: HttpBindingOptions = {
   sessions: { enabled: false, idleMs: 0, max: 0 },
   preferJson: false,
   keepAliveMs: KEEP_ALIVE,
-  eventLog: undefined,
+  resumable: false,
   retryMs: undefined,
 };
 

@@ -22,6 +22,8 @@ export interface SessionSurroundings {
   readonly era: ServerEra;
   readonly host: ServerHost;
   readonly options: HttpBindingOptions;
+  /** Remembers what was streamed; without one, nothing is resumable. */
+  readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
   /** Nothing runs in this session and nothing is connected to it, from now on. */
   onIdle(session: HttpSession): void;
@@ -70,7 +72,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     this.era = era;
     this.host = host;
     this.clock = host.clock;
-    this.log = id === undefined ? undefined : options.eventLog;
+    this.log = id === undefined ? undefined : around.log;
     this.retryMs = options.retryMs;
     this.maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
     this.keepAlive = around.keepAlive;

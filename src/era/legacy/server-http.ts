@@ -4,6 +4,7 @@ import { accepts, isJson } from "../../http/media-type.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
+import { MemoryEventLog } from "../../store/memory-event-log.js";
 import type { ClientFacts } from "../call.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, SessionLimits } from "../era.js";
 import { serveHandshake } from "./handshake.js";
@@ -50,7 +51,10 @@ class LegacyBinding implements HttpBinding {
     this.#versions = host.versions.filter((version) => era.versions.includes(version));
     this.#table = new SessionTable(options.sessions, host.clock, (id) => this.#onEnd(id));
     this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
-    this.#around = { era, host, options, keepAlive: this.#keepAlive, onIdle: (session) => this.#onIdle(session) };
+    const { resumable } = options;
+    const log = resumable === true ? new MemoryEventLog() : resumable || undefined;
+    const onIdle = (session: HttpSession) => this.#onIdle(session);
+    this.#around = { era, host, options, log, keepAlive: this.#keepAlive, onIdle };
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {

@@ -1,7 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { McpServer as ModernServer } from "bowline/server/modern";
 import { modernMethods } from "#src/era/modern/methods.js";
 import { legacyWires, modernWires, type World } from "../../support/each-wire.js";
 import { settled } from "../../support/http-links.js";
@@ -27,7 +26,7 @@ verifies("lifecycle:discover:server-implements", modernWires, async (world: Worl
 
 verifies("lifecycle:discover:supported-versions", modernWires, async (world: World, t) => {
   for (const [server, versions] of [
-    [new ModernServer(me), [MODERN]],
+    [new McpServer(me, { versions: [MODERN] }), [MODERN]],
     [new McpServer(me), [MODERN, ...LEGACY_VERSIONS]],
     [new McpServer(me, { versions: ["2025-03-26", MODERN] }), [MODERN, "2025-03-26"]],
   ] as const) {

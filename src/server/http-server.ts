@@ -1,0 +1,182 @@
+import type { ServerEra } from "../era/era.js";
+import type { HttpExchange } from "../http/exchange.js";
+import { createWebExchange } from "../http/web-exchange.js";
+import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
+import type { Implementation, ServerCapabilities } from "../schema/types.js";
+import { Changes } from "./changes.js";
+import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificationHandler } from "./custom-method.js";
+import type { Editable } from "./edit.js";
+import { HttpFront } from "./http-front.js";
+import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
+import type { PromptHandler, PromptOptions } from "./prompt.js";
+import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
+import type { ResourceHandler, ResourceOptions } from "./resource.js";
+import { ServerCore } from "./server-core.js";
+import type { ToolHandler, ToolOptions } from "./tool.js";
+
+/** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
+export interface ToolTypes {
+  readonly [name: string]: { readonly input: unknown; readonly output: unknown };
+}
+
+/** The way to each definition; one that does not exist is an error. */
+export interface ServerEdit {
+  tool(name: string): Editable<ToolChanges>;
+  prompt(name: string): Editable<PromptChanges>;
+  /** By URI or URI template. */
+  resource(uri: string): Editable<ResourceChanges>;
+}
+
+/** What defining one tool adds to them. */
+export type ToolType<Name extends string, I, O> = {
+  readonly [Key in Name]: {
+    readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
+    readonly output: O extends AnySchema ? OutputOf<O> : unknown;
+  };
+};
+
+/**
+ * One definition of a server, for every client and protocol version over HTTP. Definitions are compiled as they are made;
+ * serving looks them up.
+ */
+// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class HttpServer<Tools extends ToolTypes = {}> {
+  /** The types of what is defined; has no value. */
+  declare readonly shape: { readonly tools: Tools };
+  /** How to say that something changed. */
+  readonly changes: Changes;
+  /** What is defined already, to change or hide it while clients are connected. */
+  readonly edit: ServerEdit;
+  protected readonly core: ServerCore;
+  readonly #http: HttpServerOptions;
+  #front: HttpFront | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    this.core = new ServerCore(info, options, eras);
+    this.#http = options.http ?? {};
+    this.changes = new Changes(this.core.changes);
+    const { registry } = this.core;
+    this.edit = {
+      tool: (name) => registry.editTool(name),
+      prompt: (name) => registry.editPrompt(name),
+      resource: (uri) => registry.editResource(uri),
+    };
+  }
+
+  get info(): Implementation {
+    return this.core.info;
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.core.capabilities;
+  }
+
+  tool<
+    const Name extends string,
+    I extends AnySchema | undefined = undefined,
+    O extends AnySchema | undefined = undefined,
+  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): HttpServer<Tools & ToolType<Name, I, O>> {
+    this.core.registry.addTool(
+      name,
+      options as ToolOptions<AnySchema, AnySchema>,
+      handler as ToolHandler<AnySchema, AnySchema>,
+    );
+    return this as unknown as HttpServer<Tools & ToolType<Name, I, O>>;
+  }
+
+  removeTool(name: string): boolean {
+    return this.core.registry.removeTool(name);
+  }
+
+  prompt<A extends AnySchema | undefined = undefined>(
+    name: string,
+    options: PromptOptions<A>,
+    handler: PromptHandler<A>,
+  ): this {
+    this.core.registry.addPrompt(name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
+    return this;
+  }
+
+  removePrompt(name: string): boolean {
+    return this.core.registry.removePrompt(name);
+  }
+
+  /** A resource at a URI, or a family of them at a URI template. */
+  resource<const Uri extends string>(uri: Uri, options: ResourceOptions, handler: ResourceHandler<Uri>): this {
+    this.core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
+    return this;
+  }
+
+  removeResource(uri: string): boolean {
+    return this.core.registry.removeResource(uri);
+  }
+
+  /** Answers a method of the author's own, or one of the specification in place of the SDK. */
+  method<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: MethodHandler<P>,
+  ): this {
+    this.core.registry.addMethod(name, options as MethodOptions<AnySchema>, handler as never);
+    return this;
+  }
+
+  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
+  onNotification(handler: OtherNotificationHandler): this;
+  onNotification<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: NotificationHandler<P>,
+  ): this;
+  onNotification(
+    name: string | OtherNotificationHandler,
+    options: MethodOptions<AnySchema> = {},
+    handler?: NotificationHandler<AnySchema>,
+  ): this {
+    const { registry } = this.core;
+    if (typeof name === "function") registry.otherNotifications = name;
+    else registry.addNotification(name, options, handler as never);
+    return this;
+  }
+
+  /** Wraps every call that is served from now on; the first added is the outermost. */
+  use(interceptor: ServerInterceptor): this {
+    this.core.use(interceptor);
+    return this;
+  }
+
+  /** Answers one HTTP exchange. */
+  handle(exchange: HttpExchange): void {
+    this.#front ??= new HttpFront(this.core, this.core.eras, this.#http);
+    this.#front.serve(exchange);
+  }
+
+  /** The server as a web-standard handler: for Workers, Deno, Bun, Hono, Next. */
+  readonly fetch = (request: Request): Promise<Response> => {
+    const { exchange, response } = createWebExchange(request);
+    this.handle(exchange);
+    return response;
+  };
+
+  /** What is being held at the moment. */
+  stats(): Readonly<Record<string, number>> {
+    const front = this.#front?.stats();
+    return { running: 0, ...front, connections: 0, subscriptions: this.core.subscriptions.open };
+  }
+
+  /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.end();
+    return this.#closing;
+  }
+
+  protected async end(): Promise<void> {
+    this.core.beginClosing();
+    this.#front?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
