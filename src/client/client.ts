@@ -30,9 +30,10 @@ import type {
   Tool,
 } from "../schema/types.js";
 import { toChange } from "../store/change-bus.js";
-import { answer, capabilitiesOf } from "./answers.js";
+import type * as answers from "./answers.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
+import { capabilitiesOf } from "./capabilities-of.js";
 import { capabilityRefusal } from "./capability-check.js";
 import {
   type AnswerContext,
@@ -487,6 +488,11 @@ function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
+/** Loaded with the first question: a client that is never asked does not pay for it. */
+async function answer(...question: Parameters<typeof answers.answer>): Promise<ClientResult> {
+  return (await import("./answers.js")).answer(...question);
+}
+
 function createCache(
   options: ClientOptions,
   connection: Connection,
@@ -499,7 +505,7 @@ function createCache(
       const { version, info } = connection.server;
       return JSON.stringify([address, version, info?.name, info?.version]);
     },
-    honoursHints: (method) => connection.era.methods.get(method)?.cacheable === true,
+    honoursHints: (method) => connection.era.isCacheable(method),
     // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
     now: () => options.clock?.now() ?? Date.now(),
     clock: client.clock,

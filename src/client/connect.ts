@@ -1,9 +1,8 @@
 import { systemClock } from "../call/clock.js";
-import { ChannelLink } from "../era/channel-link.js";
+import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
-import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
@@ -136,6 +135,7 @@ async function openWire(
       },
     };
   }
+  const { ChannelLink } = await import("../era/channel-link.js");
   const link = new ChannelLink(await openChannel(dialer, target), firstId);
   // Until an era takes over, only problems are of interest.
   link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
@@ -147,6 +147,7 @@ async function openChannel(dialer: Dialer, target: CommandTarget | LocalTarget |
   if ("channel" in target) return target.channel;
   if ("command" in target) return dialer.spawn(target);
   if ("accept" in target && typeof target.accept === "function") {
+    const { createChannelPair } = await import("../jsonrpc/memory-channel.js");
     const [ours, theirs] = createChannelPair();
     await target.accept(theirs);
     return ours;

@@ -33,7 +33,7 @@ const REMOVED: ReadonlyMap<string, string> = new Map([
 export const modernClient: ClientEra = {
   name: "modern",
   versions: STATELESS_VERSIONS,
-  methods: modernMethods,
+  isCacheable: (method) => modernMethods.get(method)?.cacheable === true,
   handshakes: false,
   pingMethod: "server/discover",
   missing: (method) => REMOVED.get(method),
