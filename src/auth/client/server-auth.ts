@@ -1,0 +1,328 @@
+import { AuthError } from "../../schema/errors.js";
+import type { Demand } from "./challenge.js";
+import { NO_DEMAND } from "./challenge.js";
+import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
+import { discover, type Guard } from "./discover.js";
+import { type DpopKeys, wantsDpop } from "./dpop.js";
+import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import { type Identity, identify } from "./registration.js";
+import { includesScopes, joinScopes, selectScope, withOfflineAccess } from "./scope.js";
+import type { Settings } from "./settings.js";
+import { SharedRun } from "./shared-run.js";
+import type { AuthRecords, TokenRecord } from "./store.js";
+import { requestTokens, type TokenTarget } from "./token-request.js";
+
+/** Tokens are renewed this long before they end, or a tenth of their life before if that is less. */
+const MARGIN_MS = 30_000;
+const FORGOTTEN_CLIENT = ["invalid_client", "unauthorized_client"];
+
+interface Running {
+  readonly scope: string | undefined;
+  readonly run: SharedRun<TokenRecord | undefined>;
+}
+
+/** What is known, and done, about the authorization at one MCP server. */
+export class ServerAuth {
+  /** Messages for which more scope did not help, with the token that they failed with. */
+  readonly futile = new Map<string, string>();
+  readonly #server: URL;
+  readonly #key: string;
+  readonly #settings: Settings;
+  readonly #http: OAuthHttp;
+  readonly #records: AuthRecords;
+  readonly #keys: DpopKeys;
+  #guard: Guard | undefined;
+  #tokens: TokenRecord | undefined;
+  #running: Running | undefined;
+
+  constructor(server: URL, settings: Settings) {
+    this.#server = server;
+    this.#key = server.href;
+    this.#settings = settings;
+    this.#http = settings.httpFor(server);
+    this.#records = settings.records;
+    this.#keys = settings.keys;
+  }
+
+  /** The tokens to send, renewed when they are about to end; undefined when there are none. */
+  async current(signal: AbortSignal | undefined): Promise<TokenRecord | undefined> {
+    if (this.#tokens === undefined) await this.#load();
+    const held = this.#tokens;
+    if (held === undefined || !this.#isDue(held)) return held;
+    const renewable = held.refreshToken !== undefined || this.#settings.grant !== undefined;
+    if (!renewable) return held;
+    try {
+      return await this.#share(undefined, (run) => this.#renewDue(held, run), signal);
+    } catch (error) {
+      const ended = held.expiresAt !== undefined && this.#settings.now() >= held.expiresAt;
+      if (ended || signal?.aborted === true) throw error;
+      return held;
+    }
+  }
+
+  /** New tokens, after the server refused `used`. With `refresh` a refresh token is tried before anything else. */
+  async renew(
+    used: TokenRecord | undefined,
+    demand: Demand,
+    refresh: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<TokenRecord | undefined> {
+    const held = this.#tokens;
+    if (held !== undefined && held.accessToken !== used?.accessToken && includesScopes(held.scope, demand.scope)) {
+      return held;
+    }
+    return await this.#share(demand.scope, (run) => this.#renew(used, demand, refresh, run), signal);
+  }
+
+  /** Takes what came back for an attempt that was started earlier, here or elsewhere. */
+  async finish(attempt: Attempt, params: URLSearchParams, signal: AbortSignal | undefined): Promise<void> {
+    await this.#load();
+    if (this.#guard !== undefined && this.#guard.issuer !== attempt.guard.issuer) {
+      throw new AuthError(
+        "issuer",
+        `The server is guarded by ${this.#guard.issuer} now, not by ${attempt.guard.issuer}`,
+      );
+    }
+    this.#guard = attempt.guard;
+    await this.#share(attempt.scope, (run) => this.#redeem(attempt, params, run), signal);
+  }
+
+  /** Tells the authorization server that the tokens are done with, and forgets them in any case. */
+  async logout(signal: AbortSignal | undefined): Promise<void> {
+    await this.#load();
+    const [guard, held] = [this.#guard, this.#tokens];
+    this.#tokens = undefined;
+    if (guard === undefined || held === undefined) return;
+    await this.#records.dropTokens(this.#key, guard.issuer);
+    if (typeof guard.metadata.revocation_endpoint !== "string") return;
+    await new SharedRun((ended) => this.#revoke(guard, held, ended), this.#settings.deadlineMs, "Logging out").join(
+      signal,
+    );
+  }
+
+  async #load(): Promise<void> {
+    this.#guard ??= await this.#records.read<Guard>("guard", this.#key);
+    if (this.#guard === undefined) return;
+    const stored = await this.#records.tokens(this.#key, this.#guard.issuer);
+    // Tokens that are bound to a key are worth nothing without it.
+    const lost = stored?.type === "dpop" && (await this.#keys.find(stored.issuer)) === undefined;
+    this.#tokens = lost ? undefined : stored;
+  }
+
+  #isDue({ obtainedAt, expiresAt }: TokenRecord): boolean {
+    if (expiresAt === undefined) return false;
+    const margin = Math.min(MARGIN_MS, (expiresAt - obtainedAt) / 10);
+    return this.#settings.now() >= expiresAt - margin;
+  }
+
+  /** One run at a time: who needs no more than the running one brings waits for it, anybody else for its end. */
+  async #share(
+    scope: string | undefined,
+    work: (run: AuthRun) => Promise<TokenRecord | undefined>,
+    signal: AbortSignal | undefined,
+  ): Promise<TokenRecord | undefined> {
+    while (this.#running !== undefined && !includesScopes(this.#running.scope, scope)) {
+      await this.#running.run.over();
+    }
+    this.#running ??= this.#start(scope, work);
+    return await this.#running.run.join(signal);
+  }
+
+  #start(scope: string | undefined, work: (run: AuthRun) => Promise<TokenRecord | undefined>): Running {
+    const begin = async (ended: AbortSignal) => {
+      try {
+        return await work({ signal: ended, tried: [] });
+      } finally {
+        this.#running = undefined;
+      }
+    };
+    const run = new SharedRun(begin, this.#settings.deadlineMs, `Authorization at ${this.#server.origin}`);
+    return { scope: joinScopes(this.#tokens?.scope, scope), run };
+  }
+
+  async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
+    this.#guard ??= await this.#discover(NO_DEMAND, run);
+    if (this.#settings.grant !== undefined) return await this.#obtain(this.#guard, held.scope, run);
+    // Without new tokens the old ones go out, and the server's refusal says what to do.
+    return (await this.#refresh(this.#guard, held, run)) ?? undefined;
+  }
+
+  async #renew(
+    used: TokenRecord | undefined,
+    demand: Demand,
+    refresh: boolean,
+    run: AuthRun,
+  ): Promise<TokenRecord | undefined> {
+    const guard = await this.#discover(demand, run);
+    const held = this.#tokens;
+    if (refresh && used !== undefined && held?.refreshToken !== undefined && includesScopes(held.scope, demand.scope)) {
+      const refreshed = await this.#refresh(guard, held, run);
+      if (refreshed !== undefined) return refreshed;
+    }
+    const scope = selectScope({
+      challenged: demand.scope,
+      held: held?.scope,
+      offered: guard.scopes,
+      configured: this.#settings.scope,
+    });
+    return await this.#obtain(guard, scope, run);
+  }
+
+  /** The guard may have changed since it was looked up: what belongs to another issuer is dropped at once. */
+  async #discover(demand: Demand, run: AuthRun): Promise<Guard> {
+    const before = this.#guard;
+    const onIssuer = async (issuer: string) => {
+      if (before === undefined || before.issuer === issuer) return;
+      this.#guard = undefined;
+      this.#tokens = undefined;
+      await this.#records.drop("guard", this.#key);
+      await this.#records.dropTokens(this.#key, before.issuer);
+    };
+    const guard = await discover(this.#http, this.#server, demand, { ...this.#settings.discovery, onIssuer }, run);
+    await this.#records.write("guard", this.#key, guard);
+    this.#guard = guard;
+    return guard;
+  }
+
+  /** Gets tokens by the grant or from the user. A client that the server has forgotten registers again, once. */
+  async #obtain(guard: Guard, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
+    for (let again = false; ; again = true) {
+      const identity = await this.#identify(guard, run);
+      try {
+        return await (this.#settings.grant === undefined
+          ? this.#askUser(guard, identity, scope, run)
+          : this.#useGrant(guard, identity, scope, run));
+      } catch (error) {
+        const forgotten = error instanceof AuthError && FORGOTTEN_CLIENT.includes(error.error ?? "");
+        if (again || !forgotten || error.step !== "token" || !identity.registered) throw error;
+        await this.#records.dropClient(guard.issuer);
+      }
+    }
+  }
+
+  #identify(guard: Guard, run: AuthRun): Promise<Identity> {
+    return identify(this.#http, this.#records, guard, this.#settings.identity, run);
+  }
+
+  async #useGrant(guard: Guard, identity: Identity, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
+    const { grant, discovery } = this.#settings;
+    if (grant === undefined) throw new AuthError("configuration", "There is no grant to use");
+    if (grant.bound === true && discovery.issuer !== undefined) assertOwnEndpoint(guard);
+    const { issuer, metadata, resource } = guard;
+    const post = (url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>) =>
+      this.#http.post(url, { body: form, headers }, run, "token");
+    const { type, parameters } = await grant.request({ issuer, metadata, resource, scope, signal: run.signal, post });
+    const target = await this.#target(guard, identity, run);
+    return await this.#keep(await requestTokens(target, type, { ...parameters, scope }), run);
+  }
+
+  async #askUser(guard: Guard, identity: Identity, asked: string | undefined, run: AuthRun): Promise<TokenRecord> {
+    const { authorize, redirectUrl, refreshes } = this.#settings;
+    if (authorize === undefined || redirectUrl === undefined) {
+      throw new AuthError(
+        "configuration",
+        "The user has to be asked, and options authorize and redirectUrl are not given",
+      );
+    }
+    const scope = refreshes ? withOfflineAccess(asked, guard.metadata.scopes_supported) : asked;
+    const { attempt, url } = await startAttempt(this.#key, guard, identity, redirectUrl, scope);
+    await this.#records.write("attempt", attempt.state, attempt);
+    const callback: Callback | undefined = await authorize(url, { signal: run.signal });
+    if (callback === undefined) {
+      throw new AuthError("redirected", "The user was sent to the authorization server; finish() takes the answer", {
+        tried: run.tried,
+      });
+    }
+    try {
+      return await this.#redeem(attempt, parseCallback(callback, redirectUrl), run);
+    } finally {
+      await this.#records.drop("attempt", attempt.state);
+    }
+  }
+
+  async #redeem(attempt: Attempt, params: URLSearchParams, run: AuthRun): Promise<TokenRecord> {
+    const { guard, redirectUrl, verifier, scope } = attempt;
+    const code = readCallback(params, attempt);
+    const identity = await this.#identify(guard, run);
+    if (identity.clientId !== attempt.clientId) {
+      throw new AuthError("callback", "The attempt was made as another client");
+    }
+    // From here on the code counts as used, whatever comes of it.
+    await this.#records.drop("attempt", attempt.state);
+    const target = await this.#target(guard, identity, run);
+    const parameters = { code, redirect_uri: redirectUrl, code_verifier: verifier };
+    const tokens = await requestTokens(target, "authorization_code", parameters);
+    return await this.#keep({ ...tokens, scope: tokens.scope ?? scope }, run);
+  }
+
+  /**
+   * Undefined when a refresh cannot help. Others who share the store may have refreshed meanwhile: then their tokens are
+   * the answer, and a refusal of ours says nothing about them.
+   */
+  async #refresh(guard: Guard, held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
+    const work = async () => {
+      const stored = (await this.#records.tokens(this.#key, guard.issuer)) ?? held;
+      if (stored.accessToken !== held.accessToken && !this.#isDue(stored)) return this.#adopt(stored);
+      const identity = await this.#identify(guard, run);
+      if (stored.refreshToken === undefined || identity.clientId !== stored.clientId) return undefined;
+      try {
+        const target = await this.#target(guard, identity, run);
+        const tokens = await requestTokens(target, "refresh_token", { refresh_token: stored.refreshToken }, "refresh");
+        const { refreshToken = stored.refreshToken, scope = stored.scope } = tokens;
+        return await this.#keep({ ...tokens, refreshToken, scope }, run);
+      } catch (error) {
+        return await this.#afterRefusal(error, guard, stored, identity);
+      }
+    };
+    return await this.#records.locked(`refresh ${this.#key}`, work, run.signal);
+  }
+
+  async #afterRefusal(
+    error: unknown,
+    guard: Guard,
+    refused: TokenRecord,
+    identity: Identity,
+  ): Promise<TokenRecord | undefined> {
+    if (!(error instanceof AuthError) || error.step !== "refresh") throw error;
+    const forgotten = FORGOTTEN_CLIENT.includes(error.error ?? "");
+    if (error.error !== "invalid_grant" && !forgotten) throw error;
+    const stored = await this.#records.tokens(this.#key, guard.issuer);
+    if (stored !== undefined && stored.refreshToken !== refused.refreshToken) return this.#adopt(stored);
+    if (forgotten && !identity.registered) throw error;
+    if (forgotten) await this.#records.dropClient(guard.issuer);
+    await this.#records.dropTokens(this.#key, guard.issuer);
+    return undefined;
+  }
+
+  async #target(guard: Guard, identity: Identity, run: AuthRun): Promise<TokenTarget> {
+    const bound = wantsDpop(guard, this.#settings.dpop);
+    const dpop = bound ? await this.#keys.findOrCreate(guard.issuer) : undefined;
+    return { http: this.#http, guard, identity, dpop, run };
+  }
+
+  #adopt(tokens: TokenRecord): TokenRecord {
+    this.#tokens = tokens;
+    return tokens;
+  }
+
+  /** Tokens that cannot be stored are still good here; the caller is told all the same. */
+  async #keep(tokens: TokenRecord, run: AuthRun): Promise<TokenRecord> {
+    run.signal.throwIfAborted();
+    this.#adopt(tokens);
+    this.futile.clear();
+    await this.#records.saveTokens(this.#key, tokens);
+    return tokens;
+  }
+
+  async #revoke(guard: Guard, held: TokenRecord, signal: AbortSignal): Promise<void> {
+    const run: AuthRun = { signal, tried: [] };
+    const identity = await this.#identify(guard, run);
+    await this.#settings.revoke(this.#http, guard, identity, held, run);
+  }
+}
+
+function assertOwnEndpoint({ issuer, metadata }: Guard): void {
+  const endpoint = String(metadata.token_endpoint);
+  if (URL.canParse(endpoint) && new URL(endpoint).origin === new URL(issuer).origin) return;
+  throw new AuthError("configuration", `The token endpoint of ${issuer} is at another origin`);
+}
