@@ -54,7 +54,7 @@ export async function toClientAuth(
     case "none":
       return clientId === undefined ? () => {} : oauth.None();
     case "client_secret_basic":
-      return oauth.ClientSecretBasic(needed(secret, method));
+      return basic(needed(secret, method));
     case "client_secret_post":
       return oauth.ClientSecretPost(needed(secret, method));
     case "private_key_jwt":
@@ -64,6 +64,14 @@ export async function toClientAuth(
     default:
       throw new AuthError("configuration", `The client cannot authenticate by ${JSON.stringify(method)}`);
   }
+}
+
+/** Id and secret are form-encoded, but no more than that: many servers compare them without decoding. */
+function basic(secret: string): oauth.ClientAuth {
+  const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
+  return (_server, client, _body, headers) => {
+    headers.set("authorization", `Basic ${btoa(`${encode(client.client_id)}:${encode(secret)}`)}`);
+  };
 }
 
 function needed(secret: string | undefined, method: string): string {
