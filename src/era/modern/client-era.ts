@@ -25,6 +25,8 @@ const REMOVED: ReadonlyMap<string, string> = new Map([
   ["logging/setLevel", "use setLogLevel, which goes along with each call"],
   ["resources/subscribe", "use watch"],
   ["resources/unsubscribe", "close the watch"],
+  ["notifications/initialized", "there is no handshake"],
+  ["notifications/roots/list_changed", "the server asks for roots when it needs them"],
 ]);
 
 /** The era in which each request stands for itself, as a client speaks it. */
@@ -33,6 +35,7 @@ export const modernClient: ClientEra = {
   versions: STATELESS_VERSIONS,
   methods: modernMethods,
   handshakes: false,
+  pingMethod: "server/discover",
   missing: (method) => REMOVED.get(method),
   open,
 };

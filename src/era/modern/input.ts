@@ -1,4 +1,5 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
+import { McpError } from "../../schema/errors.js";
 import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
@@ -121,6 +122,10 @@ class Replay implements Asker {
     throw new Suspended(key);
   }
 
+  push(method: string): Promise<never> {
+    return Promise.reject(noRequests(method));
+  }
+
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     if (Object.hasOwn(this.#steps, name)) return this.#steps[name] as T;
     if (this.suspended) throw new Suspended(name);
@@ -186,9 +191,20 @@ class NoQuestions implements Asker {
     throw new Error(`${this.method} cannot ask the client: only tools, prompts and resources can`);
   }
 
+  async push(method: string): Promise<never> {
+    throw noRequests(method);
+  }
+
   async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
     return work();
   }
+}
+
+function noRequests(method: string): McpError {
+  return new McpError(
+    "no_server_requests",
+    `${method}: in this protocol version a server sends no requests; ask instead`,
+  );
 }
 
 function missingCapabilityRefusal(requiredCapabilities: object): Refusal {
