@@ -70,13 +70,16 @@ interface Tally {
   authorized: boolean;
   stepUps: number;
   nonces: number;
+  /** When the message was last sent, in runs of the authorization. */
+  mark: number;
 }
 
 async function fetchWith(settings: Settings, auth: ServerAuth, url: URL, init: FetchInit): Promise<Response> {
   const signal = init.signal ?? undefined;
-  const tally: Tally = { refreshed: false, authorized: false, stepUps: 0, nonces: 0 };
+  const tally: Tally = { refreshed: false, authorized: false, stepUps: 0, nonces: 0, mark: 0 };
   let tokens = await waiting(init, () => auth.current(signal));
   for (;;) {
+    tally.mark = auth.mark;
     const response = await send(settings, url, init, tokens);
     if (response.status !== 401 && response.status !== 403) return response;
     const demand = demandOf(response);
@@ -109,7 +112,8 @@ async function afterUnauthorized(
     throw refusal("unauthorized", "The server refuses the token that it asked for", demand, response);
   if (refresh) tally.refreshed = true;
   else tally.authorized = true;
-  return await waiting(init, () => auth.renew(used, demand, refresh, init.signal ?? undefined));
+  const { mark } = tally;
+  return await waiting(init, () => auth.renew(used, demand, { refresh, mark, signal: init.signal ?? undefined }));
 }
 
 async function afterForbidden(
@@ -129,7 +133,8 @@ async function afterForbidden(
     throw refusal("scope", "The token's scope does not suffice", demand, response);
   }
   tally.stepUps++;
-  return await waiting(init, () => auth.renew(used, demand, true, init.signal ?? undefined));
+  const { mark } = tally;
+  return await waiting(init, () => auth.renew(used, demand, { refresh: true, mark, signal: init.signal ?? undefined }));
 }
 
 function refusal(step: "unauthorized" | "scope", what: string, demand: Demand, response: Response): AuthError {

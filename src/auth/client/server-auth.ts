@@ -34,6 +34,9 @@ export class ServerAuth {
   #guard: Guard | undefined;
   #tokens: TokenRecord | undefined;
   #running: Running | undefined;
+  /** How many runs have ended, and how the last one that failed did. */
+  #ended = 0;
+  #failure: { readonly after: number; readonly error: AuthError } | undefined;
 
   constructor(server: URL, settings: Settings) {
     this.#server = server;
@@ -60,13 +63,21 @@ export class ServerAuth {
     }
   }
 
-  /** New tokens, after the server refused `used`. With `refresh` a refresh token is tried before anything else. */
+  /** A point in time: a run that ends later answers for all requests that were sent before. */
+  get mark(): number {
+    return this.#ended;
+  }
+
+  /**
+   * New tokens, after the server refused `used` in a request that was sent at `mark`. With `refresh` a refresh token is
+   * tried before anything else.
+   */
   async renew(
     used: TokenRecord | undefined,
     demand: Demand,
-    refresh: boolean,
-    signal: AbortSignal | undefined,
+    { refresh, mark, signal }: { refresh: boolean; mark: number; signal: AbortSignal | undefined },
   ): Promise<TokenRecord | undefined> {
+    if (this.#failure !== undefined && this.#failure.after > mark) throw this.#failure.error;
     const held = this.#tokens;
     if (held !== undefined && held.accessToken !== used?.accessToken && includesScopes(held.scope, demand.scope)) {
       return held;
@@ -132,7 +143,11 @@ export class ServerAuth {
     const begin = async (ended: AbortSignal) => {
       try {
         return await work({ signal: ended, tried: [] });
+      } catch (error) {
+        if (error instanceof AuthError) this.#failure = { after: this.#ended + 1, error };
+        throw error;
       } finally {
+        this.#ended++;
         this.#running = undefined;
       }
     };
