@@ -128,31 +128,42 @@ verifies("client-auth:prm-discovery:network-error", anyEra, async (world) => {
   );
 });
 
-verifies(["client-auth:prm-discovery:no-as-listed", "client-auth:legacy-default-endpoints"], anyEra, async (world) => {
-  world.listed = [];
-  world.routes.set(`GET ${ROOT}`, () => ({ json: { resource: world.mcp } }));
-  for (const [path, reply] of [
-    ["/register", { status: 201, json: { client_id: "old" } }],
-    ["/token", { status: 400, json: { error: "invalid_request" } }],
-  ] as const) {
-    world.routes.set(`POST https://mcp.example${path}`, () => reply);
-  }
-  const sent: URL[] = [];
-  const authorize = (url: URL) => {
-    sent.push(url);
-    return { code: "c", state: url.searchParams.get("state") ?? "" };
-  };
-  await rejects(world.call(world.oauth({ authorize })), failsAt("token"));
-  equal(sent[0]?.origin, "https://mcp.example");
-  equal(sent[0]?.pathname, "/authorize");
-  equal(sent[0]?.searchParams.get("code_challenge_method"), "S256");
-  const order = world.arrivals.map(({ url }) => url.pathname);
-  ok(order.indexOf("/.well-known/oauth-authorization-server") < order.indexOf("/register"));
-  equal(order.at(-1), "/token");
-  equal(world.count("GET https://as.example"), 0);
-  world.routes.set("POST https://mcp.example/register", () => ({ status: 404 }));
-  await rejects(world.call(world.oauth({ authorize })), failsAt("registration"));
-});
+verifies(
+  [
+    "client-auth:prm-discovery:no-as-listed",
+    "client-auth:legacy-default-endpoints",
+    "client-auth:resource-parameter:unconditional",
+    "client-auth:pkce:no-metadata-proceeds",
+  ],
+  anyEra,
+  async (world) => {
+    world.listed = [];
+    world.routes.set(`GET ${ROOT}`, () => ({ json: { resource: world.mcp } }));
+    for (const [path, reply] of [
+      ["/register", { status: 201, json: { client_id: "old" } }],
+      ["/token", { status: 400, json: { error: "invalid_request" } }],
+    ] as const) {
+      world.routes.set(`POST https://mcp.example${path}`, () => reply);
+    }
+    const sent: URL[] = [];
+    const authorize = (url: URL) => {
+      sent.push(url);
+      return { code: "c", state: url.searchParams.get("state") ?? "" };
+    };
+    await rejects(world.call(world.oauth({ authorize })), failsAt("token"));
+    equal(sent[0]?.origin, "https://mcp.example");
+    equal(sent[0]?.pathname, "/authorize");
+    equal(sent[0]?.searchParams.get("code_challenge_method"), "S256");
+    equal(sent[0]?.searchParams.get("resource"), world.mcp);
+    equal(world.to("POST https://mcp.example/token")[0]?.form.get("resource"), world.mcp);
+    const order = world.arrivals.map(({ url }) => url.pathname);
+    ok(order.indexOf("/.well-known/oauth-authorization-server") < order.indexOf("/register"));
+    equal(order.at(-1), "/token");
+    equal(world.count("GET https://as.example"), 0);
+    world.routes.set("POST https://mcp.example/register", () => ({ status: 404 }));
+    await rejects(world.call(world.oauth({ authorize })), failsAt("registration"));
+  },
+);
 
 verifies("client-auth:prm-resource-mismatch", anyEra, async (world) => {
   for (const resource of [
