@@ -194,7 +194,7 @@ export class MockIssuer {
       case `GET /.well-known/oauth-authorization-server${path}`:
         return { json: this.metadata };
       case "POST /register":
-        return { status: 201, json: { ...JSON.parse(body), client_id: `client-${new URL(this.issuer).host}` } };
+        return this.#register(JSON.parse(body));
       case "GET /authorize":
         return this.#authorize(url.searchParams);
       case "POST /token":
@@ -204,6 +204,13 @@ export class MockIssuer {
       default:
         return { status: 404 };
     }
+  }
+
+  #register(asked: { readonly token_endpoint_auth_method?: string }): Reply {
+    const secret = asked.token_endpoint_auth_method?.startsWith("client_secret")
+      ? { client_secret: "given-secret" }
+      : {};
+    return { status: 201, json: { ...asked, client_id: `client-${new URL(this.issuer).host}`, ...secret } };
   }
 
   #authorize(asked: URLSearchParams): Reply {

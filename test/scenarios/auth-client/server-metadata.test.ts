@@ -73,7 +73,11 @@ verifies("client-auth:as-metadata-discovery:issuer-validation", anyEra, async (w
 verifies("client-auth:as-metadata-discovery:identifier-verbatim", anyEra, async (world) => {
   const keys: string[] = [];
   const memory = createMemoryStore();
-  const store = { ...memory, set: (key: string, value: unknown) => (keys.push(key), memory.set(key, value)) };
+  const set = (key: string, value: unknown) => {
+    keys.push(key);
+    return memory.set(key, value);
+  };
+  const store = { ...memory, set };
   await world.call(world.oauth({ store }));
   ok(keys.includes("client https://as.example"));
   ok(keys.includes(`tokens ${world.mcp} https://as.example`));
