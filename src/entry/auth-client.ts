@@ -7,6 +7,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   return createOAuthWith(options, { "mcp-protocol-version": HANDSHAKE_VERSIONS[0] ?? "" });
 }
 
+export { type BearerOptions, createBearer } from "../auth/client/bearer.js";
 export type { AssertionSource, KnownClient, SigningKey } from "../auth/client/client-auth.js";
 export type { Callback } from "../auth/client/code-flow.js";
 export type { DpopOptions } from "../auth/client/dpop.js";

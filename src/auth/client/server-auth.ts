@@ -306,6 +306,8 @@ export class ServerAuth {
     if (forgotten && !identity.registered) throw error;
     if (forgotten) await this.#records.dropClient(guard.issuer);
     await this.#records.dropTokens(this.#key, guard.issuer);
+    // The scope is still worth knowing.
+    this.#tokens = { ...refused, refreshToken: undefined };
     return undefined;
   }
 

@@ -34,7 +34,8 @@ export interface Settings {
   revoke(http: OAuthHttp, guard: Guard, identity: Identity, held: TokenRecord, run: AuthRun): Promise<void>;
 }
 
-const MAX_STEP_UPS = 3;
+/** With the login that a message may need as well, no message sends the user off more than three times. */
+const MAX_STEP_UPS = 2;
 
 /** Throws for options that cannot work. */
 export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Record<string, string>>): Settings {

@@ -5,14 +5,14 @@ import { TimeoutError } from "../../schema/errors.js";
  * that gives up gets the reason of its own signal.
  */
 export class SharedRun<T> {
-  readonly #abort = new AbortController();
+  readonly #end = new AbortController();
+  readonly #waiting = new Set<(reason: unknown) => void>();
   readonly #done: Promise<T>;
-  #waiting = 0;
 
   constructor(work: (signal: AbortSignal) => Promise<T>, deadlineMs: number, what: string) {
     const late = new TimeoutError("deadline", deadlineMs, `${what} took longer than ${deadlineMs} ms`);
-    const timer = setTimeout(() => this.#abort.abort(late), deadlineMs);
-    this.#done = work(this.#abort.signal).finally(() => clearTimeout(timer));
+    const timer = setTimeout(() => this.#abort(late), deadlineMs);
+    this.#done = work(this.#end.signal).finally(() => clearTimeout(timer));
     this.#done.catch(() => {});
   }
 
@@ -22,26 +22,26 @@ export class SharedRun<T> {
   }
 
   join(signal: AbortSignal | undefined): Promise<T> {
-    this.#waiting++;
     return new Promise<T>((resolve, reject) => {
-      const giveUp = (reason: unknown) => {
-        if (--this.#waiting === 0) this.#abort.abort(reason);
-        reject(reason);
-      };
-      if (signal?.aborted === true) {
-        giveUp(signal.reason);
-        return;
-      }
-      const onAbort = () => giveUp(signal?.reason);
-      // Also ends the wait for work that does not listen to its signal.
-      const onEnd = () => reject(this.#abort.signal.reason);
-      signal?.addEventListener("abort", onAbort, { once: true });
-      this.#abort.signal.addEventListener("abort", onEnd, { once: true });
       const leave = () => {
-        signal?.removeEventListener("abort", onAbort);
-        this.#abort.signal.removeEventListener("abort", onEnd);
+        this.#waiting.delete(reject);
+        signal?.removeEventListener("abort", giveUp);
       };
+      const giveUp = () => {
+        leave();
+        reject(signal?.reason);
+        if (this.#waiting.size === 0) this.#abort(signal?.reason);
+      };
+      this.#waiting.add(reject);
+      if (signal?.aborted === true) giveUp();
+      else signal?.addEventListener("abort", giveUp, { once: true });
       this.#done.finally(leave).then(resolve, reject);
     });
+  }
+
+  /** Also ends the wait for work that does not listen to its signal. */
+  #abort(reason: unknown): void {
+    this.#end.abort(reason);
+    for (const reject of this.#waiting) reject(reason);
   }
 }
