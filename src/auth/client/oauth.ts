@@ -181,11 +181,12 @@ function operationOf(body: unknown): string {
 
 async function send(settings: Settings, url: URL, init: FetchInit, tokens: TokenRecord | undefined): Promise<Response> {
   if (tokens === undefined) return await settings.fetch(url, init);
-  const dpop = tokens.type === "dpop" ? await settings.keys.find(tokens.issuer) : undefined;
-  if (dpop === undefined) {
+  if (tokens.type === "bearer") {
     const headers = withAuthorization(init.headers, `Bearer ${tokens.accessToken}`);
     return await settings.fetch(url, { ...init, headers });
   }
+  const dpop = await settings.keys.find(tokens.issuer);
+  if (dpop === undefined) throw new AuthError("unauthorized", "The key that the token is bound to is gone");
   const headers = new Headers(init.headers);
   headers.delete("authorization");
   try {

@@ -46,17 +46,9 @@ export async function identify(
   options: IdentityOptions,
   run: AuthRun,
 ): Promise<Identity> {
-  const known = await knownClient(records, guard, options, run);
-  if (known !== undefined) return known;
-  const { metadata } = guard;
-  if (options.clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true) {
-    const method = options.clientKey === undefined ? "none" : "private_key_jwt";
-    return { clientId: options.clientMetadataUrl, method, signer: options.clientKey, registered: false };
-  }
-  if (!options.interactive) return { clientId: undefined, method: "none", registered: false };
-  const stored = await records.client(guard.issuer);
-  if (stored !== undefined && isUsable(stored, options.redirectUrl)) return toIdentity(stored);
-  if (typeof metadata.registration_endpoint !== "string") {
+  const recalled = await recall(records, guard, options, run);
+  if (recalled !== undefined) return recalled;
+  if (typeof guard.metadata.registration_endpoint !== "string") {
     throw new AuthError(
       "registration",
       `There is no way to register at ${guard.issuer}: give a client that it knows (option client)`,
@@ -66,6 +58,24 @@ export async function identify(
   const record = await register(http, guard, options, run);
   await records.saveClient(record);
   return toIdentity(record);
+}
+
+/** Who this client already is there; undefined when it would have to register. */
+export async function recall(
+  records: AuthRecords,
+  guard: Guard,
+  options: IdentityOptions,
+  run: AuthRun,
+): Promise<Identity | undefined> {
+  const known = await knownClient(records, guard, options, run);
+  if (known !== undefined) return known;
+  if (options.clientMetadataUrl !== undefined && guard.metadata.client_id_metadata_document_supported === true) {
+    const method = options.clientKey === undefined ? "none" : "private_key_jwt";
+    return { clientId: options.clientMetadataUrl, method, signer: options.clientKey, registered: false };
+  }
+  if (!options.interactive) return { clientId: undefined, method: "none", registered: false };
+  const stored = await records.client(guard.issuer);
+  return stored !== undefined && isUsable(stored, options.redirectUrl) ? toIdentity(stored) : undefined;
 }
 
 async function knownClient(

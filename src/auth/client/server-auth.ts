@@ -1,20 +1,17 @@
 import { AuthError } from "../../schema/errors.js";
-import type { Demand } from "./challenge.js";
-import { NO_DEMAND } from "./challenge.js";
-import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
+import { type Demand, NO_DEMAND } from "./challenge.js";
+import type { Attempt } from "./code-flow.js";
 import { discover, type Guard } from "./discover.js";
-import { type DpopKeys, wantsDpop } from "./dpop.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
-import { type Identity, identify } from "./registration.js";
-import { includesScopes, joinScopes, selectScope, withOfflineAccess } from "./scope.js";
+import type { Identity } from "./registration.js";
+import { includesScopes, joinScopes, selectScope } from "./scope.js";
 import type { Settings } from "./settings.js";
 import { SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
-import { requestTokens, type TokenTarget } from "./token-request.js";
+import { isForgottenClient, TokenFlows } from "./token-flows.js";
 
 /** Tokens are renewed this long before they end, or a tenth of their life before if that is less. */
 const MARGIN_MS = 30_000;
-const FORGOTTEN_CLIENT = ["invalid_client", "unauthorized_client"];
 
 interface Running {
   readonly scope: string | undefined;
@@ -30,7 +27,7 @@ export class ServerAuth {
   readonly #settings: Settings;
   readonly #http: OAuthHttp;
   readonly #records: AuthRecords;
-  readonly #keys: DpopKeys;
+  readonly #flows: TokenFlows;
   #guard: Guard | undefined;
   #tokens: TokenRecord | undefined;
   #running: Running | undefined;
@@ -44,7 +41,7 @@ export class ServerAuth {
     this.#settings = settings;
     this.#http = settings.httpFor(server);
     this.#records = settings.records;
-    this.#keys = settings.keys;
+    this.#flows = new TokenFlows(this.#key, settings, this.#http);
   }
 
   /** The tokens to send, renewed when they are about to end; undefined when there are none. */
@@ -95,7 +92,8 @@ export class ServerAuth {
       );
     }
     this.#guard = attempt.guard;
-    await this.#share(attempt.scope, (run) => this.#redeem(attempt, params, run), signal);
+    const work = async (run: AuthRun) => this.#keep(await this.#flows.finish(attempt, params, run), run);
+    await this.#share(attempt.scope, work, signal);
   }
 
   /** Tells the authorization server that the tokens are done with, and forgets them in any case. */
@@ -106,9 +104,8 @@ export class ServerAuth {
     if (guard === undefined || held === undefined) return;
     await this.#records.dropTokens(this.#key, guard.issuer);
     if (typeof guard.metadata.revocation_endpoint !== "string") return;
-    await new SharedRun((ended) => this.#revoke(guard, held, ended), this.#settings.deadlineMs, "Logging out").join(
-      signal,
-    );
+    const revoke = (ended: AbortSignal) => this.#flows.revoke(guard, held, { signal: ended, tried: [] });
+    await new SharedRun(revoke, this.#settings.deadlineMs, "Logging out").join(signal);
   }
 
   async #load(): Promise<void> {
@@ -116,7 +113,7 @@ export class ServerAuth {
     if (this.#guard === undefined) return;
     const stored = await this.#records.tokens(this.#key, this.#guard.issuer);
     // Tokens that are bound to a key are worth nothing without it.
-    const lost = stored?.type === "dpop" && (await this.#keys.find(stored.issuer)) === undefined;
+    const lost = stored?.type === "dpop" && (await this.#settings.keys.find(stored.issuer)) === undefined;
     this.#tokens = lost ? undefined : stored;
   }
 
@@ -133,7 +130,8 @@ export class ServerAuth {
     signal: AbortSignal | undefined,
   ): Promise<TokenRecord | undefined> {
     while (this.#running !== undefined && !includesScopes(this.#running.scope, scope)) {
-      await this.#running.run.over();
+      await this.#running.run.join(signal).catch(() => {});
+      signal?.throwIfAborted();
     }
     this.#running ??= this.#start(scope, work);
     return await this.#running.run.join(signal);
@@ -157,9 +155,9 @@ export class ServerAuth {
 
   async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
     this.#guard ??= await this.#discover(NO_DEMAND, run);
-    if (this.#settings.grant !== undefined) return await this.#obtain(this.#guard, held.scope, run);
-    // Without new tokens the old ones go out, and the server's refusal says what to do.
-    return (await this.#refresh(this.#guard, held, run)) ?? undefined;
+    // Where a refresh does not help no token goes out, and the server says what it wants.
+    if (this.#settings.grant === undefined) return await this.#refresh(this.#guard, held, run);
+    return await this.#keep(await this.#flows.obtain(this.#guard, held.scope, run), run);
   }
 
   async #renew(
@@ -180,7 +178,7 @@ export class ServerAuth {
       offered: guard.scopes,
       configured: this.#settings.scope,
     });
-    return await this.#obtain(guard, scope, run);
+    return await this.#keep(await this.#flows.obtain(guard, scope, run), run);
   }
 
   /** The guard may have changed since it was looked up: what belongs to another issuer is dropped at once. */
@@ -199,77 +197,6 @@ export class ServerAuth {
     return guard;
   }
 
-  /** Gets tokens by the grant or from the user. A client that the server has forgotten registers again, once. */
-  async #obtain(guard: Guard, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
-    for (let again = false; ; again = true) {
-      const identity = await this.#identify(guard, run);
-      try {
-        return await (this.#settings.grant === undefined
-          ? this.#askUser(guard, identity, scope, run)
-          : this.#useGrant(guard, identity, scope, run));
-      } catch (error) {
-        const forgotten = error instanceof AuthError && FORGOTTEN_CLIENT.includes(error.error ?? "");
-        if (again || !forgotten || error.step !== "token" || !identity.registered) throw error;
-        await this.#records.dropClient(guard.issuer);
-      }
-    }
-  }
-
-  #identify(guard: Guard, run: AuthRun): Promise<Identity> {
-    return identify(this.#http, this.#records, guard, this.#settings.identity, run);
-  }
-
-  async #useGrant(guard: Guard, identity: Identity, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
-    const { grant, discovery } = this.#settings;
-    if (grant === undefined) throw new AuthError("configuration", "There is no grant to use");
-    if (grant.bound === true && discovery.issuer !== undefined) assertOwnEndpoint(guard);
-    const { issuer, metadata, resource } = guard;
-    const post = (url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>) =>
-      this.#http.post(url, { body: form, headers }, run, "token");
-    const { type, parameters } = await grant.request({ issuer, metadata, resource, scope, signal: run.signal, post });
-    const target = await this.#target(guard, identity, run);
-    return await this.#keep(await requestTokens(target, type, { ...parameters, scope }), run);
-  }
-
-  async #askUser(guard: Guard, identity: Identity, asked: string | undefined, run: AuthRun): Promise<TokenRecord> {
-    const { authorize, redirectUrl, refreshes } = this.#settings;
-    if (authorize === undefined || redirectUrl === undefined) {
-      throw new AuthError(
-        "configuration",
-        "The user has to be asked, and options authorize and redirectUrl are not given",
-      );
-    }
-    const scope = refreshes ? withOfflineAccess(asked, guard.metadata.scopes_supported) : asked;
-    const { attempt, url } = await startAttempt(this.#key, guard, identity, redirectUrl, scope);
-    await this.#records.write("attempt", attempt.state, attempt);
-    const callback: Callback | undefined = await authorize(url, { signal: run.signal });
-    if (callback === undefined) {
-      throw new AuthError("redirected", "The user was sent to the authorization server; finish() takes the answer", {
-        tried: run.tried,
-      });
-    }
-    try {
-      return await this.#redeem(attempt, parseCallback(callback, redirectUrl), run);
-    } finally {
-      await this.#records.drop("attempt", attempt.state);
-    }
-  }
-
-  async #redeem(attempt: Attempt, params: URLSearchParams, run: AuthRun): Promise<TokenRecord> {
-    const { guard, redirectUrl, verifier, scope } = attempt;
-    const code = readCallback(params, attempt);
-    const identity = await this.#identify(guard, run);
-    if (identity.clientId !== attempt.clientId) {
-      throw new AuthError("callback", "The attempt was made as another client");
-    }
-    // From here on the code counts as used, whatever comes of it.
-    await this.#records.drop("attempt", attempt.state);
-    const target = await this.#target(guard, identity, run);
-    const parameters = { code, redirect_uri: redirectUrl, code_verifier: verifier };
-    const tokens = await requestTokens(target, "authorization_code", parameters);
-    return await this.#keep({ ...tokens, scope: tokens.scope ?? scope }, run);
-  }
-
   /**
    * Undefined when a refresh cannot help. Others who share the store may have refreshed meanwhile: then their tokens are
    * the answer, and a refusal of ours says nothing about them.
@@ -278,13 +205,11 @@ export class ServerAuth {
     const work = async () => {
       const stored = (await this.#records.tokens(this.#key, guard.issuer)) ?? held;
       if (stored.accessToken !== held.accessToken && !this.#isDue(stored)) return this.#adopt(stored);
-      const identity = await this.#identify(guard, run);
-      if (stored.refreshToken === undefined || identity.clientId !== stored.clientId) return undefined;
+      const identity = await this.#flows.recall(guard, run);
+      if (stored.refreshToken === undefined || identity === undefined) return undefined;
+      if (identity.clientId !== stored.clientId) return undefined;
       try {
-        const target = await this.#target(guard, identity, run);
-        const tokens = await requestTokens(target, "refresh_token", { refresh_token: stored.refreshToken }, "refresh");
-        const { refreshToken = stored.refreshToken, scope = stored.scope } = tokens;
-        return await this.#keep({ ...tokens, refreshToken, scope }, run);
+        return await this.#keep(await this.#flows.refresh(guard, stored, identity, run), run);
       } catch (error) {
         return await this.#afterRefusal(error, guard, stored, identity);
       }
@@ -299,7 +224,7 @@ export class ServerAuth {
     identity: Identity,
   ): Promise<TokenRecord | undefined> {
     if (!(error instanceof AuthError) || error.step !== "refresh") throw error;
-    const forgotten = FORGOTTEN_CLIENT.includes(error.error ?? "");
+    const forgotten = isForgottenClient(error);
     if (error.error !== "invalid_grant" && !forgotten) throw error;
     const stored = await this.#records.tokens(this.#key, guard.issuer);
     if (stored !== undefined && stored.refreshToken !== refused.refreshToken) return this.#adopt(stored);
@@ -309,12 +234,6 @@ export class ServerAuth {
     // The scope is still worth knowing.
     this.#tokens = { ...refused, refreshToken: undefined };
     return undefined;
-  }
-
-  async #target(guard: Guard, identity: Identity, run: AuthRun): Promise<TokenTarget> {
-    const bound = wantsDpop(guard, this.#settings.dpop);
-    const dpop = bound ? await this.#keys.findOrCreate(guard.issuer) : undefined;
-    return { http: this.#http, guard, identity, dpop, run };
   }
 
   #adopt(tokens: TokenRecord): TokenRecord {
@@ -330,16 +249,4 @@ export class ServerAuth {
     await this.#records.saveTokens(this.#key, tokens);
     return tokens;
   }
-
-  async #revoke(guard: Guard, held: TokenRecord, signal: AbortSignal): Promise<void> {
-    const run: AuthRun = { signal, tried: [] };
-    const identity = await this.#identify(guard, run);
-    await this.#settings.revoke(this.#http, guard, identity, held, run);
-  }
-}
-
-function assertOwnEndpoint({ issuer, metadata }: Guard): void {
-  const endpoint = String(metadata.token_endpoint);
-  if (URL.canParse(endpoint) && new URL(endpoint).origin === new URL(issuer).origin) return;
-  throw new AuthError("configuration", `The token endpoint of ${issuer} is at another origin`);
 }

@@ -1,16 +1,14 @@
-import * as oauth from "oauth4webapi";
 import type { Fetch } from "../../http/same-origin-fetch.js";
 import { AuthError } from "../../schema/errors.js";
 import { isLoopback, isPrivate } from "./address.js";
-import { toClientAuth } from "./client-auth.js";
-import type { DiscoverOptions, Guard } from "./discover.js";
+import type { DiscoverOptions } from "./discover.js";
 import { DpopKeys, type DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
 import { assertMetadataUrl } from "./metadata-document.js";
-import { type AuthRun, OAuthHttp } from "./oauth-http.js";
+import { OAuthHttp } from "./oauth-http.js";
 import type { OAuthOptions } from "./options.js";
-import type { Identity, IdentityOptions } from "./registration.js";
-import { AuthRecords, createMemoryStore, type TokenRecord } from "./store.js";
+import type { IdentityOptions } from "./registration.js";
+import { AuthRecords, createMemoryStore } from "./store.js";
 
 /** The author's options, checked and completed. */
 export interface Settings {
@@ -31,7 +29,6 @@ export interface Settings {
   readonly fetch: Fetch;
   now(): number;
   httpFor(server: URL): OAuthHttp;
-  revoke(http: OAuthHttp, guard: Guard, identity: Identity, held: TokenRecord, run: AuthRun): Promise<void>;
 }
 
 /** With the login that a message may need as well, no message sends the user off more than three times. */
@@ -80,7 +77,6 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
         },
         discoveryHeaders,
       ),
-    revoke,
   };
 }
 
@@ -91,31 +87,4 @@ function assertRedirectUrl(redirectUrl: string): void {
     "configuration",
     "redirectUrl has to be https, an address of this machine, or a scheme of the app's own",
   );
-}
-
-async function revoke(
-  http: OAuthHttp,
-  guard: Guard,
-  identity: Identity,
-  held: TokenRecord,
-  run: AuthRun,
-): Promise<void> {
-  const authentication = await toClientAuth(identity, guard.metadata, run.signal);
-  const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
-  const response = await oauth.revocationRequest(
-    guard.metadata,
-    { client_id: identity.clientId ?? "none" },
-    authentication,
-    held.refreshToken ?? held.accessToken,
-    {
-      [oauth.allowInsecureRequests]: true,
-      [oauth.customFetch]: (url: string, init: RequestInit) => http.post(new URL(url), init, run, "revocation"),
-      additionalParameters: { token_type_hint: hint },
-    },
-  );
-  if (response.ok) return;
-  throw new AuthError("revocation", `${guard.issuer} did not revoke the tokens: status ${response.status}`, {
-    status: response.status,
-    tried: run.tried,
-  });
 }

@@ -16,11 +16,6 @@ export class SharedRun<T> {
     this.#done.catch(() => {});
   }
 
-  /** Resolves when the work is over, however it ended. */
-  async over(): Promise<void> {
-    await this.#done.catch(() => {});
-  }
-
   join(signal: AbortSignal | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const leave = () => {

@@ -41,7 +41,9 @@ export async function requestTokens(
       status: response.status,
     });
   }
-  return readTokens(json ?? {}, guard, identity, parameters.scope, run);
+  const tokens = readTokens(json ?? {}, guard, identity, parameters.scope, run);
+  if (tokens.type === "bearer" || target.dpop !== undefined) return tokens;
+  throw new AuthError("token", `${guard.issuer} bound the token to a key that was not offered`, { tried: run.tried });
 }
 
 /** A server that wants a nonce in the proof gets the same request again with the nonce, once. */
@@ -91,4 +93,26 @@ function readTokens(
     obtainedAt,
     expiresAt: Number.isFinite(seconds) ? obtainedAt + seconds * 1000 : undefined,
   };
+}
+
+/** Tells the authorization server that the tokens are done with: the refresh token, which takes the others along. */
+export async function revokeTokens({ http, guard, identity, run }: TokenTarget, held: TokenRecord): Promise<void> {
+  const authentication = await toClientAuth(identity, guard.metadata, run.signal);
+  const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
+  const response = await oauth.revocationRequest(
+    guard.metadata,
+    { client_id: identity.clientId ?? "none" },
+    authentication,
+    held.refreshToken ?? held.accessToken,
+    {
+      [oauth.allowInsecureRequests]: true,
+      [oauth.customFetch]: (url: string, init: RequestInit) => http.post(new URL(url), init, run, "revocation"),
+      additionalParameters: { token_type_hint: hint },
+    },
+  );
+  if (response.ok) return;
+  throw new AuthError("revocation", `${guard.issuer} did not revoke the tokens: status ${response.status}`, {
+    status: response.status,
+    tried: run.tried,
+  });
 }
