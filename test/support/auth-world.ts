@@ -47,13 +47,14 @@ export class AuthWorld {
   challenge = 'Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp"';
   readonly era: "modern" | "legacy";
   readonly #t: TestContext;
-  readonly #base: string;
+  /** Where the listener is. */
+  readonly base: string;
   readonly #server;
 
   private constructor(t: TestContext, era: "modern" | "legacy", base: string) {
     this.#t = t;
     this.era = era;
-    this.#base = base;
+    this.base = base;
     const versions = era === "modern" ? ["2026-07-28"] : ["2025-11-25"];
     this.#server = new McpServer(
       { name: "guarded", version: "1" },
@@ -81,7 +82,7 @@ export class AuthWorld {
     const asked = new URL(url);
     const headers = new Headers(init.headers);
     headers.set(HOST_HEADER, asked.origin);
-    return await fetch(`${this.#base}${asked.pathname}${asked.search}`, { ...init, headers });
+    return await fetch(`${this.base}${asked.pathname}${asked.search}`, { ...init, headers });
   };
 
   /** A user who consents at once. */
@@ -262,6 +263,7 @@ function write({ status = 200, headers = {}, json, text }: Reply, response: Serv
 
 async function pass(reply: Response, response: ServerResponse): Promise<void> {
   response.writeHead(reply.status, Object.fromEntries(reply.headers));
+  response.flushHeaders();
   response.on("close", () => void reply.body?.cancel().catch(() => {}));
   try {
     for await (const chunk of reply.body ?? []) response.write(chunk);

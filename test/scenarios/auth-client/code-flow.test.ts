@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { AuthError, createMemoryStore, createOAuth } from "bowline/auth/client";
-import { CALLBACK, eachEra } from "../../support/auth-world.js";
+import { AuthError, createAuthSteps, createMemoryStore, createOAuth } from "bowline/auth/client";
+import { anyEra, CALLBACK, eachEra, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 verifies(
@@ -231,4 +231,29 @@ verifies("client-auth:negotiation:auth-before-era", eachEra, async (world) => {
   deepEqual(methods.slice(0, 2), ["server/discover", "server/discover"]);
   equal(methods.filter((method) => method === "initialize").length, world.era === "legacy" ? 1 : 0);
   equal((await client.callTool("echo", {})).isError, false);
+});
+
+verifies("client-auth:low-level:discover-and-exchange", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const steps = createAuthSteps(world.mcp, { fetch: world.fetch, redirectUrl: CALLBACK });
+  const refusal = await world.fetch(world.mcp, { method: "POST", body: "{}" });
+  const guard = await steps.discover(refusal);
+  const identity = await steps.identify(guard);
+  const { attempt, url } = await steps.start(guard, identity, "a");
+  const callback = new URL(await world.browse(url));
+  const wrong = new URL(callback);
+  wrong.searchParams.set("iss", "https://evil.example");
+  await rejects(steps.exchange(attempt, wrong), failsAt("issuer"));
+  const tokens = await steps.exchange(attempt, callback);
+  equal(tokens.scope, "a");
+  const renewed = await steps.refresh(guard, identity, tokens);
+  notEqual(renewed.accessToken, tokens.accessToken);
+  await steps.revoke(guard, renewed);
+  equal(world.to("POST https://as.example/revoke")[0]?.form.get("token"), renewed.refreshToken);
+  world.as.metadata = { ...world.as.metadata, code_challenge_methods_supported: ["plain"] };
+  await rejects(steps.start(await steps.discover(refusal), identity), failsAt("authorize"));
+  world.as.metadata = { ...world.as.metadata, token_endpoint: "http://as.example/token" };
+  await rejects(steps.refresh(await steps.discover(refusal), identity, renewed), failsAt("configuration"));
+  world.as.metadata = { ...world.as.metadata, issuer: "https://evil.example" };
+  await rejects(steps.discover(refusal), failsAt("issuer"));
 });
