@@ -6,15 +6,18 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
+import { ConnectionError, InputRequiredError, McpError, RpcError } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
   ClientCapabilities,
   CompleteResult,
   CompletionReference,
+  DiscoverResult,
   GetPromptResult,
   Implementation,
+  InputRequiredResult,
   ListToolsResult,
   LoggingLevel,
   Prompt,
@@ -33,6 +36,7 @@ import { capabilityRefusal } from "./capability-check.js";
 import { refreshLists } from "./list-refresh.js";
 import {
   type AnswerContext,
+  type AnswerOptions,
   type CallOptions,
   type ClientCall,
   type ClientOptions,
@@ -68,13 +72,14 @@ const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   readonly info: Implementation;
-  readonly capabilities: ClientCapabilities;
+  readonly identify: boolean;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly #options: ClientOptions;
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
   readonly #outputs: OutputChecks;
   #cache: ClientCache | undefined;
+  #options: ClientOptions;
+  #capabilities: ClientCapabilities;
   #connection: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
@@ -82,8 +87,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   #closing: Promise<void> | undefined;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = options.info ?? DEFAULT_INFO;
-    this.capabilities = capabilitiesOf(options);
+    this.identify = options.identify ?? true;
+    this.#capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
     this.#options = options;
@@ -99,6 +106,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
         ? connection
         : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
       this.#options,
+      (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
       (problem) => this.onProblem(toError(problem)),
     );
@@ -109,6 +117,27 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       const refusal = this.#refuse(call.method);
       return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
     });
+  }
+
+  /** What this client declares: what its handlers amount to. */
+  get capabilities(): ClientCapabilities {
+    return this.#capabilities;
+  }
+
+  /**
+   * Changes how the server's questions are answered from now on. Where the handshake told the server what this client
+   * can do, nothing can be added to that.
+   */
+  answerWith(handlers: AnswerOptions): void {
+    assertExtensionIds("answerWith", handlers.capabilities?.extensions);
+    const options = { ...this.#options, ...handlers };
+    const capabilities = capabilitiesOf(options);
+    if (this.#connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
+      const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
+      throw new McpError("not_declared", message);
+    }
+    this.#options = options;
+    this.#capabilities = capabilities;
   }
 
   /** The version being spoken; undefined once closed. */
@@ -163,7 +192,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   ): Promise<ToolOutcome> {
     const { tool, output, ...rest } = options;
     if (tool !== undefined) this.#outputs.learn({ ...tool, name });
-    const result = await this.request("tools/call", args === undefined ? { name } : { name, arguments: args }, rest);
+    const params = args === undefined ? { name } : { name, arguments: args };
+    const result = completed("tools/call", await this.request("tools/call", params, rest));
     await this.#outputs.assertFits(name, result);
     return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
   }
@@ -191,12 +221,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     });
   }
 
-  getPrompt(
+  async getPrompt(
     name: string,
     args?: Readonly<Record<string, string>>,
     options: CallOptions = {},
   ): Promise<GetPromptResult> {
-    return this.request("prompts/get", args === undefined ? { name } : { name, arguments: args }, options);
+    const params = args === undefined ? { name } : { name, arguments: args };
+    return completed("prompts/get", await this.request("prompts/get", params, options));
   }
 
   resources(options: CallOptions = {}): Pages<Resource> {
@@ -217,8 +248,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     });
   }
 
-  readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return this.request("resources/read", { uri }, options);
+  async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return completed("resources/read", await this.request("resources/read", { uri }, options));
   }
 
   /** Suggestions for an argument of a prompt or a variable of a resource template. */
@@ -260,7 +291,12 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return new Watch(queue, subscription, options.signal);
   }
 
-  /** Starts what the options ask for once there is a connection. */
+  /** Asks the server again what it speaks and offers, in the era that has this. */
+  discover(options: CallOptions = {}): Promise<DiscoverResult> {
+    return this.request("server/discover", undefined, options);
+  }
+
+  /** Starts what the options ask for once there is a connection. What cannot be started is reported. */
   async begin(): Promise<void> {
     const connection = this.#connected();
     const { onListChanged } = this.#options;
@@ -272,7 +308,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       watch: (filter, events) =>
         this.#inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
       onProblem: (problem) => this.onProblem(problem),
-    });
+    }).catch((error: unknown) => this.onProblem(toError(error)));
   }
 
   /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
@@ -281,6 +317,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     params: Params | undefined,
     options: CallOptions & { readonly result: S },
   ): Promise<OutputOf<S>>;
+  request<M extends keyof MethodResults>(
+    method: M,
+    params: Params | undefined,
+    options: CallOptions & { readonly input: "manual" },
+  ): Promise<MethodResults[M] | InputRequiredResult>;
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
   async request(
@@ -348,7 +389,9 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#options.logger?.debug?.(message, fields);
   }
 
+  /** While connecting, whoever connects hears of it. */
   onClose(reason: Error | undefined): void {
+    if (this.#caller === undefined) return;
     this.#connection = undefined;
     this.#closed = true;
     this.#options.onClose?.(reason);
@@ -413,6 +456,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+/** A caller that answers by hand gets questions by `request`; here they can only be in the way. */
+function completed<Result extends ClientResult>(method: string, result: Result | InputRequiredResult): Result {
+  if ((result as ClientResult).resultType !== "input_required") return result as Result;
+  const message = `${method}: the server answered with input_required; answer its requests and call again`;
+  throw new InputRequiredError("input_required", message, result as InputRequiredResult);
 }
 
 function toError(thrown: unknown): Error {

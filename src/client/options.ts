@@ -7,6 +7,7 @@ import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { StandardSchema } from "../schema/standard-schema.js";
 import type {
+  ClientCapabilities,
   CreateMessageParams,
   CreateMessageResult,
   ElicitFormParams,
@@ -14,6 +15,7 @@ import type {
   ElicitUrlParams,
   Implementation,
   JsonObject,
+  LoggingLevel,
   Root,
   Tool,
 } from "../schema/types.js";
@@ -57,6 +59,12 @@ export interface CallOptions {
   readonly id?: RequestId | undefined;
   /** Goes along in `_meta`. */
   readonly meta?: { readonly [key: string]: unknown } | undefined;
+  /** What this client can do for this call alone, in the era in which each call says so. */
+  readonly capabilities?: ClientCapabilities | undefined;
+  /** Which log messages this call wants, in the era in which each call says so. */
+  readonly logLevel?: LoggingLevel | undefined;
+  /** `"manual"` hands a result that asks for input to the caller instead of answering it. */
+  readonly input?: "auto" | "manual" | undefined;
   /** Listings and resources: whether what is kept may be used. It may unless told otherwise. */
   readonly cache?: CacheMode | undefined;
 }
@@ -71,9 +79,17 @@ export interface TypedCallOptions<Output extends StandardSchema> extends ToolCal
   readonly output: Output;
 }
 
+/** The part of the options that answers the server's questions. */
+export type AnswerOptions = Pick<
+  ClientOptions,
+  "onElicit" | "onElicitUrl" | "onSample" | "samplingTools" | "roots" | "methods" | "capabilities"
+>;
+
 export interface ClientOptions {
   /** Who this client says it is. */
   readonly info?: Implementation;
+  /** Whether calls say who makes them, where that is left open. They do unless told otherwise. */
+  readonly identify?: boolean;
   /** The era to speak: `"auto"` probes and falls back. */
   readonly era?: string;
   /** The one version to speak. In the era without handshakes, nothing is negotiated then. */
@@ -134,6 +150,8 @@ export interface ClientOptions {
   readonly logger?: ClientLogger;
   readonly onError?: (error: Error) => void;
   readonly onClose?: (reason: Error | undefined) => void;
+  /** `"manual"` hands results that ask for input to the callers instead of answering them. */
+  readonly input?: "auto" | "manual";
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
   /** HTTP: headers to send along, and another way to fetch. */

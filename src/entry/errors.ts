@@ -4,6 +4,7 @@ export {
   ConnectionError,
   DefinitionError,
   type Delivery,
+  InputRequiredError,
   McpError,
   MissingCapabilityError,
   OutputError,
@@ -15,4 +16,5 @@ export {
   UnsupportedVersionError,
   UrlElicitationRequiredError,
   UserRejectedError,
+  VersionError,
 } from "../schema/errors.js";

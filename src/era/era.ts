@@ -69,6 +69,8 @@ export interface CallOrigin {
   readonly auth?: unknown;
   /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
   readonly principal?: string | undefined;
+  /** Path and query as requested, on HTTP. */
+  readonly url?: string;
   /** A request header by lower-case name, on HTTP. */
   header?(name: string): string | undefined;
   readonly sessionId?: string | undefined;
@@ -180,6 +182,8 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
+  /** The subscriptions that are open, how many there may be, and how many different changes may wait for each. */
+  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */

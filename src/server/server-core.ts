@@ -7,6 +7,7 @@ import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { dispatch } from "./dispatch.js";
@@ -25,13 +26,14 @@ const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 export class ServerCore implements ServerHost {
   readonly info: Implementation;
   readonly instructions: string | undefined;
-  readonly changes: ChangeBus = new MemoryChangeBus();
+  readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
+  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -45,6 +47,7 @@ export class ServerCore implements ServerHost {
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
     this.instructions = options.instructions;
     this.clock = clockOf(options);
@@ -52,6 +55,11 @@ export class ServerCore implements ServerHost {
     this.pings = options.pings;
     this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
+    this.subscriptions = {
+      max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
+      maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
+      open: 0,
+    };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
@@ -60,7 +68,8 @@ export class ServerCore implements ServerHost {
       keys: options.stateKeys,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
-      onRefused: (reason) => this.#options.logger?.warn?.(`a requestState was refused: ${reason}`),
+      accept: options.acceptState,
+      onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
     });
     this.registry = new Registry(options, this.changes, {
       validator: options.validator,
@@ -166,7 +175,7 @@ export class ServerCore implements ServerHost {
   #toOutcome(error: unknown, call: Call): Outcome {
     const context = { where: "handler", method: call.method, id: call.id };
     if (call.end.aborted) {
-      if (!(error instanceof RpcError) && !isAbort(error, call)) this.report(error, context);
+      if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) this.report(error, context);
       return DROPPED;
     }
     if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
@@ -178,14 +187,6 @@ export class ServerCore implements ServerHost {
     const encoded = call.era.encodeError(error, call);
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
-}
-
-/** Whether an error is only the echo of the call's own end. */
-function isAbort(error: unknown, call: Call): boolean {
-  return (
-    error === call.end.reason ||
-    (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason))
-  );
 }
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {

@@ -124,8 +124,13 @@ export class RegisteredTool {
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
-    // What cannot be written is a defect of the server that a model cannot mend.
-    return this.#toResult(value);
+    try {
+      return await this.#toResult(value);
+    } catch (error) {
+      if (error instanceof ToolError) return failed(error.message);
+      // What cannot be written is a defect of the server that a model cannot mend.
+      throw error;
+    }
   }
 
   #run(args: unknown, ctx: Context): unknown {

@@ -2,6 +2,7 @@ import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomS
 import { AuthError } from "../../schema/errors.js";
 import { isLoopback } from "./address.js";
 import type { Guard } from "./discover.js";
+import { oneLine, shown } from "./oauth-error.js";
 import type { Identity } from "./registration.js";
 import { scopesOf } from "./scope.js";
 import { assertCodeFlow } from "./server-metadata.js";
@@ -29,6 +30,7 @@ export async function startAttempt(
   identity: Identity,
   redirectUrl: string,
   scope: string | undefined,
+  startedAt: number,
 ): Promise<{ attempt: Attempt; url: URL }> {
   const { metadata, resource } = guard;
   assertCodeFlow(metadata, guard.guessed);
@@ -49,7 +51,7 @@ export async function startAttempt(
     prompt: scopesOf(scope).includes("offline_access") ? "consent" : undefined,
   };
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value);
-  const attempt = { state, verifier, server, guard, clientId, redirectUrl, scope, startedAt: Date.now() };
+  const attempt = { state, verifier, server, guard, clientId, redirectUrl, scope, startedAt };
   return { attempt, url };
 }
 
@@ -117,16 +119,11 @@ function assertIss(iss: string | null, { metadata, guessed }: Guard): void {
 }
 
 function refused(error: string, params: URLSearchParams): AuthError {
-  const line = (name: string) =>
-    params
-      .get(name)
-      ?.replace(/[\s\p{Cc}]+/gu, " ")
-      .slice(0, 300);
-  const description = line("error_description");
-  const said = description === undefined ? line("error") : `${line("error")} (${description})`;
-  return new AuthError("authorize", `The authorization was refused: ${said}`, {
-    error,
-    description,
-    uri: line("error_uri"),
-  });
+  const line = (value: string | null) => (value === null ? undefined : oneLine(value));
+  const said = {
+    error: oneLine(error),
+    description: line(params.get("error_description")),
+    uri: line(params.get("error_uri")),
+  };
+  return new AuthError("authorize", `The authorization was refused: ${shown(said)}`, said);
 }

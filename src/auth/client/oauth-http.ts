@@ -7,6 +7,8 @@ import { isLoopback, isPrivate } from "./address.js";
 export interface AuthRun {
   readonly signal: AbortSignal;
   readonly tried: string[];
+  /** The time, in milliseconds since 1970. */
+  now(): number;
 }
 
 export interface AddressPolicy {
@@ -66,8 +68,8 @@ export class OAuthHttp {
     try {
       const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
       const text = await readText(response, MAX_BYTES, signal);
-      const status = response.status === 204 || response.status < 200 ? 200 : response.status;
-      return new Response(text, { status, headers: response.headers });
+      const body = text === "" ? null : text;
+      return new Response(body, { status: response.status, headers: response.headers });
     } catch (cause) {
       throw failure(url, cause, run, step);
     }

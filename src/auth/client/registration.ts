@@ -75,7 +75,7 @@ export async function recall(
   }
   if (!options.interactive) return { clientId: undefined, method: "none", registered: false };
   const stored = await records.client(guard.issuer);
-  return stored !== undefined && isUsable(stored, options.redirectUrl) ? toIdentity(stored) : undefined;
+  return stored !== undefined && isUsable(stored, options.redirectUrl, run.now()) ? toIdentity(stored) : undefined;
 }
 
 async function knownClient(
@@ -115,8 +115,12 @@ async function boundTo(records: AuthRecords, id: string, issuer: string): Promis
   return issuer;
 }
 
-function isUsable({ secretExpiresAt, redirectUris }: ClientRecord, redirectUrl: string | undefined): boolean {
-  if (secretExpiresAt !== undefined && secretExpiresAt !== 0 && secretExpiresAt * 1000 <= Date.now()) return false;
+function isUsable(
+  { secretExpiresAt, redirectUris }: ClientRecord,
+  redirectUrl: string | undefined,
+  now: number,
+): boolean {
+  if (secretExpiresAt !== undefined && secretExpiresAt !== 0 && secretExpiresAt * 1000 <= now) return false;
   return redirectUris === undefined || redirectUrl === undefined || redirectUris.includes(redirectUrl);
 }
 

@@ -104,7 +104,8 @@ export class ServerAuth {
     if (guard === undefined || held === undefined) return;
     await this.#records.dropTokens(this.#key, guard.issuer);
     if (typeof guard.metadata.revocation_endpoint !== "string") return;
-    const revoke = (ended: AbortSignal) => this.#flows.revoke(guard, held, { signal: ended, tried: [] });
+    const revoke = (ended: AbortSignal) =>
+      this.#flows.revoke(guard, held, { signal: ended, tried: [], now: this.#settings.now });
     await new SharedRun(revoke, this.#settings.deadlineMs, "Logging out").join(signal);
   }
 
@@ -140,7 +141,7 @@ export class ServerAuth {
   #start(scope: string | undefined, work: (run: AuthRun) => Promise<TokenRecord | undefined>): Running {
     const begin = async (ended: AbortSignal) => {
       try {
-        return await work({ signal: ended, tried: [] });
+        return await work({ signal: ended, tried: [], now: this.#settings.now });
       } catch (error) {
         if (error instanceof AuthError) this.#failure = { after: this.#ended + 1, error };
         throw error;

@@ -27,7 +27,7 @@ export interface Settings {
   readonly throwsOnScope: boolean;
   readonly deadlineMs: number;
   readonly fetch: Fetch;
-  now(): number;
+  readonly now: () => number;
   httpFor(server: URL): OAuthHttp;
 }
 

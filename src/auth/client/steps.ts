@@ -34,6 +34,7 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
   const begin = ({ signal }: StepOptions = {}): AuthRun => ({
     signal: signal ?? AbortSignal.timeout(settings.deadlineMs),
     tried: [],
+    now: settings.now,
   });
   return {
     discover: (refusal, options) => {
@@ -43,7 +44,7 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
     identify: (guard, options) => identify(http, settings.records, guard, settings.identity, begin(options)),
     start: (guard, identity, scope) => {
       const sources = { challenged: scope, held: undefined, offered: guard.scopes, configured: settings.scope };
-      return startAttempt(server.href, guard, identity, redirectUrl, selectScope(sources));
+      return startAttempt(server.href, guard, identity, redirectUrl, selectScope(sources), settings.now());
     },
     exchange: (attempt, callback, options) =>
       flows.finish(attempt, parseCallback(callback, redirectUrl), begin(options)),

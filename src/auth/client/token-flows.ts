@@ -85,7 +85,7 @@ export class TokenFlows {
       throw new AuthError("configuration", "The user has to be asked: options authorize and redirectUrl are missing");
     }
     const scope = refreshes ? withOfflineAccess(asked, guard.metadata.scopes_supported) : asked;
-    const { attempt, url } = await startAttempt(this.#server, guard, identity, redirectUrl, scope);
+    const { attempt, url } = await startAttempt(this.#server, guard, identity, redirectUrl, scope, run.now());
     await records.write("attempt", attempt.state, attempt);
     const callback = await authorize(url, { signal: run.signal });
     if (callback === undefined) {

@@ -82,7 +82,7 @@ function readTokens(
   const type = String(json.token_type ?? "").toLowerCase();
   if (type !== "bearer" && type !== "dpop") throw fail("its token type is unknown");
   const seconds = Number.parseFloat(String(json.expires_in ?? ""));
-  const obtainedAt = Date.now();
+  const obtainedAt = run.now();
   return {
     issuer: guard.issuer,
     clientId: identity.clientId,

@@ -25,8 +25,9 @@ import type {
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import type { Link } from "../link.js";
+import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods, legacyNotifications } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 /** A request of the server that is being answered. */
 interface ServedRequest extends Served {
@@ -158,15 +159,25 @@ export class LegacyConnection implements Connection {
     this.#served.add(served);
     try {
       const result = request.method === "ping" ? {} : await this.#answer(request, end);
-      if (!end.aborted) this.#link.respond(request.id, JSON.stringify(result));
+      if (!end.aborted) this.#link.respond(request.id, JSON.stringify(toResult(result, request.method)));
     } catch (error) {
-      if (end.aborted) return;
-      if (error instanceof RpcError) return this.#link.respondError(request.id, toErrorObject(error));
-      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
-      this.#link.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
+      this.#fail(served, error);
     } finally {
       this.#served.remove(served);
     }
+  }
+
+  /** A deliberate error goes out as it is; anything else is told here and stays opaque there. */
+  #fail({ id, end }: ServedRequest, error: unknown): void {
+    const deliberate = error instanceof RpcError;
+    if (!deliberate && !end.isEchoedBy(error)) {
+      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+    }
+    if (end.aborted) return;
+    this.#link.respondError(
+      id,
+      deliberate ? toErrorObject(error) : { code: INTERNAL_ERROR, message: "Internal error" },
+    );
   }
 
   #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
@@ -196,6 +207,7 @@ export class LegacyConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#cancel(params);
+    if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) return this.#host.onProblem(problem);
     const change = toChange(method, params);

@@ -7,7 +7,7 @@ import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
-import { missingCapability } from "../input-capability.js";
+import { undeclaredFor } from "../input-capability.js";
 import { LegacySession } from "./session.js";
 
 /** Runs a handler whose questions are sent to the client as requests while it waits. */
@@ -30,7 +30,10 @@ class Pushed implements Asker {
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const call = this.#call;
-    const missing = missingCapability(request, call.client.capabilities);
+    if (request.method === "elicitation/create" && call.client.version < "2025-06-18") {
+      throw new McpError("missing_capability", `Protocol version ${call.client.version} has no ${request.method}`);
+    }
+    const missing = undeclaredFor(request, call.client.capabilities);
     if (missing !== undefined) {
       throw new McpError(
         "missing_capability",

@@ -9,7 +9,7 @@ import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWi
 import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods, legacyNotifications } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -89,6 +89,7 @@ export class LegacySession implements EraSession {
 
   receive(notification: RpcNotification): void {
     const { method } = notification;
+    if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
     else if (method === "notifications/initialized") this.#ready();

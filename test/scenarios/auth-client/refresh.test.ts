@@ -264,3 +264,28 @@ verifies("client-auth:revocation", anyEra, async (world) => {
   await rejects(auth.logout(world.mcp), failsAt("revocation"));
   equal(store.get(key), undefined);
 });
+
+verifies("client-auth:token-provenance", "other addresses of a named server", anyEra, async (world) => {
+  const auth = world.oauth({ server: world.mcp });
+  await world.call(auth);
+  world.arrivals.length = 0;
+  world.routes.set("POST https://mcp.example/messages", () => ({ status: 202 }));
+  world.routes.set("POST https://elsewhere.example/messages", () => ({ status: 202 }));
+  await world.call(auth, {}, "https://mcp.example/messages?session=1");
+  await world.call(auth, {}, "https://elsewhere.example/messages");
+  deepEqual(
+    world.arrivals.map(({ headers }) => headers.has("authorization")),
+    [true, false],
+  );
+});
+
+verifies("client-auth:abort", "the time for an authorization is up", anyEra, async (world) => {
+  const store = createMemoryStore();
+  const authorize = (_url: URL, { signal }: { signal: AbortSignal }) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+  const auth = world.oauth({ store, authorize, deadlineMs: 50 });
+  await rejects(world.call(auth), { name: "TimeoutError", kind: "deadline", afterMs: 50 });
+  equal(store.get(`tokens ${world.mcp} https://as.example`), undefined);
+});
