@@ -49,6 +49,7 @@ verifies("client-auth:token-response:unknown-type", anyEra, async (world) => {
   ]) {
     answer(world, 200, json);
     await rejects(world.call(world.oauth()), failsAt("token"));
+    await rejects(world.call(world.oauth({ dpop: { required: true } })), failsAt("token"));
   }
   equal(withToken(world).length, 0);
 });

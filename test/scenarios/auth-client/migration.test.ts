@@ -46,6 +46,19 @@ verifies(
   },
 );
 
+verifies("client-auth:as-migration:no-token-reuse", "a client with the same id at both", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const client = ["https://as.example", "https://second.example"].map((issuer) => ({ id: "same", issuer }));
+  const auth = world.oauth({ client });
+  await world.call(auth);
+  migrate(world);
+  await world.call(auth);
+  deepEqual(
+    world.to("POST https://second.example/token").map(({ form }) => form.get("grant_type")),
+    ["authorization_code"],
+  );
+});
+
 verifies("client-auth:as-binding", anyEra, async (world) => {
   const store = createMemoryStore();
   const auth = world.oauth({ store });
