@@ -200,6 +200,8 @@ export interface ServerHost {
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
+  /** Looks at what a client can do, where some of it is deprecated. */
+  meet?(capabilities: ClientCapabilities): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */

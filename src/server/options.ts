@@ -41,6 +41,8 @@ export interface ServerOptions {
   /** How to use this server, for the model. */
   readonly instructions?: string;
   readonly logger?: Logger;
+  /** Whether the logger is warned, once per process, of features that the protocol has deprecated. */
+  readonly warnDeprecated?: boolean;
   /** Every error that the SDK answered for an author's handler, and everything that went wrong outside a call. */
   readonly onError?: (error: unknown, context: ReportContext) => void;
   /** Hides the message of an unexpected error in a tool from the model. */

@@ -6,9 +6,13 @@ import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, Stat
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
+import { warnOfDeprecated } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
+
 import { assertExtensionIds } from "../schema/extension-id.js";
-import type { Implementation, ServerCapabilities } from "../schema/types.js";
+
+import type { ClientCapabilities, Implementation, ServerCapabilities } from "../schema/types.js";
+
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { dispatch } from "./dispatch.js";
 import { NotificationQueue } from "./notification-queue.js";
@@ -130,6 +134,14 @@ export class ServerCore implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  meet({ roots, sampling }: ClientCapabilities): void {
+    const { capabilities, logger, warnDeprecated } = this.#options;
+    const warn = warnDeprecated === false ? undefined : logger?.warn?.bind(logger);
+    if (roots !== undefined) warnOfDeprecated("roots", warn);
+    if (sampling !== undefined) warnOfDeprecated("sampling", warn);
+    if (capabilities?.logging === true) warnOfDeprecated("logging", warn);
   }
 
   cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {

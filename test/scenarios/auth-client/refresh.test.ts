@@ -279,13 +279,13 @@ verifies("client-auth:token-provenance", "other addresses of a named server", an
   );
 });
 
-verifies("client-auth:abort", "the time for an authorization is up", anyEra, async (world) => {
+verifies("client-auth:abort", "the time for an authorization is up", eachEra, async (world) => {
   const store = createMemoryStore();
   const authorize = (_url: URL, { signal }: { signal: AbortSignal }) =>
     new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     });
   const auth = world.oauth({ store, authorize, deadlineMs: 50 });
-  await rejects(world.call(auth), { name: "TimeoutError", kind: "deadline", afterMs: 50 });
+  await rejects(world.connect(auth), { name: "TimeoutError", kind: "deadline", afterMs: 50 });
   equal(store.get(`tokens ${world.mcp} https://as.example`), undefined);
 });
