@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../../call/clock.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
-import { answerLost, noResponse } from "../../http/http-failure.js";
+import { answerLost, fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
 import { discard, readEvents, type StreamTrace } from "../../http/reply-reader.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
@@ -108,7 +108,7 @@ async function openStream(
   try {
     response = await wire.send("GET", headers, null, signal);
   } catch (error) {
-    return { kind: "failed", error: noResponse(what, error) };
+    return { kind: "failed", error: fetchFailed(what, error) };
   }
   if (!response.ok) {
     const error = await wire.refusedBy(response, what, signal);
