@@ -11,7 +11,14 @@ export type { Context, ElicitAnswer } from "../server/context.js";
 export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
 export type { ServedConnection } from "../server/door.js";
 export { inputRequired } from "../server/input-required.js";
-export type { HttpServerOptions, Logger, ServerInterceptor, ServerOptions } from "../server/options.js";
+export type {
+  GateVerdict,
+  HttpGate,
+  HttpServerOptions,
+  Logger,
+  ServerInterceptor,
+  ServerOptions,
+} from "../server/options.js";
 export type { PromptHandler, PromptOptions, PromptReturn } from "../server/prompt.js";
 export type { ResourceHandler, ResourceOptions, ResourceReturn } from "../server/resource.js";
 export type { Server, ToolTypes } from "../server/server.js";

@@ -179,6 +179,12 @@ class WebStream implements HttpStream {
     this.#release();
   }
 
+  destroy(): void {
+    if (this.#closed) return;
+    this.leave();
+    this.#onEnd();
+  }
+
   /** The client has gone: what is left of the body is of no use, and a reader that is still there learns so. */
   leave(): void {
     if (this.#closed) return;

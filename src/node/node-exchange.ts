@@ -17,6 +17,8 @@ import {
 export interface NodeExchangeOptions {
   /** What the authorization gate found out about the caller. */
   readonly auth?: unknown;
+  /** Who is calling, in one word. */
+  readonly principal?: string | undefined;
   /** The body, if something in front has read it: its text, or the parsed JSON value. */
   readonly body?: unknown;
 }
@@ -37,6 +39,7 @@ export function createNodeExchange(
 
 class NodeExchange implements HttpExchange {
   readonly auth: unknown;
+  readonly principal: string | undefined;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #body: unknown;
@@ -49,6 +52,7 @@ class NodeExchange implements HttpExchange {
     this.#req = req;
     this.#res = res;
     this.auth = options?.auth;
+    this.principal = options?.principal;
     this.#body = options?.body;
   }
 
@@ -57,7 +61,8 @@ class NodeExchange implements HttpExchange {
   }
 
   get url(): string {
-    return this.#req.url ?? "/";
+    // Frameworks that mount keep the whole there.
+    return (this.#req as { originalUrl?: string }).originalUrl ?? this.#req.url ?? "/";
   }
 
   header(name: string): string | undefined {
@@ -221,6 +226,10 @@ class NodeStream implements HttpStream {
   end(): void {
     const res = this.#res;
     if (!res.destroyed && !res.writableEnded) res.end();
+  }
+
+  destroy(): void {
+    this.#res.destroy();
   }
 }
 

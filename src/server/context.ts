@@ -71,6 +71,11 @@ export class Context {
     return this.#call.origin.header?.(name.toLowerCase());
   }
 
+  /** Path and query of the HTTP request. */
+  get url(): string | undefined {
+    return this.#call.origin.url;
+  }
+
   /** Whether anything can still be sent for this call. */
   get open(): boolean {
     return this.#call.open;

@@ -34,6 +34,7 @@ export class ServerCore implements ServerHost {
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   readonly #watched = new Map<string, number>();
+  #draining = false;
   #interceptors: ServerInterceptor[] = [];
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
@@ -73,6 +74,7 @@ export class ServerCore implements ServerHost {
 
   async run(call: Call): Promise<Outcome> {
     try {
+      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
       const result = await this.#dispatch(call);
       return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, this) };
     } catch (error) {
@@ -96,8 +98,14 @@ export class ServerCore implements ServerHost {
   }
 
   report(error: unknown, context: ReportContext): void {
-    this.#options.logger?.error?.(error instanceof Error ? error.message : String(error), { ...context, error });
-    this.#options.onError?.(error, context);
+    const { logger, onError } = this.#options;
+    const message = error instanceof Error ? error.message : String(error);
+    quietly(() => logger?.error?.(message, { ...context, error }));
+    quietly(() => onError?.(error, context));
+  }
+
+  warn(message: string): void {
+    this.#options.logger?.warn?.(message);
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
@@ -113,8 +121,9 @@ export class ServerCore implements ServerHost {
     return () => this.#closing.delete(listener);
   }
 
-  /** Lets everything that ends in its own way do so. */
+  /** Refuses new calls, and lets everything that ends in its own way do so. */
   beginClosing(): void {
+    this.#draining = true;
     for (const listener of [...this.#closing]) listener();
   }
 
@@ -162,6 +171,15 @@ export class ServerCore implements ServerHost {
       );
     }
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
+  }
+}
+
+/** A listener for errors that fails itself has nobody left to tell, and must not change what clients get. */
+function quietly(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // Nobody is left to tell.
   }
 }
 
