@@ -81,6 +81,7 @@ async function openWire(
         clock: client.clock,
         paramHeaders: (tool) => client.paramHeaders(tool),
         maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
+        sse: options.sse,
       },
     };
   }

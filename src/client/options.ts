@@ -102,6 +102,12 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
   readonly maxMessageBytes?: number;
+  /**
+   * HTTP: whether the HTTP+SSE transport of 2024-11-05 is tried where the first POST was refused with 400, 404 or 405;
+   * `"any-4xx"` tries it on every refusal but 401 and 403. Tried unless told otherwise.
+   * @deprecated For servers that know nothing newer.
+   */
+  readonly sse?: boolean | "any-4xx";
   readonly clock?: Clock;
 }
 

@@ -6,23 +6,15 @@ import { fetchSameOrigin } from "../http/same-origin-fetch.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { ConnectionError, ProtocolError } from "../schema/errors.js";
 import type { HttpCall } from "./http-call.js";
-import type { HttpTarget, LinkReceiver } from "./link.js";
+import { type HttpTarget, type LinkReceiver, NOBODY } from "./link.js";
 
 /** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
 const LINGER_MS = 1000;
 
-/** A receiver for the time before the owner has set its own. */
-const DEAF: LinkReceiver = {
-  onRequest() {},
-  onNotification() {},
-  onProblem() {},
-  onClose() {},
-};
-
 /** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
 export class HttpWire {
   readonly headers: ClientHeaders;
-  receiver: LinkReceiver = DEAF;
+  receiver: LinkReceiver = NOBODY;
   /** Never shown in an error, even where the server repeats it. */
   secret: string | undefined;
   readonly #target: HttpTarget;

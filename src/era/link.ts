@@ -31,6 +31,9 @@ export interface LinkReceiver {
   onClose(reason: Error | undefined): void;
 }
 
+/** Hears nothing. */
+export const NOBODY: LinkReceiver = { onRequest() {}, onNotification() {}, onProblem() {}, onClose() {} };
+
 /**
  * Carries a client's calls. A call settles once: with the server's response, with the scope's reason in the turn in which
  * the scope ends, or with an error that says how far the request had got.
@@ -57,6 +60,8 @@ export interface HttpTarget {
   /** Which arguments of a tool go into headers, as its listing said. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   readonly maxMessageBytes: number;
+  /** Whether the transport of 2024-11-05 is tried when the first POST is refused, and on which refusals. */
+  readonly sse?: boolean | "any-4xx" | undefined;
 }
 
 /** What a client has to talk through. */

@@ -195,6 +195,7 @@ function notConnected(reason: Error | undefined): ConnectionError {
 }
 
 function notWritten(cause: Error): ConnectionError {
+  if (cause instanceof ConnectionError) return cause;
   return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery: "not_sent", cause });
 }
 

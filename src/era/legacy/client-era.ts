@@ -1,9 +1,9 @@
 import type { CallScope } from "../../call/scope.js";
 import { fromErrorObject } from "../../jsonrpc/error-codes.js";
-import { McpError } from "../../schema/errors.js";
+import { ConnectionError, McpError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
-import type { ClientWire, Link } from "../link.js";
+import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
@@ -29,13 +29,43 @@ export const legacyClient: ClientEra = {
 };
 
 async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
-  const link = wire.kind === "channel" ? wire.link : new LegacyHttpLink(wire.target);
+  if (wire.kind === "channel") return shakeHands(wire.link, host, options, scope);
+  const link = new LegacyHttpLink(wire.target);
+  try {
+    return await shakeHands(link, host, options, scope);
+  } catch (error) {
+    if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
+    return shakeHands(await openOlder(wire.target, scope, error), host, options, scope);
+  }
+}
+
+/** Whether a refusal of the first POST leaves open that the server speaks the transport before this one. */
+function speaksSse(error: unknown, status: number | undefined, trigger: boolean | "any-4xx"): boolean {
+  if (error instanceof WrongEra || trigger === false || status === undefined) return false;
+  if (trigger === true) return status === 400 || status === 404 || status === 405;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
+
+/** Loaded when it is needed: few servers still are. What refused the POST stays the error, unless the GET tells more. */
+async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown): Promise<Link> {
+  try {
+    const { openSseLink } = await import("./client-sse.js");
+    return await openSseLink(target, scope);
+  } catch (error) {
+    const told = scope.aborted || (error instanceof ConnectionError && (error.status === 401 || error.status === 403));
+    throw told ? error : refused;
+  }
+}
+
+async function shakeHands(link: Link, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
   const connection = new LegacyConnection(legacyClient, link, host);
   try {
     connection.adopt(await handshake(link, host, options.versions, scope));
     await link.notify("notifications/initialized", undefined);
     return connection;
   } catch (error) {
+    // What never was a connection does not end as one: another attempt may follow.
+    if (link.kind === "http") link.receiver = NOBODY;
     await connection.close();
     throw error;
   }

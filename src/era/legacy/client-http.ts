@@ -39,6 +39,8 @@ export class LegacyHttpLink implements Link {
   readonly kind = "http";
   /** Called when the server no longer knows the session that this link is in. */
   onSessionLost: () => void = () => {};
+  /** The HTTP status that the last handshake was answered with. */
+  handshakeStatus: number | undefined;
   readonly #target: HttpTarget;
   readonly #wire: HttpWire;
   readonly #courtesyMs: number;
@@ -179,6 +181,7 @@ export class LegacyHttpLink implements Link {
         call.fail(sessionLost(call.method));
         return;
       }
+      if (call.method === "initialize") this.handshakeStatus = response.status;
       const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
       const trace = await this.#wire.readReply(call, response, take);
       if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
