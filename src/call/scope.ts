@@ -1,5 +1,6 @@
 import { TimeoutError } from "../schema/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
+import { followSignal } from "./caller-signal.js";
 import { type Clock, systemClock } from "./clock.js";
 
 export interface ScopeLimits {
@@ -23,8 +24,7 @@ export class CallScope extends AbortSwitch {
   readonly #startedAt: number;
   #heardAt: number;
   #timer: unknown;
-  #callerSignal: AbortSignal | undefined;
-  #onCallerAbort: (() => void) | undefined;
+  #stopFollowing: (() => void) | undefined;
   #closed = false;
   #held = 0;
 
@@ -75,10 +75,7 @@ export class CallScope extends AbortSwitch {
       this.abort(signal.reason);
       return;
     }
-    const onAbort = () => this.abort(signal.reason);
-    this.#callerSignal = signal;
-    this.#onCallerAbort = onAbort;
-    signal.addEventListener("abort", onAbort, { once: true });
+    this.#stopFollowing = followSignal(signal, () => this.abort(signal.reason));
   }
 
   #arm(now: number): void {
@@ -104,10 +101,7 @@ export class CallScope extends AbortSwitch {
       this.#clock.cancel(this.#timer);
       this.#timer = undefined;
     }
-    if (this.#onCallerAbort !== undefined) {
-      this.#callerSignal?.removeEventListener("abort", this.#onCallerAbort);
-      this.#onCallerAbort = undefined;
-      this.#callerSignal = undefined;
-    }
+    this.#stopFollowing?.();
+    this.#stopFollowing = undefined;
   }
 }

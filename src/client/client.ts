@@ -1,9 +1,11 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
+import { followSignal } from "../call/caller-signal.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
-import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { ConnectionError, RpcError } from "../schema/errors.js";
 import type {
@@ -203,7 +205,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       connection.watch(wire, queue, scope),
     );
     const watch = new Watch(queue, subscription);
-    signal?.addEventListener("abort", () => void watch.close(), { once: true });
+    if (signal !== undefined) queue.onFinish = followSignal(signal, () => void watch.close());
     return watch;
   }
 
@@ -233,7 +235,19 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.close();
   }
 
-  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
+  async relearnTools(connection: Connection, scope: CallScope): Promise<void> {
+    const pages = followPages(async (cursor) => {
+      const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
+      const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
+      return { items: tools, nextCursor };
+    });
+    for await (const tool of pages) this.#learnHeaders(tool);
+  }
+
+  async answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
+    if (this.#options.answerDuringCallsOnly === true && this.pending === 0) {
+      throw new RpcError(INVALID_PARAMS, `${method}: it belongs to no request of this client`);
+    }
     const work = () => answer(this.#options, method, params, end);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }

@@ -82,6 +82,7 @@ async function openWire(
         paramHeaders: (tool) => client.paramHeaders(tool),
         maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
         sse: options.sse,
+        reconnect: options.reconnect,
       },
     };
   }

@@ -1,6 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { ReconnectOptions } from "../era/link.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type {
   CreateMessageParams,
@@ -102,6 +103,10 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
   readonly maxMessageBytes?: number;
+  /** HTTP: how streams that broke off are read on, in the era in which they can be. */
+  readonly reconnect?: Partial<ReconnectOptions>;
+  /** Refuse questions of the server, pings aside, that come while no call of this client is under way. */
+  readonly answerDuringCallsOnly?: boolean;
   /**
    * HTTP: whether the HTTP+SSE transport of 2024-11-05 is tried where the first POST was refused with 400, 404 or 405;
    * `"any-4xx"` tries it on every refusal but 401 and 403. Tried unless told otherwise.

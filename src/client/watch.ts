@@ -10,6 +10,8 @@ export class ChangeQueue implements WatchEvents {
   readonly #waiting = new Map<string, Change>();
   #wake: (() => void) | undefined;
   #end: End | undefined;
+  /** Called when it is over, whichever way. */
+  onFinish: () => void = () => {};
 
   get ended(): End | undefined {
     return this.#end;
@@ -27,6 +29,7 @@ export class ChangeQueue implements WatchEvents {
 
   finish(end: End): void {
     this.#end ??= end;
+    this.onFinish();
     if (end.how === "closed") this.#waiting.clear();
     this.#wake?.();
   }

@@ -29,8 +29,10 @@ export type {
   ClientOptions,
 } from "../client/options.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
+export { type RetryOptions, retry } from "../client/retry.js";
 export type { Watch } from "../client/watch.js";
 export type { PriorKnowledge } from "../era/client-era.js";
+export type { ReconnectOptions } from "../era/link.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./errors.js";

@@ -118,12 +118,13 @@ export class HttpWire {
   async readStream(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
     const { clock, maxMessageBytes } = this.#target;
     let linger: unknown;
-    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, (parsed) => {
+    const take = (parsed: Parsed) => {
       if (call.over) return;
       call.scope.touch();
       onMessage(parsed);
       if (call.over) linger = clock.schedule(() => call.wire.abort(), LINGER_MS);
-    });
+    };
+    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, take, clock);
     if (linger !== undefined) clock.cancel(linger);
     return trace;
   }

@@ -60,8 +60,12 @@ async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown)
 async function shakeHands(link: Link, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
   const connection = new LegacyConnection(legacyClient, link, host);
   try {
-    connection.adopt(await handshake(link, host, options.versions, scope));
-    await link.notify("notifications/initialized", undefined);
+    const open = async (scope: CallScope) => {
+      connection.adopt(await handshake(link, host, options.versions, scope));
+      await link.notify("notifications/initialized", undefined);
+    };
+    await open(scope);
+    if (link instanceof LegacyHttpLink) connection.renewWith(link, open);
     return connection;
   } catch (error) {
     // What never was a connection does not end as one: another attempt may follow.

@@ -20,6 +20,7 @@ import type { Link } from "../link.js";
 import {
   CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
+  HEADER_MISMATCH,
   LOG_LEVEL_KEY,
   readImplementation,
   SERVER_INFO_KEY,
@@ -107,6 +108,10 @@ export class ModernConnection implements Connection {
       this.version = other;
       response = await this.#send({ ...call, id: undefined }, scope);
     }
+    if (this.#isMismatch(call.method, response)) {
+      await this.#host.relearnTools(this, scope);
+      response = await this.#send({ ...call, id: undefined }, scope);
+    }
     if ("error" in response) throw fromErrorObject(response.error);
     return this.#decode(call.method, response.result);
   }
@@ -174,6 +179,13 @@ export class ModernConnection implements Connection {
         ...(this.#logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: this.#logLevel }),
       },
     };
+  }
+
+  /** The headers of a tool's call did not fit: the listing that they were made from may be out of date. */
+  #isMismatch(method: string, response: RpcResponse): boolean {
+    return (
+      method === "tools/call" && this.mirrorsHeaders && "error" in response && response.error.code === HEADER_MISMATCH
+    );
   }
 
   /** The version to go on with after a refusal of the present one. */
