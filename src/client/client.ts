@@ -73,15 +73,39 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#options = options;
   }
 
-  /** Called once, when negotiation has made a connection. */
-  attach(connection: Connection): void {
+  /** Called when negotiation has made a connection; with `redetect`, no word of the server's own went into it. */
+  attach(connection: Connection, redetect?: () => Promise<Connection>): void {
     const caller = new Caller(connection, this.#options, this.clock);
     this.#connection = connection;
     this.#caller = caller;
-    this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
+    let unproved = redetect;
+    this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
       const refusal = this.#refuse(call.method);
-      return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
+      if (refusal !== undefined) throw refusal;
+      try {
+        const result = await caller.call(call);
+        unproved = undefined;
+        return result;
+      } catch (error) {
+        if (unproved === undefined || !isRefusal(error)) throw error;
+        const again = unproved;
+        unproved = undefined;
+        return this.#callInOtherEra(call, error, connection, again);
+      }
     });
+  }
+
+  /** A call was refused on hearsay: the server is asked once what it speaks, and the call made in that era if it is another. */
+  async #callInOtherEra(
+    call: ClientCall,
+    refused: unknown,
+    connection: Connection,
+    redetect: () => Promise<Connection>,
+  ): Promise<ClientResult> {
+    const other = await redetect();
+    if (other.era === connection.era || this.#closed) throw refused;
+    this.attach(other);
+    return this.#call({ ...call, options: { ...call.options, id: undefined } });
   }
 
   /** The version being spoken; undefined once closed. */
@@ -319,6 +343,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+/** Whether the server refused a call, rather than failed at it. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof RpcError) return !error.local;
+  const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
 
 function notConnected(cause: unknown): ConnectionError {

@@ -50,7 +50,10 @@ export async function connectWith<S extends AnyServer>(
   const wire = await openWire(dialer, target, options, client);
   try {
     const connection = await negotiate(wire, plan, client, options, clock);
-    client.attach(connection);
+    // What was only handed over, and not yet heard from the server itself, may have become wrong.
+    const isHearsay = wire.kind === "http" && plan.discovered !== undefined && plan.steps.length > 1;
+    const redetect = () => negotiate(wire, { ...plan, discovered: undefined }, client, options, clock);
+    client.attach(connection, isHearsay ? redetect : undefined);
     if (key !== undefined) dialer.memory.set(key, connection.era.name);
     return client;
   } catch (error) {

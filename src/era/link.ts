@@ -60,7 +60,9 @@ export interface ReconnectOptions {
    * Takes the place of the timer: calls `reconnect` when it is time, and returns the way to call that off. `attempt` counts
    * the connections in a row that failed or brought nothing.
    */
-  readonly schedule?: ((reconnect: () => void, delayMs: number, attempt: number) => (() => void) | void) | undefined;
+  readonly schedule?:
+    | ((reconnect: () => void, delayMs: number, attempt: number) => (() => void) | undefined)
+    | undefined;
 }
 
 /** Where a client reaches a server over HTTP, and with what. */
