@@ -70,7 +70,10 @@ class WebExchange implements HttpExchange {
     if (this.#request.bodyUsed) throw new BodyTaken();
     if (announcesMoreThan(limit, this.header("content-length"))) throw new BodyTooLarge(limit);
     const body = this.#request.body;
-    return body === null ? "" : readText(body, limit);
+    const text = body === null ? "" : await readText(body, limit);
+    if (!this.#request.signal.aborted) return text;
+    this.#leave();
+    throw new BodyIncomplete({ cause: this.#request.signal.reason });
   }
 
   onGone(listener: () => void): void {

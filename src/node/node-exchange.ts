@@ -126,7 +126,7 @@ class NodeExchange implements HttpExchange {
 
   onGone(listener: () => void): void {
     const res = this.#res;
-    if (res.writableFinished) return;
+    if (isComplete(res)) return;
     if (res.destroyed) {
       process.nextTick(listener);
       return;
@@ -136,7 +136,7 @@ class NodeExchange implements HttpExchange {
     const onClose = () => {
       res.off("close", onClose);
       socket?.off("close", onClose);
-      if (!res.writableFinished && !this.#lingers) listener();
+      if (!isComplete(res) && !this.#lingers) listener();
     };
     res.on("close", onClose);
     socket?.on("close", onClose);
@@ -231,6 +231,11 @@ class NodeStream implements HttpStream {
   destroy(): void {
     this.#res.destroy();
   }
+}
+
+/** Over HTTP/2 a response counts as finished when its stream is closed, whether it was ended or not. */
+function isComplete(res: ServerResponse): boolean {
+  return res.writableEnded && res.writableFinished;
 }
 
 function uncork(socket: Socket): void {
