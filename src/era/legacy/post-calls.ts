@@ -26,10 +26,16 @@ interface Running {
   readonly reply: PostReply;
 }
 
+const MAX_REMEMBERED = 64;
+
 /** The calls of a session that are running, each with the reply that it belongs to. An id with its type names one call. */
 export class PostCalls {
   readonly #owner: CallOwner;
   readonly #running = new Map<RequestId, Running>();
+  /** Cancellations that came before their request did: each POST finds its own way. */
+  readonly #early = new Map<RequestId, Params>();
+  /** Ids of calls that were over lately: cancellations of those come too late, not too early. */
+  readonly #lately = new Set<RequestId>();
 
   constructor(owner: CallOwner) {
     this.#owner = owner;
@@ -57,6 +63,7 @@ export class PostCalls {
     if (entries === undefined) return;
     const { reply } = entries[0] as Running;
     const start = () => {
+      for (const entry of entries) this.#cancelEarly(entry.call.id);
       for (const entry of entries) this.#run(entry);
       onStarted?.();
     };
@@ -79,14 +86,27 @@ export class PostCalls {
   /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
-    const entry = isRequestId(id) ? this.#running.get(id) : undefined;
-    if (entry === undefined || !this.#owner.protocol.cancellable(entry.call)) return;
+    if (!isRequestId(id) || params === undefined) return;
+    const entry = this.#running.get(id);
+    if (entry === undefined) return this.#remember(id, params);
+    if (!this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
     entry.reply.drop();
     const reason = cancelledBy(params);
     entry.call.end.abort(reason);
     this.#owner.host.debug("call cancelled", { id, reason: reason.message });
     this.#owner.onCallOver();
+  }
+
+  #remember(id: RequestId, params: Params): void {
+    if (this.#lately.has(id)) return;
+    this.#early.set(id, params);
+    if (this.#early.size > MAX_REMEMBERED) this.#early.delete(this.#early.keys().next().value as RequestId);
+  }
+
+  #cancelEarly(id: RequestId): void {
+    const params = this.#early.get(id);
+    if (params !== undefined && this.#early.delete(id)) this.cancel(params);
   }
 
   endAll(why: HttpRefusal, reason: Error): void {
@@ -152,7 +172,11 @@ export class PostCalls {
   }
 
   #release(entry: Running): boolean {
-    return this.#isCurrent(entry) && this.#running.delete(entry.call.id);
+    const { id } = entry.call;
+    if (!this.#isCurrent(entry)) return false;
+    this.#lately.add(id);
+    if (this.#lately.size > MAX_REMEMBERED) this.#lately.delete(this.#lately.keys().next().value as RequestId);
+    return this.#running.delete(id);
   }
 }
 
