@@ -5,6 +5,8 @@ export interface Clock {
   /** Runs the callback once, after at least `ms`. */
   schedule(callback: () => void, ms: number): unknown;
   cancel(handle: unknown): void;
+  /** The time of day in milliseconds since 1970, for what several processes compare; `Date.now` where it is not given. */
+  timeOfDay?(): number;
 }
 
 /** The longest delay timers can take; longer ones are re-armed. */
@@ -15,6 +17,11 @@ export const systemClock: Clock = {
   schedule: (callback, ms) => setTimeout(callback, Math.min(ms, LONGEST_DELAY)),
   cancel: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
 };
+
+/** Lets the process end while this timer waits, where that can be said. */
+export function unref(timer: unknown): void {
+  (timer as { unref?: () => void } | undefined)?.unref?.();
+}
 
 /** Resolves after `ms`, or at once when the signal fires; either way nothing is left behind. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {

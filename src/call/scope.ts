@@ -1,7 +1,7 @@
 import { TimeoutError } from "../schema/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
-import { followSignal } from "./caller-signal.js";
 import { type Clock, systemClock } from "./clock.js";
+import { followSignal, unfollowSignal } from "./follow-signal.js";
 
 export interface ScopeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
@@ -24,7 +24,8 @@ export class CallScope extends AbortSwitch {
   readonly #startedAt: number;
   #heardAt: number;
   #timer: unknown;
-  #stopFollowing: (() => void) | undefined;
+  #callerSignal: AbortSignal | undefined;
+  #onCallerAbort: (() => void) | undefined;
   #closed = false;
   #held = 0;
 
@@ -75,7 +76,10 @@ export class CallScope extends AbortSwitch {
       this.abort(signal.reason);
       return;
     }
-    this.#stopFollowing = followSignal(signal, () => this.abort(signal.reason));
+    const onAbort = () => this.abort(signal.reason);
+    this.#callerSignal = signal;
+    this.#onCallerAbort = onAbort;
+    followSignal(signal, onAbort);
   }
 
   #arm(now: number): void {
@@ -101,7 +105,10 @@ export class CallScope extends AbortSwitch {
       this.#clock.cancel(this.#timer);
       this.#timer = undefined;
     }
-    this.#stopFollowing?.();
-    this.#stopFollowing = undefined;
+    if (this.#callerSignal !== undefined && this.#onCallerAbort !== undefined) {
+      unfollowSignal(this.#callerSignal, this.#onCallerAbort);
+      this.#onCallerAbort = undefined;
+      this.#callerSignal = undefined;
+    }
   }
 }

@@ -1,8 +1,12 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { ClientResult } from "../era/client-era.js";
-import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
+import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
-import { applyDefaults } from "../schema/elicit-schema.js";
+import type { Problem } from "../schema/check.js";
+import type { RequestedSchema } from "../schema/elicit-schema.js";
+import { McpError } from "../schema/errors.js";
+import { applyDefaults } from "../schema/form-defaults.js";
+import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
 import { inputShapes } from "../schema/input-shapes.js";
 import type {
   ClientCapabilities,
@@ -11,20 +15,26 @@ import type {
   ElicitParams,
   ElicitResult,
   ElicitUrlParams,
+  InputRequest,
+  ListRootsResult,
 } from "../schema/types.js";
 import type { AnswerContext, ClientOptions } from "./options.js";
 
 /** What the handlers of a client amount to. */
 export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
-  const { onElicit, onElicitUrl, onSample, samplingTools, roots, capabilities } = options;
+  const { onElicit, onElicitUrl, onSample, samplingTools, samplingContext, roots, capabilities } = options;
   const elicitation = {
     ...(onElicit === undefined ? undefined : { form: {} }),
     ...(onElicitUrl === undefined ? undefined : { url: {} }),
   };
+  const sampling = {
+    ...(samplingTools === true ? { tools: {} } : undefined),
+    ...(samplingContext === true ? { context: {} } : undefined),
+  };
   return {
     ...(capabilities?.experimental === undefined ? undefined : { experimental: { ...capabilities.experimental } }),
-    ...(roots === undefined ? undefined : { roots: { listChanged: true } }),
-    ...(onSample === undefined ? undefined : { sampling: samplingTools === true ? { tools: {} } : {} }),
+    ...(roots === undefined ? undefined : { roots: options.rootsListChanged === false ? {} : { listChanged: true } }),
+    ...(onSample === undefined ? undefined : { sampling }),
     ...(onElicit === undefined && onElicitUrl === undefined ? undefined : { elicitation }),
     ...(capabilities?.extensions === undefined ? undefined : { extensions: { ...capabilities.extensions } }),
   };
@@ -36,46 +46,100 @@ export async function answer(
   method: string,
   params: Params | undefined,
   end: AbortSwitch,
+  progress: AnswerContext["progress"] = () => {},
 ): Promise<ClientResult> {
-  const problem = inputShapes.get(method)?.params(params);
-  if (problem !== undefined) throw invalidParams(method, problem);
   const ctx: AnswerContext = {
     get signal() {
       return end.signal;
     },
+    progress,
   };
+  if (!inputShapes.has(method)) return answerOwn(options, method, params, ctx);
+  assertSupported(options, method, params);
+  const question = { method, params } as unknown as InputRequest;
+  const problem = inputShapes.get(method)?.params(params) ?? findQuestionProblem(question);
+  if (problem !== undefined) throw invalidParams(method, problem);
+  const result = await ask(options, question, ctx);
+  const mistake = inputShapes.get(method)?.result(result) ?? findAnswerProblem(question, result);
+  if (mistake !== undefined) throw wrongAnswer(method, mistake);
+  return result as unknown as ClientResult;
+}
+
+async function ask(options: ClientOptions, { method, params }: InputRequest, ctx: AnswerContext): Promise<unknown> {
   switch (method) {
     case "elicitation/create":
-      return elicit(options, params as unknown as ElicitParams, ctx);
+      return params.mode === "url" ? elicitUrl(options, params, ctx) : elicit(options, params as ElicitFormParams, ctx);
     case "sampling/createMessage":
-      if (options.onSample === undefined) throw methodNotFound(method);
-      return (await options.onSample(params as unknown as CreateMessageParams, ctx)) as unknown as ClientResult;
+      return options.onSample?.(params, ctx);
     case "roots/list":
-      if (options.roots === undefined) throw methodNotFound(method);
-      return { roots: typeof options.roots === "function" ? await options.roots() : options.roots };
-    default: {
-      const own =
-        options.methods !== undefined && Object.hasOwn(options.methods, method) ? options.methods[method] : undefined;
-      if (own === undefined) throw methodNotFound(method);
-      return own(params, ctx);
+      return listRoots(options, ctx);
+  }
+}
+
+/** Refuses what was not declared, with the code that each kind of question has for it. */
+function assertSupported(options: ClientOptions, method: string, params: Params | undefined): void {
+  if (method === "roots/list" && options.roots === undefined) throw methodNotFound(method);
+  if (method === "sampling/createMessage") {
+    if (options.onSample === undefined) throw methodNotFound(method);
+    const { tools, toolChoice } = (params ?? {}) as Partial<CreateMessageParams>;
+    if (options.samplingTools !== true && (tools !== undefined || toolChoice !== undefined)) {
+      throw new Refusal(
+        INVALID_PARAMS,
+        `Invalid params for ${method}: this client did not declare sampling with tools`,
+      );
     }
   }
-}
-
-async function elicit(options: ClientOptions, params: ElicitParams, ctx: AnswerContext): Promise<ClientResult> {
-  if (params.mode === "url") {
-    if (options.onElicitUrl === undefined) throw methodNotFound("elicitation/create");
-    return (await options.onElicitUrl(params as ElicitUrlParams, ctx)) as unknown as ClientResult;
+  if (method !== "elicitation/create") return;
+  if (options.onElicit === undefined && options.onElicitUrl === undefined) throw methodNotFound(method);
+  const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
+  const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
+  if (handler === undefined) {
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: /mode is not one that this client declared`);
   }
-  if (options.onElicit === undefined) throw methodNotFound("elicitation/create");
-  const result = await options.onElicit(params as ElicitFormParams, ctx);
-  return (result.action === "accept"
-    ? withDefaults(params as ElicitFormParams, result)
-    : result) as unknown as ClientResult;
 }
 
-/** What the user left open takes the default of the form. */
-function withDefaults(params: ElicitFormParams, result: ElicitResult): ElicitResult {
-  const content = applyDefaults(params.requestedSchema as never, (result.content ?? {}) as never);
+async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: AnswerContext): Promise<ElicitResult> {
+  const result = (await options.onElicit?.(params, ctx)) as ElicitResult;
+  if (result?.action !== "accept") return withoutContent(result);
+  const form = params.requestedSchema as unknown as RequestedSchema;
+  const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
+  const content = options.applyDefaults === false ? given : applyDefaults(form, given);
+  // Loaded with the first answer: a client that is never asked does not pay for it.
+  const { checkAnswer } = await import("../schema/elicit-schema.js");
+  const [issue] = checkAnswer(form, content, { lenient: true });
+  if (issue !== undefined) {
+    throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });
+  }
   return { ...result, content: content as NonNullable<ElicitResult["content"]> };
+}
+
+/** Agreeing to visit a page says no more than that. */
+async function elicitUrl(options: ClientOptions, params: ElicitUrlParams, ctx: AnswerContext): Promise<ElicitResult> {
+  return withoutContent((await options.onElicitUrl?.(params, ctx)) as ElicitResult);
+}
+
+async function listRoots({ roots }: ClientOptions, ctx: AnswerContext): Promise<ListRootsResult> {
+  return { roots: [...((typeof roots === "function" ? await roots(ctx) : roots) ?? [])] };
+}
+
+function answerOwn(
+  options: ClientOptions,
+  method: string,
+  params: Params | undefined,
+  ctx: AnswerContext,
+): ClientResult | Promise<ClientResult> {
+  const own = options.methods;
+  const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
+  if (handler === undefined) throw methodNotFound(method);
+  return handler(params, ctx);
+}
+
+function withoutContent(result: ElicitResult): ElicitResult {
+  const { content: _, ...rest } = result ?? {};
+  return rest as ElicitResult;
+}
+
+/** A mistake of this side's handler: for its author, never for the server. */
+function wrongAnswer(method: string, { path, expected }: Problem): McpError {
+  return new McpError("invalid_answer", `The answer to ${method} is wrong at ${path || "/"}: ${expected}`);
 }

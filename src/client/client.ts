@@ -1,19 +1,23 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import { followSignal } from "../call/caller-signal.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
+import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, RpcError } from "../schema/errors.js";
+import { ConnectionError, InputRequiredError, McpError, RpcError } from "../schema/errors.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
   ClientCapabilities,
   CompleteResult,
   CompletionReference,
+  DiscoverResult,
   GetPromptResult,
   Implementation,
+  InputRequiredResult,
   ListToolsResult,
   LoggingLevel,
   Prompt,
@@ -24,11 +28,24 @@ import type {
   SubscriptionFilter,
   Tool,
 } from "../schema/types.js";
+import { toChange } from "../store/change-bus.js";
 import { answer, capabilitiesOf } from "./answers.js";
+import { type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
-import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
-import { followPages } from "./pages.js";
+import { refreshLists } from "./list-refresh.js";
+import {
+  type AnswerContext,
+  type AnswerOptions,
+  type CallOptions,
+  type ClientCall,
+  type ClientOptions,
+  DEFAULTS,
+  type ToolCallOptions,
+  type TypedCallOptions,
+} from "./options.js";
+import { OutputChecks, parseOutput } from "./output-checks.js";
+import { Pages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import { ChangeQueue, Watch } from "./watch.js";
 
@@ -55,29 +72,49 @@ const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   readonly info: Implementation;
-  readonly capabilities: ClientCapabilities;
+  readonly identify: boolean;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly #options: ClientOptions;
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  readonly #outputs: OutputChecks;
+  #cache: ClientCache | undefined;
+  #options: ClientOptions;
+  #capabilities: ClientCapabilities;
   #connection: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
   #closed = false;
+  #closing: Promise<void> | undefined;
 
-  constructor(options: ClientOptions, clock: Clock) {
+  constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
     this.info = options.info ?? DEFAULT_INFO;
-    this.capabilities = capabilitiesOf(options);
+    this.identify = options.identify ?? true;
+    this.#capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
     this.#options = options;
+    this.#outputs = new OutputChecks(() => options.validator ?? loadValidator());
   }
 
-  /** Called when negotiation has made a connection; with `redetect`, no word of the server's own went into it. */
-  attach(connection: Connection, redetect?: () => Promise<Connection>): void {
-    const caller = new Caller(connection, this.#options, this.clock);
+  /**
+   * Called when negotiation has made a connection. `address` tells its server from others; with `redetect`, no word of
+   * the server's own went into it.
+   */
+  attach(connection: Connection, address: string, redetect?: () => Promise<Connection>): void {
+    const cache = createCache(this.#options, connection, address, this);
+    this.#cache = cache;
+    const caller = new Caller(
+      cache === undefined
+        ? connection
+        : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
+      this.#options,
+      (method, params, end) => answer(this.#options, method, params, end),
+      this.clock,
+      (problem) => this.onProblem(toError(problem)),
+    );
     this.#connection = connection;
     this.#caller = caller;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     let unproved = redetect;
     this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
       const refusal = this.#refuse(call.method);
@@ -90,7 +127,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
         if (unproved === undefined || !isRefusal(error)) throw error;
         const again = unproved;
         unproved = undefined;
-        return this.#callInOtherEra(call, error, connection, again);
+        return this.#callInOtherEra(call, error, address, again);
       }
     });
   }
@@ -99,13 +136,33 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   async #callInOtherEra(
     call: ClientCall,
     refused: unknown,
-    connection: Connection,
+    address: string,
     redetect: () => Promise<Connection>,
   ): Promise<ClientResult> {
     const other = await redetect();
-    if (other.era === connection.era || this.#closed) throw refused;
-    this.attach(other);
+    if (other.era === this.#connection?.era || this.#closed) throw refused;
+    this.attach(other, address);
     return this.#call({ ...call, options: { ...call.options, id: undefined } });
+  }
+
+  /** What this client declares: what its handlers amount to. */
+  get capabilities(): ClientCapabilities {
+    return this.#capabilities;
+  }
+
+  /**
+   * Changes how the server's questions are answered from now on. Where the handshake told the server what this client
+   * can do, nothing can be added to that.
+   */
+  answerWith(handlers: AnswerOptions): void {
+    const options = { ...this.#options, ...handlers };
+    const capabilities = capabilitiesOf(options);
+    if (this.#connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
+      const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
+      throw new McpError("not_declared", message);
+    }
+    this.#options = options;
+    this.#capabilities = capabilities;
   }
 
   /** The version being spoken; undefined once closed. */
@@ -137,18 +194,38 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return this.#caller?.pending ?? 0;
   }
 
-  async callTool<Name extends ToolName<S>>(
+  /** What the cache has done so far. */
+  get cacheStats(): CacheStats | undefined {
+    return this.#cache?.stats;
+  }
+
+  /** Calls a tool. A result that does not fit the schema that the tool was listed with is an `OutputError`. */
+  callTool<Name extends ToolName<S>, Output extends StandardSchema>(
+    name: Name,
+    args: Tools<S>[Name]["input"] | undefined,
+    options: TypedCallOptions<Output>,
+  ): Promise<ToolOutcome<OutputOf<Output>>>;
+  callTool<Name extends ToolName<S>>(
     name: Name,
     args?: Tools<S>[Name]["input"],
-    options: CallOptions = {},
-  ): Promise<ToolOutcome<Tools<S>[Name]["output"]>> {
+    options?: ToolCallOptions,
+  ): Promise<ToolOutcome<Tools<S>[Name]["output"]>>;
+  async callTool(
+    name: string,
+    args?: unknown,
+    options: ToolCallOptions & { readonly output?: StandardSchema } = {},
+  ): Promise<ToolOutcome> {
+    const { tool, output, ...rest } = options;
+    if (tool !== undefined) this.#outputs.learn({ ...tool, name });
     const params = args === undefined ? { name } : { name, arguments: args };
-    return toToolOutcome(await this.request("tools/call", params, options));
+    const result = completed("tools/call", await this.request("tools/call", params, rest));
+    await this.#outputs.assertFits(name, result);
+    return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
   }
 
   /** All tools, page by page. */
-  tools(options: CallOptions = {}): AsyncGenerator<Tool, void, void> {
-    return followPages(async (cursor) => {
+  tools(options: CallOptions = {}): Pages<Tool> {
+    return new Pages(async (cursor) => {
       const page = await this.listTools(cursor, options);
       return { items: page.tools, nextCursor: page.nextCursor };
     });
@@ -157,34 +234,36 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
   async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
     const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
+    for (const tool of page.tools) this.#outputs.learn(tool);
     if (!this.#connected().mirrorsHeaders) return page;
     return { ...page, tools: page.tools.filter((tool) => this.#learnHeaders(tool)) };
   }
 
-  prompts(options: CallOptions = {}): AsyncGenerator<Prompt, void, void> {
-    return followPages(async (cursor) => {
+  prompts(options: CallOptions = {}): Pages<Prompt> {
+    return new Pages(async (cursor) => {
       const page = await this.request("prompts/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.prompts, nextCursor: page.nextCursor };
     });
   }
 
-  getPrompt(
+  async getPrompt(
     name: string,
     args?: Readonly<Record<string, string>>,
     options: CallOptions = {},
   ): Promise<GetPromptResult> {
-    return this.request("prompts/get", args === undefined ? { name } : { name, arguments: args }, options);
+    const params = args === undefined ? { name } : { name, arguments: args };
+    return completed("prompts/get", await this.request("prompts/get", params, options));
   }
 
-  resources(options: CallOptions = {}): AsyncGenerator<Resource, void, void> {
-    return followPages(async (cursor) => {
+  resources(options: CallOptions = {}): Pages<Resource> {
+    return new Pages(async (cursor) => {
       const page = await this.request("resources/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.resources, nextCursor: page.nextCursor };
     });
   }
 
-  resourceTemplates(options: CallOptions = {}): AsyncGenerator<ResourceTemplate, void, void> {
-    return followPages(async (cursor) => {
+  resourceTemplates(options: CallOptions = {}): Pages<ResourceTemplate> {
+    return new Pages(async (cursor) => {
       const page = await this.request(
         "resources/templates/list",
         cursor === undefined ? undefined : { cursor },
@@ -194,8 +273,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     });
   }
 
-  readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return this.request("resources/read", { uri }, options);
+  async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return completed("resources/read", await this.request("resources/read", { uri }, options));
   }
 
   /** Suggestions for an argument of a prompt or a variable of a resource template. */
@@ -209,9 +288,16 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return (await this.request("completion/complete", { ref, argument, ...context }, options)).completion;
   }
 
+  /** Resolves when the server has shown that it is there. */
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.request(this.#connected().era.pingMethod, undefined, options);
+  }
+
   /** Asks the server for log messages of this level and above. */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
+    const refusal = this.#unannounced("logging/setLevel");
+    if (refusal !== undefined) throw refusal;
     await this.#inScope("logging/setLevel", options, (scope) => connection.setLogLevel(level, scope));
   }
 
@@ -224,35 +310,70 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
     };
     const queue = new ChangeQueue();
-    const { signal, ...limits } = options;
-    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) =>
+    const subscription = await this.#inScope("subscriptions/listen", options, (scope) =>
       connection.watch(wire, queue, scope),
     );
-    const watch = new Watch(queue, subscription);
-    if (signal !== undefined) queue.onFinish = followSignal(signal, () => void watch.close());
-    return watch;
+    return new Watch(queue, subscription, options.signal);
   }
 
-  /** Any method: those of the specification are checked and typed, others pass as they are. */
+  /** Asks the server again what it speaks and offers, in the era that has this. */
+  discover(options: CallOptions = {}): Promise<DiscoverResult> {
+    return this.request("server/discover", undefined, options);
+  }
+
+  /** Starts what the options ask for once there is a connection. What cannot be started is reported. */
+  async begin(): Promise<void> {
+    const connection = this.#connected();
+    const { onListChanged } = this.#options;
+    if (onListChanged === undefined) return;
+    await refreshLists(onListChanged, {
+      clock: this.clock,
+      capabilities: connection.server.capabilities,
+      read: (kind) => this[kind]({ cache: "refresh" }).all(),
+      watch: (filter, events) =>
+        this.#inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
+      onProblem: (problem) => this.onProblem(problem),
+    }).catch((error: unknown) => this.onProblem(toError(error)));
+  }
+
+  /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: CallOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
+  request<M extends keyof MethodResults>(
+    method: M,
+    params: Params | undefined,
+    options: CallOptions & { readonly input: "manual" },
+  ): Promise<MethodResults[M] | InputRequiredResult>;
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
-  async request(method: string, params?: Params, options: CallOptions = {}): Promise<ClientResult> {
+  async request(
+    method: string,
+    params?: Params,
+    options: CallOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
     this.#connected();
-    return this.#call({ method, params, options });
+    const result = await this.#call({ method, params, options });
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
-  /** Sends a notification. After the connection has ended it does nothing. */
+  /** Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. */
   async notify(method: string, params?: Params): Promise<void> {
-    if (!this.#closed) await this.#connection?.notify(method, params);
+    if (method === "notifications/progress") {
+      throw new McpError("unknown_progress_token", "Progress is reported by the handler of the request it belongs to");
+    }
+    if (this.#closed || this.#connection === undefined) return;
+    const missing = this.#missing(method);
+    if (missing !== undefined) throw missing;
+    await this.#connection.notify(method, params);
   }
 
-  /** Ends every call and the connection. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    const connection = this.#connection;
-    this.#connection = undefined;
-    await connection?.close();
+  /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -260,26 +381,37 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   }
 
   async relearnTools(connection: Connection, scope: CallScope): Promise<void> {
-    const pages = followPages(async (cursor) => {
+    const tools = new Pages<Tool>(async (cursor) => {
       const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
       const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
       return { items: tools, nextCursor };
     });
-    for await (const tool of pages) this.#learnHeaders(tool);
+    for await (const tool of tools) this.#learnHeaders(tool);
   }
 
-  async answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
+  async answer(
+    method: string,
+    params: Params | undefined,
+    end: AbortSwitch,
+    progress: AnswerContext["progress"],
+  ): Promise<ClientResult> {
     if (this.#options.answerDuringCallsOnly === true && this.pending === 0) {
       throw new RpcError(INVALID_PARAMS, `${method}: it belongs to no request of this client`);
     }
-    const work = () => answer(this.#options, method, params, end);
+    const work = () => answer(this.#options, method, params, end, progress);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
 
   onNotification(notification: RpcNotification): void {
-    const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    const change = this.#cache === undefined ? undefined : toChange(notification.method, notification.params);
+    if (change !== undefined) this.#cache?.invalidate(change);
+    const report = (error: unknown) => this.onProblem(toError(error));
+    const { notifications: own, onNotification } = this.#options;
+    const { method, params } = notification;
     try {
-      this.#options.onNotification?.(notification)?.catch(report);
+      const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
+      const handled = handler === undefined ? onNotification?.(notification) : handler(params);
+      handled?.catch(report);
     } catch (error) {
       report(error);
     }
@@ -290,7 +422,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#options.onError?.(problem);
   }
 
+  debug(message: string, fields: Record<string, unknown>): void {
+    this.#options.logger?.debug?.(message, fields);
+  }
+
+  /** While connecting, whoever connects hears of it. */
   onClose(reason: Error | undefined): void {
+    if (this.#caller === undefined) return;
     this.#connection = undefined;
     this.#closed = true;
     this.#options.onClose?.(reason);
@@ -300,6 +438,14 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return this.#paramHeaders.get(tool);
   }
 
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.close();
+  }
+
   #connected(): Connection {
     if (this.#connection === undefined) throw notConnected(undefined);
     return this.#connection;
@@ -307,18 +453,22 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** What is not sent, because this era has no such method or, where that is wanted, the server did not announce it. */
   #refuse(method: string): RpcError | undefined {
-    const connection = this.#connected();
-    const replacement = connection.era.missing(method);
-    if (replacement !== undefined) {
-      return new RpcError(
-        METHOD_NOT_FOUND,
-        `${method} does not exist in protocol version ${connection.server.version}: ${replacement}`,
-        undefined,
-        { local: true },
-      );
-    }
+    const missing = this.#missing(method);
+    if (missing !== undefined) return missing;
+    return this.#unannounced(method);
+  }
+
+  #missing(method: string): RpcError | undefined {
+    const { era, server } = this.#connected();
+    const replacement = era.missing(method);
+    if (replacement === undefined) return undefined;
+    const message = `${method} does not exist in protocol version ${server.version}: ${replacement}`;
+    return new RpcError(METHOD_NOT_FOUND, message, undefined, { local: true });
+  }
+
+  #unannounced(method: string): RpcError | undefined {
     return this.#options.strictCapabilities === true
-      ? capabilityRefusal(method, connection.server.capabilities)
+      ? capabilityRefusal(method, this.#connected().server.capabilities)
       : undefined;
   }
 
@@ -350,6 +500,37 @@ function isRefusal(error: unknown): boolean {
   if (error instanceof RpcError) return !error.local;
   const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;
   return status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
+
+/** A caller that answers by hand gets questions by `request`; here they can only be in the way. */
+function completed<Result extends ClientResult>(method: string, result: Result | InputRequiredResult): Result {
+  if ((result as ClientResult).resultType !== "input_required") return result as Result;
+  const message = `${method}: the server answered with input_required; answer its requests and call again`;
+  throw new InputRequiredError("input_required", message, result as InputRequiredResult);
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+function createCache(
+  options: ClientOptions,
+  connection: Connection,
+  address: string,
+  client: Client<AnyServer>,
+): ClientCache | undefined {
+  if (options.cache === false) return undefined;
+  return new ClientCache(options.cache ?? {}, {
+    server() {
+      const { version, info } = connection.server;
+      return JSON.stringify([address, version, info?.name, info?.version]);
+    },
+    honoursHints: (method) => connection.era.methods.get(method)?.cacheable === true,
+    // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
+    now: () => options.clock?.now() ?? Date.now(),
+    clock: client.clock,
+    onProblem: (problem) => client.onProblem(problem),
+  });
 }
 
 function notConnected(cause: unknown): ConnectionError {

@@ -1,12 +1,14 @@
 import { systemClock } from "../call/clock.js";
 import { ChannelLink } from "../era/channel-link.js";
-import type { ClientEra } from "../era/client-era.js";
+import type { ClientEra, ClientHost } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
-import { type EraMemory, negotiate, planNegotiation } from "./negotiate.js";
+import type { RestartLimits } from "./kept-connection.js";
+import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** A server process to start. */
@@ -16,6 +18,15 @@ export interface CommandTarget {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
+  /** The longest line accepted from the server, in bytes. 32 MiB unless given. */
+  readonly maxLineBytes?: number;
+  /** How long closing waits after the end of the server's input, and again after SIGTERM. 2000 each unless given. */
+  readonly shutdown?: { readonly stdinMs?: number; readonly termMs?: number };
+  /**
+   * Whether a process that goes away unasked is started again. Calls that it had not answered are lost; later calls and
+   * open watches go on with the new one. It is not unless told so.
+   */
+  readonly restart?: boolean | RestartLimits;
 }
 
 /** A server in this process. */
@@ -36,6 +47,8 @@ export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
+  /** What compiles schemas of servers: loaded when the first is needed. */
+  validator(): Promise<JsonSchemaValidator>;
 }
 
 export async function connectWith<S extends AnyServer>(
@@ -46,21 +59,52 @@ export async function connectWith<S extends AnyServer>(
   const clock = options.clock ?? systemClock;
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
-  const client = new Client<S>(options, clock);
-  const wire = await openWire(dialer, target, options, client);
-  try {
-    const connection = await negotiate(wire, plan, client, options, clock);
-    // What was only handed over, and not yet heard from the server itself, may have become wrong.
-    const isHearsay = wire.kind === "http" && plan.discovered !== undefined && plan.steps.length > 1;
-    const redetect = () => negotiate(wire, { ...plan, discovered: undefined }, client, options, clock);
-    client.attach(connection, isHearsay ? redetect : undefined);
-    if (key !== undefined) dialer.memory.set(key, connection.era.name);
-    return client;
-  } catch (error) {
-    if (wire.kind === "channel") await wire.link.close();
-    throw error;
-  }
+  const client = new Client<S>(options, clock, () => dialer.validator());
+  let nextId = () => 0;
+  const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
+    const openAgain = async () => {
+      const opened = await openWire(dialer, target, options, client, nextId());
+      if (opened.kind === "channel") nextId = () => opened.link.nextId;
+      return opened;
+    };
+    let wire = await openAgain();
+    const reopen = async () => {
+      wire = await openAgain();
+      return wire;
+    };
+    try {
+      return await negotiate("command" in Object(target) ? { wire, reopen } : { wire }, way, host, limits, clock);
+    } catch (error) {
+      if (wire.kind === "channel") await wire.link.close();
+      throw error;
+    }
+  };
+  const { signal, ...later } = options;
+  const restart = restartOf(target);
+  const connection =
+    restart === undefined
+      ? await open(client, plan, options)
+      : await (await import("./kept-connection.js")).KeptConnection.open(client, restart, (host, known) =>
+          known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
+        );
+  // What was only handed over, and not yet heard from the server itself, may have become wrong.
+  const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
+  const redetect = () => open(client, { ...plan, discovered: undefined }, later);
+  client.attach(connection, identityOf(target), isHearsay ? redetect : undefined);
+  // Where the author left no choice, nothing was learnt about what the server prefers.
+  if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
+  await client.begin();
+  return client;
 }
+
+function restartOf(target: Target): RestartLimits | undefined {
+  if (typeof target !== "object" || !("command" in target)) return undefined;
+  const { restart = false } = target;
+  if (restart === false) return undefined;
+  return restart === true ? {} : restart;
+}
+
+type OpenWire = Extract<ClientWire, { kind: "http" }> | { readonly kind: "channel"; readonly link: ChannelLink };
 
 /** Eras are remembered per origin; processes and channels are asked each time. */
 function addressOf(target: Target): string | undefined {
@@ -68,12 +112,20 @@ function addressOf(target: Target): string | undefined {
   return toUrl(target).origin;
 }
 
+/** What tells a server from others when results are kept for several clients. */
+function identityOf(target: Target): string {
+  if (typeof target === "string" || target instanceof URL) return toUrl(target).href;
+  if ("command" in target) return JSON.stringify([target.command, target.args ?? [], target.cwd ?? null]);
+  return crypto.randomUUID();
+}
+
 async function openWire(
   dialer: Dialer,
   target: Target,
   options: ClientOptions,
   client: Client<AnyServer>,
-): Promise<ClientWire> {
+  firstId: number,
+): Promise<OpenWire> {
   if (typeof target === "string" || target instanceof URL) {
     return {
       kind: "http",
@@ -89,7 +141,9 @@ async function openWire(
       },
     };
   }
-  const link = new ChannelLink(await openChannel(dialer, target));
+  const link = new ChannelLink(await openChannel(dialer, target), firstId);
+  // Until an era takes over, only problems are of interest.
+  link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
   await link.open();
   return { kind: "channel", link };
 }

@@ -1,9 +1,14 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
-import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { PingOptions } from "../call/ping-loop.js";
+import type { CallProgress } from "../call/tell-progress.js";
+import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
 import type { ReconnectOptions } from "../era/link.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { StandardSchema } from "../schema/standard-schema.js";
 import type {
+  ClientCapabilities,
   CreateMessageParams,
   CreateMessageResult,
   ElicitFormParams,
@@ -11,14 +16,19 @@ import type {
   ElicitUrlParams,
   Implementation,
   JsonObject,
-  Progress,
+  LoggingLevel,
   Root,
+  Tool,
 } from "../schema/types.js";
+import type { CacheMode, ClientCacheOptions } from "./cache.js";
+import type { ListListeners } from "./list-refresh.js";
 
 /** What a handler of the server's questions gets besides the question. */
 export interface AnswerContext {
   /** Fires when the server, or the call that the question belongs to, gives up. */
   readonly signal: AbortSignal;
+  /** Tells the server how far the answer has got, where it asked and can hear. */
+  readonly progress: ReportProgress;
 }
 
 type Answer<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;
@@ -43,18 +53,44 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The longest silence; any sign of life starts it anew. 60 s unless told otherwise, `Infinity` for none. */
   readonly timeoutMs?: number | undefined;
-  /** The longest the whole call may take. */
+  /** The longest the whole call may take. One hour unless told otherwise, none when `timeoutMs` is `Infinity`. */
   readonly deadlineMs?: number | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onProgress?: ((progress: CallProgress) => void) | undefined;
   /** The id to send, instead of one that the client makes. */
   readonly id?: RequestId | undefined;
   /** Goes along in `_meta`. */
   readonly meta?: { readonly [key: string]: unknown } | undefined;
+  /** What this client can do for this call alone, in the era in which each call says so. */
+  readonly capabilities?: ClientCapabilities | undefined;
+  /** Which log messages this call wants, in the era in which each call says so. */
+  readonly logLevel?: LoggingLevel | undefined;
+  /** `"manual"` hands a result that asks for input to the caller instead of answering it. */
+  readonly input?: "auto" | "manual" | undefined;
+  /** Listings and resources: whether what is kept may be used. It may unless told otherwise. */
+  readonly cache?: CacheMode | undefined;
 }
+
+export interface ToolCallOptions extends CallOptions {
+  /** The definition to check the result by, where the tool was not listed by this client. */
+  readonly tool?: Tool | undefined;
+}
+
+/** With a schema of one's own: the structured result is checked by it and has its type. */
+export interface TypedCallOptions<Output extends StandardSchema> extends ToolCallOptions {
+  readonly output: Output;
+}
+
+/** The part of the options that answers the server's questions. */
+export type AnswerOptions = Pick<
+  ClientOptions,
+  "onElicit" | "onElicitUrl" | "onSample" | "samplingTools" | "roots" | "methods" | "capabilities"
+>;
 
 export interface ClientOptions {
   /** Who this client says it is. */
   readonly info?: Implementation;
+  /** Whether calls say who makes them, where that is left open. They do unless told otherwise. */
+  readonly identify?: boolean;
   /** The era to speak: `"auto"` probes and falls back. */
   readonly era?: string;
   /** The one version to speak. In the era without handshakes, nothing is negotiated then. */
@@ -68,9 +104,11 @@ export interface ClientOptions {
   /** For calls that set none. */
   readonly timeoutMs?: number;
   readonly deadlineMs?: number;
+  /** Pings the server while connected, in the era that has pings; silence is told to `onError`. */
+  readonly pings?: PingOptions;
   /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
   readonly probeTimeoutMs?: number;
-  /** Fills in a form for the server. Defaults of the form are filled in after it. */
+  /** Fills in a form for the server. */
   readonly onElicit?: Answer<ElicitFormParams, ElicitResult>;
   /** Takes the user to a page for the server. */
   readonly onElicitUrl?: Answer<ElicitUrlParams, ElicitResult>;
@@ -78,11 +116,21 @@ export interface ClientOptions {
   readonly onSample?: Answer<CreateMessageParams, CreateMessageResult>;
   /** Whether `onSample` can take tools. */
   readonly samplingTools?: boolean;
+  /** Whether `onSample` adds context of this or other servers when asked to. */
+  readonly samplingContext?: boolean;
+  /** Whether defaults of a form take the place of what `onElicit` left out. They do unless told otherwise. */
+  readonly applyDefaults?: boolean;
+  /** Whether changes of the roots are announced, in the era that has a word for it. They are unless told otherwise. */
+  readonly rootsListChanged?: boolean;
   /** The folders that the server may work in. */
-  readonly roots?: readonly Root[] | (() => readonly Root[] | Promise<readonly Root[]>);
+  readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Requests of the author's own that the server may send, in the era where it can. */
   readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
-  /** Every notification, those of subscriptions included. */
+  /** Notifications by method; `withParams` makes a handler that checks. */
+  readonly notifications?: {
+    readonly [method: string]: (params: Params | undefined) => void | Promise<void>;
+  };
+  /** Every notification that has no handler in `notifications`, those of subscriptions included. */
   readonly onNotification?: (notification: {
     readonly method: string;
     readonly params?: Params;
@@ -93,10 +141,18 @@ export interface ClientOptions {
   };
   /** Refuse calls that the server did not announce, before anything is sent. */
   readonly strictCapabilities?: boolean;
+  /** How listings and resources are kept, as long as their server allows; `false` keeps none. */
+  readonly cache?: false | ClientCacheOptions;
+  /** What to do when a list of the server changes. */
+  readonly onListChanged?: ListListeners;
+  /** Compiles the output schemas of tools. */
+  readonly validator?: JsonSchemaValidator;
   readonly interceptors?: readonly ClientInterceptor[];
   readonly logger?: ClientLogger;
   readonly onError?: (error: Error) => void;
   readonly onClose?: (reason: Error | undefined) => void;
+  /** `"manual"` hands results that ask for input to the callers instead of answering them. */
+  readonly input?: "auto" | "manual";
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
   /** HTTP: headers to send along, and another way to fetch. */
@@ -118,6 +174,7 @@ export interface ClientOptions {
 
 export const DEFAULTS = {
   timeoutMs: 60_000,
+  deadlineMs: 3_600_000,
   probeTimeoutMs: 10_000,
   maxRounds: 16,
   maxMessageBytes: 32 * 1024 * 1024,

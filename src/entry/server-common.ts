@@ -4,12 +4,15 @@ export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js"
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/validator.js";
 export { type AnySchema, withJsonSchema } from "../schema/standard.js";
+export type { AccessOptions } from "../server/access.js";
+export type { CacheHints, ServerCacheOptions } from "../server/cache-hints.js";
 export type { Changes } from "../server/changes.js";
 export type { Completer, Completers } from "../server/completion.js";
 export { audio, embedded, image, link, text } from "../server/content.js";
 export type { Context, ElicitAnswer } from "../server/context.js";
 export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
 export type { ServedConnection } from "../server/door.js";
+export type { Editable } from "../server/edit.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
   GateVerdict,
@@ -20,10 +23,12 @@ export type {
   ServerOptions,
 } from "../server/options.js";
 export type { PromptHandler, PromptOptions, PromptReturn } from "../server/prompt.js";
-export type { ResourceHandler, ResourceOptions, ResourceReturn } from "../server/resource.js";
-export type { Server, ToolTypes } from "../server/server.js";
+export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/registry.js";
+export type { EnumeratedResource, ResourceHandler, ResourceOptions, ResourceReturn } from "../server/resource.js";
+export type { Server, ServerEdit, ToolTypes } from "../server/server.js";
 export type { SealKey } from "../server/state-seal.js";
-export { type ToolHandler, type ToolOptions, type ToolReturn, toolResult } from "../server/tool.js";
+export type { ToolHandler, ToolOptions, ToolReturn } from "../server/tool.js";
+export { toolResult } from "../server/tool-result.js";
 export type { Change } from "../store/change-bus.js";
 export type { EventLog } from "../store/event-log.js";
 export * from "./errors.js";

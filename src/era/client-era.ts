@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
 import type {
@@ -13,21 +14,27 @@ import type { Change } from "../store/change-bus.js";
 import type { ClientWire } from "./link.js";
 import type { MethodTable } from "./method-table.js";
 
+/** Tells the other side how far a request has got, if it asked. */
+export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
+
 export type ClientResult = { readonly [key: string]: unknown };
 
 /** What an era may ask of the client that it connects. */
 export interface ClientHost {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
+  /** Whether to say who this is where that is left open. */
+  readonly identify: boolean;
   readonly clock: Clock;
   /** How long opening a subscription and other upkeep may take. */
   readonly timeoutMs: number;
   /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
-  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
+  answer(method: string, params: Params | undefined, end: AbortSwitch, progress: ReportProgress): Promise<ClientResult>;
   /** Lists all tools anew, to learn which of their arguments travel in headers. */
   relearnTools(connection: Connection, scope: CallScope): Promise<void>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
+  debug(message: string, fields: Record<string, unknown>): void;
   onClose(reason: Error | undefined): void;
 }
 
@@ -45,6 +52,11 @@ export interface ConnectionCall {
   readonly params: Params | undefined;
   readonly id?: RequestId | undefined;
   readonly onProgress?: ((params: Params) => void) | undefined;
+  /** Instead of those of the client, where each call carries its own. */
+  readonly capabilities?: ClientCapabilities | undefined;
+  readonly logLevel?: LoggingLevel | undefined;
+  /** Whether what is kept may be used instead of asking. */
+  readonly cache?: "use" | "refresh" | "bypass" | undefined;
 }
 
 /** What a subscription tells its owner, in order; `onEnd` is last. */
@@ -73,6 +85,8 @@ export interface Connection {
   call(call: ConnectionCall, scope: CallScope): Promise<ClientResult>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void>;
+  /** Asks for signs of life until the connection ends, in the era that can. */
+  keepPinging?(options: PingOptions): void;
   watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription>;
   close(): Promise<void>;
 }
@@ -89,6 +103,8 @@ export interface OpenOptions {
   readonly versions: readonly string[];
   /** Speak the first version without asking. */
   readonly pinned: boolean;
+  /** No other era is left to try: what the server says to this one is the last word. */
+  readonly last: boolean;
   /** An answer to discovery from an earlier connection. */
   readonly discovered: ClientResult | undefined;
 }
@@ -100,6 +116,8 @@ export interface ClientEra {
   readonly methods: MethodTable;
   /** Whether connecting always tells what the server can do. */
   readonly handshakes: boolean;
+  /** What to call for nothing but a sign of life. */
+  readonly pingMethod: string;
   /** For a method that only other eras have: what to do instead. */
   missing(method: string): string | undefined;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */

@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
@@ -15,13 +16,15 @@ import type {
   RpcResponse,
 } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
-import type { Check } from "../schema/check.js";
+import type { Problem } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
+  CacheScope,
   ClientCapabilities,
   Implementation,
   InputRequest,
   LoggingLevel,
+  Progress,
   ProgressToken,
   ServerCapabilities,
 } from "../schema/types.js";
@@ -45,7 +48,13 @@ export interface ServerWire {
   /** Sends a notification; `call` is the call it belongs to, if any. */
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
   /** Sends a request to the client, where the era has such a thing. */
-  request(call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse>;
+  request(
+    call: Call | undefined,
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse>;
   /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
   detachable?(call: Call | undefined): boolean;
   /**
@@ -61,10 +70,10 @@ export interface CallOrigin {
   readonly auth?: unknown;
   /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
   readonly principal?: string | undefined;
+  /** Path and query as requested, on HTTP. */
+  readonly url?: string;
   /** A request header by lower-case name, on HTTP. */
   header?(name: string): string | undefined;
-  /** Path and query of the request, on HTTP. */
-  readonly url?: string | undefined;
   readonly sessionId?: string | undefined;
 }
 
@@ -90,6 +99,8 @@ export interface Call extends CallFacts {
   authoredState: unknown;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
+  /** Runs when the handler is done, as long as something may still be sent. */
+  beforeClose: (() => void) | undefined;
   /** Whether anything may still be sent on behalf of this call. */
   readonly open: boolean;
   /** The handler is done: from here on nothing is written for this call but its answer. */
@@ -105,6 +116,8 @@ export type HeaderReader = (name: string) => string | undefined;
 export interface Asker {
   /** Puts one question to the client; resolves with the client's answer as it came. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
+  /** Sends the client a request of the author's own; rejects in an era without such. */
+  push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
   /** Runs work once per call, however often the handler is run. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
@@ -114,8 +127,10 @@ export interface AskOptions {
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Hears how far the client has got, where it can tell. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Looks closer at an answer of the right shape. */
-  readonly check?: Check | undefined;
+  readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
 }
 
 /** How serving a call ended. */
@@ -162,8 +177,14 @@ export interface ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  /** How to watch whether clients are there, if at all. */
+  readonly pings: PingOptions | undefined;
+  /** The shortest time between two reports of progress of a call, if there is one. */
+  readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
+  /** The subscriptions that are open, and how many there may be. */
+  readonly subscriptions: { readonly max: number; open: number };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */
@@ -176,6 +197,8 @@ export interface ServerHost {
   nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** What is told about keeping results of a method that do not say so themselves. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
@@ -195,6 +218,8 @@ export interface ReportContext {
 
 /** What an era knows about one connection. */
 export interface EraSession {
+  /** What a handshake told about the client; undefined before it, and where there is none. */
+  readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */
@@ -269,6 +294,10 @@ export interface ServerEra {
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** What a report of progress looks like in this era. */
+  encodeProgress(call: Call, token: ProgressToken, progress: Progress): Params;
+  /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
+  misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */

@@ -11,6 +11,12 @@ import { type HttpTarget, type LinkReceiver, NOBODY } from "./link.js";
 /** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
 const LINGER_MS = 1000;
 
+/**
+ * Every POST awaits this first, so that they keep their order: it starts in the turn in which it was asked for, and yet a
+ * call that is given up at once leaves no trace, not even a connection that was opened for it.
+ */
+export const nextInTurn: Promise<void> = Promise.resolve();
+
 /** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
 export class HttpWire {
   readonly headers: ClientHeaders;
@@ -64,6 +70,7 @@ export class HttpWire {
   }
 
   async #deliver(what: string, headers: HeaderRecord, body: string, signal: AbortSignal): Promise<void> {
+    await nextInTurn;
     let response: Response;
     try {
       response = await this.post(headers, body, signal);
@@ -177,7 +184,8 @@ export function streamLost(call: HttpCall, trace: StreamTrace): ConnectionError 
 }
 
 export function closedBeforeAnswer(call: HttpCall): ConnectionError {
-  return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery: "sent" });
+  const delivery = call.sent ? "sent" : "not_sent";
+  return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery });
 }
 
 export function notConnected(): ConnectionError {

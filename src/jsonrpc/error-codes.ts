@@ -1,5 +1,13 @@
 import type { Problem } from "../schema/check.js";
-import { RpcError } from "../schema/errors.js";
+import {
+  type RequiredUrl,
+  RpcError,
+  requiredUrlProblem,
+  URL_ELICITATION_REQUIRED,
+  UrlElicitationRequiredError,
+  USER_REJECTED,
+  UserRejectedError,
+} from "../schema/errors.js";
 import type { RpcErrorObject } from "./message.js";
 
 export const PARSE_ERROR = -32700;
@@ -29,6 +37,14 @@ export function toErrorObject(error: RpcError): RpcErrorObject {
     : { code: error.rpcCode, message: error.message, data: error.data };
 }
 
-export function fromErrorObject(error: RpcErrorObject): RpcError {
-  return new RpcError(error.code, error.message, error.data);
+/** The error as a class of its own where its code has one; a known code with data that makes no sense is a plain error. */
+export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
+  if (error.code === USER_REJECTED) return new UserRejectedError(error.message);
+  if (error.code === URL_ELICITATION_REQUIRED) {
+    const { elicitations } = (error.data ?? {}) as { elicitations?: readonly RequiredUrl[] };
+    if (requiredUrlProblem(elicitations) === undefined) {
+      return new UrlElicitationRequiredError(elicitations as readonly RequiredUrl[], error.message);
+    }
+  }
+  return new RpcError(error.code, error.message, error.data, { method });
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../jsonrpc/lines.js";
-import { ConnectionError, McpError } from "../schema/errors.js";
+import { ConnectionError, McpError, type ProtocolError } from "../schema/errors.js";
 import { FrameWriter, type WriteLine } from "./frame-writer.js";
 import { settlesWithin } from "./settles-within.js";
 
@@ -14,15 +14,20 @@ export interface StdioServerOptions {
   readonly write?: WriteLine;
   /** The longest line accepted, in bytes. 32 MiB unless given. */
   readonly maxLineBytes?: number;
+  /** Nothing is read while more than this is waiting to be written. 16 MiB unless given. */
+  readonly maxUnwrittenBytes?: number;
   /** How long closing waits for the other side to take what was sent. 2000 unless given. */
   readonly drainMs?: number;
 }
+
+const DEFAULT_MAX_UNWRITTEN_BYTES = 16 * 1024 * 1024;
 
 /**
  * The server's end of a pair of byte streams: one frame per line.
  *
  * The end of the input ends the channel: `onClose` comes at once, so that running calls can be aborted, and `close()`
- * resolves when what was sent before has been written. Output that breaks ends it with a `ConnectionError`.
+ * resolves when what was sent before has been written. Output that breaks, and a line over the limit, end it with a
+ * `ConnectionError`.
  */
 export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
   return new StdioServerChannel(options);
@@ -34,26 +39,34 @@ class StdioServerChannel implements Channel {
   readonly #writer: FrameWriter;
   readonly #decoder: LineDecoder;
   readonly #drainMs: number;
+  readonly #maxUnwrittenBytes: number;
   #events: ChannelEvents | undefined;
+  #opened = false;
+  #behind = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioServerOptions) {
     this.#input = options.input ?? process.stdin;
     this.#output = options.output ?? process.stdout;
     this.#drainMs = options.drainMs ?? 2000;
+    this.#maxUnwrittenBytes = options.maxUnwrittenBytes ?? DEFAULT_MAX_UNWRITTEN_BYTES;
     this.#writer = new FrameWriter(this.#output, (cause) => this.#lose("output", cause), options.write);
     this.#decoder = new LineDecoder(
-      (line) => {
-        if (this.#closing === undefined) this.#events?.onFrame(line);
+      {
+        onLine: (line) => {
+          if (this.#closing === undefined) this.#events?.onFrame(line);
+        },
+        onProblem: (problem) => this.#events?.onProblem(problem),
+        onOverflow: (problem) => this.#overflow(problem),
       },
-      (problem) => this.#events?.onProblem(problem),
       { maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
     );
   }
 
   open(events: ChannelEvents): void {
-    if (this.#events !== undefined) throw new McpError("already_open", "The stdio channel is already open");
+    if (this.#opened) throw new McpError("already_open", "The stdio channel is already open");
     if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
+    this.#opened = true;
     this.#events = events;
     const input = this.#input;
     input.on("end", this.#onEnd).on("close", this.#onEnd).on("error", this.#onInputError).on("data", this.#onData);
@@ -61,7 +74,14 @@ class StdioServerChannel implements Channel {
   }
 
   send(text: string): void | Promise<void> {
-    return this.#writer.send(text);
+    if (!this.#opened) {
+      return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
+    }
+    const room = this.#writer.send(text);
+    if (room !== undefined && !this.#behind && this.#output.writableLength > this.#maxUnwrittenBytes) {
+      this.#holdInput(room);
+    }
+    return room;
   }
 
   close(): Promise<void> {
@@ -72,6 +92,17 @@ class StdioServerChannel implements Channel {
     return this.#closing;
   }
 
+  /** Who does not take answers is not asked for more questions: what is kept for them stays bounded. */
+  #holdInput(room: Promise<void>): void {
+    this.#behind = true;
+    this.#input.pause();
+    const release = () => {
+      this.#behind = false;
+      if (this.#closing === undefined) this.#input.resume();
+    };
+    room.then(release, release);
+  }
+
   readonly #onData = (chunk: Uint8Array | string): void => {
     this.#decoder.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
   };
@@ -79,6 +110,12 @@ class StdioServerChannel implements Channel {
   readonly #onEnd = (): void => this.#closeAtOnce(undefined);
 
   readonly #onInputError = (cause: Error): void => this.#lose("input", cause);
+
+  /** A frame that cannot be read may be the one that someone waits for: going on would leave them waiting. */
+  #overflow(problem: ProtocolError): void {
+    this.#events?.onProblem(problem);
+    this.#closeAtOnce(new ConnectionError(problem.message, { cause: problem, delivery: "sent" }));
+  }
 
   #lose(side: "input" | "output", cause: Error): void {
     const message = `The ${side} of the stdio channel failed: ${cause.message}`;

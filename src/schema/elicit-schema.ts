@@ -1,5 +1,5 @@
 import { DefinitionError } from "./errors.js";
-import { isObject, pointerTo } from "./json-schema/types.js";
+import { isObject, pointerTo } from "./json.js";
 import { defaultValidator, type JsonSchema, type SchemaIssue } from "./json-schema/validator.js";
 import { type AnySchema, isStandardSchema, toJsonSchema } from "./standard.js";
 
@@ -67,24 +67,26 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
   return (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
 }
 
-/** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
-export function applyDefaults(form: RequestedSchema, content: AnswerContent): AnswerContent {
-  const filled: Record<string, AnswerContent[string]> = { ...content };
-  for (const [name, field] of Object.entries(form.properties ?? {})) {
-    const value = isObject(field) ? field.default : undefined;
-    if (value !== undefined && (filled[name] === undefined || !Object.hasOwn(filled, name))) filled[name] = value;
-  }
-  return filled;
+/** The members of an answer that the form has fields for. */
+export function knownFields(form: RequestedSchema, content: AnswerContent): AnswerContent {
+  return Object.fromEntries(Object.entries(content).filter(([name]) => Object.hasOwn(form.properties, name)));
 }
 
-/** What is wrong with an answer, formats included. A form that cannot be understood fits no answer. */
-export function checkAnswer(form: RequestedSchema, content: unknown): readonly SchemaIssue[] {
+/**
+ * What is wrong with an answer, formats included. A form that cannot be understood fits no answer, unless it is somebody
+ * else's (`lenient`): then it is for them to judge.
+ */
+export function checkAnswer(
+  form: RequestedSchema,
+  content: unknown,
+  options: { readonly lenient?: boolean } = {},
+): readonly SchemaIssue[] {
   let issues: readonly SchemaIssue[];
   try {
     issues = defaultValidator.compile(form)(content);
   } catch (error) {
-    if (error instanceof DefinitionError) return [{ path: "", message: `cannot be checked: ${error.message}` }];
-    throw error;
+    if (!(error instanceof DefinitionError)) throw error;
+    return options.lenient === true ? [] : [{ path: "", message: `cannot be checked: ${error.message}` }];
   }
   if (!isObject(content) || !isObject(form.properties)) return issues;
   const misformed: SchemaIssue[] = [];

@@ -1,3 +1,5 @@
+import type { ClientCapabilities, InputRequiredResult } from "./types.js";
+
 /**
  * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
  * The classes exist so that `instanceof` reads well; messages may change.
@@ -13,19 +15,128 @@ export class McpError extends Error {
   }
 }
 
+export interface RpcErrorOptions extends ErrorOptions {
+  readonly method?: string | undefined;
+  readonly local?: boolean;
+}
+
 /** The peer answered with a JSON-RPC error, or a handler wants to answer with one. */
 export class RpcError extends McpError {
-  override readonly name = "RpcError";
+  override readonly name: string = "RpcError";
   readonly rpcCode: number;
   readonly data: unknown;
+  /** The method that was answered so, on the side that called. */
+  readonly method: string | undefined;
   /** True when this side refused the call itself and nothing was sent. */
   readonly local: boolean;
-  constructor(rpcCode: number, message: string, data?: unknown, options?: ErrorOptions & { local?: boolean }) {
+  constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
     super("rpc_error", message, options);
     this.rpcCode = rpcCode;
     this.data = data;
+    this.method = options?.method;
     this.local = options?.local === true;
   }
+}
+
+/** The server's last word was a question: `result` holds it. The code says why it was not answered. */
+export class InputRequiredError extends McpError {
+  override readonly name = "InputRequiredError";
+  constructor(
+    code: "input_required" | "too_many_rounds",
+    message: string,
+    readonly result: InputRequiredResult,
+  ) {
+    super(code, message);
+  }
+}
+
+/** The two sides have no protocol version in common that this side may speak. */
+export class VersionError extends McpError {
+  override readonly name = "VersionError";
+  constructor(
+    message: string,
+    /** What the server said it speaks, if it said so. */
+    readonly supported: readonly string[] | undefined,
+    /** What this side may speak. */
+    readonly wanted: readonly string[],
+    options?: ErrorOptions,
+  ) {
+    super("no_common_version", message, options);
+  }
+}
+
+/** The server does not speak the version that was asked for, and names those that it does. */
+export class UnsupportedVersionError extends RpcError {
+  override readonly name = "UnsupportedVersionError";
+  readonly supported: readonly string[];
+  readonly requested: string | undefined;
+  constructor(
+    rpcCode: number,
+    message: string,
+    data: unknown,
+    details: RpcErrorOptions & { readonly supported: readonly string[]; readonly requested: string | undefined },
+  ) {
+    super(rpcCode, message, data, details);
+    this.supported = details.supported;
+    this.requested = details.requested;
+  }
+}
+
+/** The server needs something of the client that the call did not declare. */
+export class MissingCapabilityError extends RpcError {
+  override readonly name = "MissingCapabilityError";
+  /** Only what is missing. */
+  readonly requiredCapabilities: ClientCapabilities;
+  constructor(
+    rpcCode: number,
+    message: string,
+    data: unknown,
+    details: RpcErrorOptions & { readonly requiredCapabilities: ClientCapabilities },
+  ) {
+    super(rpcCode, message, data, details);
+    this.requiredCapabilities = details.requiredCapabilities;
+  }
+}
+
+/** The user said no to what the server asked of the model. Thrown by a client's handler, met by the server's. */
+export class UserRejectedError extends RpcError {
+  constructor(message = "The user rejected the request") {
+    super(USER_REJECTED, message);
+  }
+}
+
+/** The server cannot go on before the user has been at these addresses. */
+export class UrlElicitationRequiredError extends RpcError {
+  readonly elicitations: readonly RequiredUrl[];
+  constructor(elicitations: readonly RequiredUrl[], message = "The user must visit a page first") {
+    const problem = requiredUrlProblem(elicitations);
+    if (problem !== undefined) throw new TypeError(`UrlElicitationRequiredError: ${problem}`);
+    const listed = elicitations.map((one) => ({ ...one, mode: "url" as const }));
+    super(URL_ELICITATION_REQUIRED, message, { elicitations: listed });
+    this.elicitations = listed;
+  }
+}
+
+/** A page that the user must visit. */
+export interface RequiredUrl {
+  readonly mode?: "url";
+  readonly message: string;
+  readonly url: string;
+  readonly elicitationId: string;
+}
+
+export const USER_REJECTED = -1;
+export const URL_ELICITATION_REQUIRED = -32042;
+
+/** What keeps a value from being a list of pages to visit. */
+export function requiredUrlProblem(value: unknown): string | undefined {
+  if (!Array.isArray(value) || value.length === 0) return "needs at least one elicitation";
+  for (const one of value as readonly Partial<RequiredUrl>[]) {
+    if (one.mode !== undefined && one.mode !== "url") return "takes elicitations by URL only";
+    if (typeof one.elicitationId !== "string" || one.elicitationId === "") return "needs an elicitationId for each";
+    if (typeof one.url !== "string" || typeof one.message !== "string") return "needs a url and a message for each";
+  }
+  return undefined;
 }
 
 /** The peer broke the protocol: the message says what and where. */
@@ -50,6 +161,10 @@ export interface ConnectionErrorDetails extends ErrorOptions {
   readonly exitCode?: number | null | undefined;
   readonly exitSignal?: string | null | undefined;
   readonly stderr?: readonly string[];
+  /** Of a process: the program that was started, without its arguments. */
+  readonly command?: string | undefined;
+  /** What probably went wrong, where the signs tell. */
+  readonly likelyCause?: string | undefined;
 }
 
 /** The other side went away, or could not be reached. */
@@ -61,6 +176,8 @@ export class ConnectionError extends McpError {
   readonly exitCode: number | null | undefined;
   readonly exitSignal: string | null | undefined;
   readonly stderr: readonly string[];
+  readonly command: string | undefined;
+  readonly likelyCause: string | undefined;
   constructor(message: string, details: ConnectionErrorDetails = {}) {
     super("connection_error", message, details);
     this.delivery = details.delivery ?? "not_sent";
@@ -69,6 +186,8 @@ export class ConnectionError extends McpError {
     this.exitCode = details.exitCode;
     this.exitSignal = details.exitSignal;
     this.stderr = details.stderr ?? [];
+    this.command = details.command;
+    this.likelyCause = details.likelyCause;
   }
 }
 
@@ -92,10 +211,30 @@ export class ToolError extends McpError {
   }
 }
 
+/** A tool's structured result does not fit the schema that it was listed with, or that the caller gave. */
+export class OutputError extends McpError {
+  override readonly name = "OutputError";
+  constructor(
+    readonly tool: string,
+    /** What is wrong, and where in the structured content. */
+    readonly issues: readonly { readonly path: string; readonly message: string }[],
+    /** The result as it came. */
+    readonly result: unknown,
+  ) {
+    const places = issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
+    super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${places}`);
+  }
+}
+
 /** A server or client is defined in a way that cannot work: thrown while defining, never while serving. */
 export class DefinitionError extends McpError {
   override readonly name = "DefinitionError";
   constructor(message: string, options?: ErrorOptions) {
     super("definition_error", message, options);
   }
+}
+
+/** Whether a value lists protocol versions, one at least. */
+export function isVersionList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
 }

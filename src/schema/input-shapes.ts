@@ -3,7 +3,6 @@ import type { Check } from "./check.js";
 import {
   anyObject,
   array,
-  boolean,
   choose,
   integer,
   nullish,
@@ -29,48 +28,9 @@ export interface InputShape {
 /* Forms */
 
 const strings = array(string);
-const field = { title: string, description: string };
-const options = array(object({ const: string, title: string }));
 
-const textField = object(
-  {},
-  {
-    ...field,
-    minLength: number,
-    maxLength: number,
-    format: oneOf("email", "uri", "date", "date-time"),
-    default: string,
-  },
-);
-const listedChoice = object({ enum: strings }, { ...field, enumNames: strings, default: string });
-const titledChoice = object({ oneOf: options }, { ...field, default: string });
-const numberField = object({}, { ...field, minimum: number, maximum: number, default: number });
-const booleanField = object({}, { ...field, default: boolean });
-
-const listedItems = object({ type: oneOf("string"), enum: strings });
-const titledItems = object({ anyOf: options });
-const multiChoice = object(
-  { items: choose((items) => (items.anyOf === undefined ? listedItems : titledItems)) },
-  { ...field, minItems: number, maxItems: number, default: strings },
-);
-
-const stringField = choose((value) => {
-  if (value.enum !== undefined) return listedChoice;
-  return value.oneOf === undefined ? textField : titledChoice;
-});
-
-/** One field of a form. */
-export const primitiveSchema: Check = tagged("type", {
-  string: stringField,
-  number: numberField,
-  integer: numberField,
-  boolean: booleanField,
-  array: multiChoice,
-});
-
-const form = object({ type: oneOf("object"), properties: record(primitiveSchema) }, { required: strings });
-
-const elicitForm = params({ message: string, requestedSchema: form }, { mode: oneOf("form") });
+/** A form that is received may hold more than forms should: it is the handler's to make sense of. */
+const elicitForm = params({ message: string, requestedSchema: anyObject }, { mode: oneOf("form") });
 const elicitUrl = params({ mode: oneOf("url"), message: string, url }, { elicitationId: string });
 
 const fieldValue = satisfying(

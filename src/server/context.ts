@@ -1,10 +1,24 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
+import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions } from "../era/era.js";
+import { toCustomResult } from "../era/custom-result.js";
+import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
+import type { Params } from "../jsonrpc/message.js";
+import type { Problem } from "../schema/check.js";
 import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
-import type { AnySchema, OutputOf } from "../schema/standard.js";
+import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
+import {
+  type AnySchema,
+  type OutputOf,
+  type ParseOutcome,
+  parseWith,
+  type StandardSchema,
+} from "../schema/standard.js";
 import type {
+  ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
   ElicitParams,
@@ -14,6 +28,7 @@ import type {
   ListRootsResult,
   LoggingLevel,
   Meta,
+  ProgressToken,
   RequestId,
   Root,
 } from "../schema/types.js";
@@ -26,16 +41,28 @@ export type ElicitAnswer<T> =
 export class Context {
   readonly #call: Call;
   readonly #asker: Asker;
-  #lastProgress = Number.NEGATIVE_INFINITY;
+  readonly #host: ServerHost;
+  readonly #end: AbortSwitch;
+  /** The context that reports for this one too, when this is the same call with another end. */
+  readonly #root: Context;
+  #progress: ProgressReporter | undefined;
 
-  constructor(call: Call, asker: Asker) {
+  constructor(call: Call, asker: Asker, host: ServerHost, end: AbortSwitch = call.end, root?: Context) {
+    this.#root = root ?? this;
     this.#call = call;
+    this.#host = host;
     this.#asker = asker;
+    this.#end = end;
+  }
+
+  /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
+  endingWith(end: AbortSwitch): Context {
+    return new Context(this.#call, this.#asker, this.#host, end, this.#root);
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
   get signal(): AbortSignal {
-    return this.#call.end.signal;
+    return this.#end.signal;
   }
 
   get requestId(): RequestId {
@@ -66,32 +93,31 @@ export class Context {
     return this.#call.origin.sessionId;
   }
 
-  /** A header of the HTTP request, by name in any case. */
-  header(name: string): string | undefined {
-    return this.#call.origin.header?.(name.toLowerCase());
-  }
-
-  /** Path and query of the HTTP request. */
+  /** Path and query of the HTTP request; undefined where there is none. */
   get url(): string | undefined {
     return this.#call.origin.url;
   }
 
-  /** Whether anything can still be sent for this call. */
-  get open(): boolean {
-    return this.#call.open;
+  /** A header of the HTTP request, by name in any case; undefined where there is none. */
+  header(name: string): string | undefined {
+    return this.#call.origin.header?.(name.toLowerCase());
   }
 
-  /** Reports progress, if the caller asked for it. Values that do not grow are left out, as the protocol wants. */
+  /** Whether anything can still be sent for this call. */
+  get open(): boolean {
+    return this.#call.open && !this.#end.aborted;
+  }
+
+  /** Reports progress, if the caller asked for it. Values must grow: others are left out, and reported as a mistake. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
-    const { progressToken } = this.#call;
-    if (progressToken === undefined || progress <= this.#lastProgress || !Number.isFinite(progress)) return;
-    this.#lastProgress = progress;
-    return this.#call.notify("notifications/progress", {
-      progressToken,
-      progress,
-      ...(total === undefined ? undefined : { total }),
-      ...(message === undefined ? undefined : { message }),
-    });
+    return this.#reporter()?.report(toReport(progress, total, message));
+  }
+
+  /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
+  partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
+    const reporter = this.#reporter();
+    const _meta = { [PARTIAL_CONTENT_KEY]: content };
+    return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
   }
 
   /** Sends a log message to the client, if it asked for this level. */
@@ -106,10 +132,11 @@ export class Context {
 
   /** Sends a notification that belongs to this call. */
   notify(method: string, params?: { readonly [key: string]: unknown }): void | Promise<void> {
+    if (method === "notifications/progress") assertOwnToken(this.#call, params);
     return this.#call.notify(method, params);
   }
 
-  /** Asks the user to fill in a small form. */
+  /** Asks the user to fill in a small form. What they accept comes as the schema reads it: defaults filled in, refined. */
   async elicit<S extends AnySchema>(
     message: string,
     schema: S,
@@ -117,13 +144,22 @@ export class Context {
   ): Promise<ElicitAnswer<OutputOf<S>>> {
     const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
-    const request: InputRequest = { method: "elicitation/create", params };
-    const check = (answer: unknown) => {
-      const { action, content } = answer as ElicitResult;
-      const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;
-      return issue === undefined ? undefined : { path: `/content${issue.path}`, expected: issue.message };
+    let content: unknown;
+    const read = (parsed: ParseOutcome) => {
+      if (!parsed.ok) return problemWith(parsed.issues[0]);
+      content = parsed.value;
+      return undefined;
     };
-    return (await this.#ask(request, { ...options, check })) as ElicitAnswer<OutputOf<S>>;
+    const check = (answer: unknown) => {
+      const { action, content: given = {} } = answer as ElicitResult;
+      if (action !== "accept") return undefined;
+      const [issue] = checkAnswer(requestedSchema, given);
+      if (issue !== undefined) return problemWith(issue);
+      const parsed = parseWith(schema, given);
+      return parsed instanceof Promise ? parsed.then(read) : read(parsed);
+    };
+    const answer = (await this.#ask({ method: "elicitation/create", params }, { ...options, check })) as ElicitResult;
+    return (answer.action === "accept" ? { ...answer, content } : answer) as ElicitAnswer<OutputOf<S>>;
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -146,6 +182,23 @@ export class Context {
     return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
   }
 
+  /** Sends the client a request of the author's own, in the era where a server may; rejects in the other. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: AskOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
+  request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
+  async request(
+    method: string,
+    params?: Params,
+    options: AskOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
+    this.#assertOpen(method);
+    const result = await this.#asker.push(method, params, options);
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
+  }
+
   /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return this.#asker.step(name, work);
@@ -166,12 +219,45 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    const { end } = this.#call;
-    if (end.aborted) return Promise.reject(end.reason);
-    if (!this.#call.open) {
-      return Promise.reject(new McpError("call_over", `${request.method}: the call that asks is over`));
-    }
-    return this.#asker.ask(request, options);
+  #reporter(): ProgressReporter | undefined {
+    const { progressToken } = this.#call;
+    if (progressToken === undefined) return undefined;
+    const root = this.#root;
+    root.#progress ??= createReporter(this.#call, progressToken, this.#host);
+    return root.#progress;
   }
+
+  async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    this.#assertOpen(request.method);
+    const end = this.#end;
+    if (end === this.#call.end || options.signal !== undefined) return this.#asker.ask(request, options);
+    return this.#asker.ask(request, { ...options, signal: end.signal });
+  }
+
+  #assertOpen(method: string): void {
+    this.#end.throwIfAborted();
+    if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
+  }
+}
+
+function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
+  const { clock, progressIntervalMs: intervalMs } = host;
+  const { method, id } = call;
+  const reporter = new ProgressReporter(
+    (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
+    (error) => host.report(error, { where: "progress", method, id }),
+    intervalMs === undefined ? undefined : { clock, intervalMs },
+  );
+  if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();
+  return reporter;
+}
+
+/** Progress may only be told of a request that is in progress and asked for it. */
+function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
+  if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
+  throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");
+}
+
+function problemWith(issue: SchemaIssue | undefined): Problem {
+  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
 }

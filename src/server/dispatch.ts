@@ -1,10 +1,16 @@
 import type { Call } from "../era/call.js";
-import type { HandlerResult, Result, ServerHost } from "../era/era.js";
+import type { HandlerResult, ServerHost } from "../era/era.js";
+import { missingCapability, undeclared } from "../era/input-capability.js";
 import { PreparedResult } from "../era/prepared-result.js";
+import { toResult } from "../era/to-result.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
+import { params } from "../schema/shapes.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
 import type { Route } from "./routes.js";
+
+/** What is asked of the params of a method that only the author knows. */
+const anyParams = params({});
 
 /** What a server can be asked. */
 export interface Dispatcher {
@@ -24,7 +30,7 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
   const shape = era.methods.get(method);
   if (shape === undefined && server.isSpecified(method)) throw methodNotFound(method);
 
-  const problem = shape?.params(call.params);
+  const problem = (shape?.params ?? anyParams)(call.params);
   if (problem !== undefined) throw invalidParams(method, problem);
 
   const custom = server.methods.get(method);
@@ -35,20 +41,15 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
 
   const route = shape === undefined ? undefined : server.routes.get(method);
   if (route === undefined) throw methodNotFound(method);
-  return era.settle(call, server.host, async (asker) => route(call, new Context(call, asker)));
+  return era.settle(call, server.host, async (asker) => route(call, new Context(call, asker, server.host)));
 }
 
 async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {
-  const params = await custom.parse(call.params);
+  const missing = undeclared(custom.requires, call.client.capabilities);
+  if (missing !== undefined) throw missingCapability(missing);
+  const parsed = await custom.parse(call.params);
   return call.era.settle(call, server.host, async (asker) => {
-    return toResult(await custom.handler(params as never, new Context(call, asker)), custom.name);
+    const value = await custom.handler(parsed as never, new Context(call, asker, server.host));
+    return value instanceof PreparedResult ? value : toResult(value, custom.name);
   });
-}
-
-/** A result on the wire is an object; nothing is an empty one. */
-function toResult(value: unknown, method: string): HandlerResult {
-  if (value === undefined) return {};
-  if (value instanceof PreparedResult) return value;
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
-  throw new TypeError(`the handler of ${method} must return an object or nothing`);
 }

@@ -1,15 +1,20 @@
 import { cancelledBy } from "../call/cancelled.js";
+import { pause } from "../call/clock.js";
 import { exchange } from "../call/exchange.js";
+import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
-import type { Call, CallOrigin, ServerWire } from "../era/call.js";
+import type { Call, CallOrigin, ClientFacts, ServerWire } from "../era/call.js";
 import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
-import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
+import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
 import type { ParseFailure } from "../jsonrpc/parse.js";
 import { Peer } from "../jsonrpc/peer.js";
 import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
+
+/** How long a channel may take to write what is left and to end. */
+const CLOSE_MS = 5_000;
 
 /** A connection that a server is serving. */
 export interface ServedConnection {
@@ -17,6 +22,8 @@ export interface ServedConnection {
   readonly closed: Promise<void>;
   /** How many calls are running. */
   readonly running: number;
+  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
+  readonly client: ClientFacts | undefined;
   close(): Promise<void>;
 }
 
@@ -29,7 +36,7 @@ export class Door implements ServedConnection, ServerWire {
   readonly #origin: CallOrigin;
   readonly #peer: Peer;
   readonly #sessions = new Map<ServerEra, EraSession>();
-  readonly #served = new ServedCalls();
+  readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
@@ -58,12 +65,24 @@ export class Door implements ServedConnection, ServerWire {
     return this.#calls.size;
   }
 
+  get client(): ClientFacts | undefined {
+    for (const { established } of this.#sessions.values()) if (established !== undefined) return established;
+    return undefined;
+  }
+
   notify(_call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
     return this.#peer.notify(method, params);
   }
 
-  request(_call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse> {
-    return exchange(this.#peer, { method, params }, scope, { cancellable: true });
+  request(
+    _call: Call | undefined,
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse> {
+    const asked = onProgress === undefined ? params : (id: RequestId) => withProgressToken(params, id);
+    return exchange(this.#peer, { method, params: asked }, scope, { cancellable: true, onProgress });
   }
 
   /** Resolves when no call is running. */
@@ -79,7 +98,15 @@ export class Door implements ServedConnection, ServerWire {
     for (const call of this.#calls.keys()) {
       if (call.end.abort(reason)) this.#peer.respondError(call.id, { code: INTERNAL_ERROR, message: reason.message });
     }
-    await this.#peer.close();
+    await this.#closeChannel();
+  }
+
+  /** A channel that cannot even be closed is left behind. */
+  async #closeChannel(): Promise<void> {
+    const over = new AbortController();
+    const closed = this.#peer.close().finally(() => over.abort());
+    await Promise.race([closed, pause(this.#host.clock, CLOSE_MS, over.signal)]);
+    this.#end(undefined);
   }
 
   #serve(request: RpcRequest): void {
@@ -90,14 +117,14 @@ export class Door implements ServedConnection, ServerWire {
     } catch (error) {
       return this.#refuse(request, era, error);
     }
-    this.#served.add(call.id, call.end);
+    this.#served.add(call);
     const done = this.#answer(call);
     this.#calls.set(call, done);
   }
 
   async #answer(call: Call): Promise<void> {
     const outcome = await this.#host.run(call);
-    this.#served.remove(call.id, call.end);
+    this.#served.remove(call);
     this.#calls.delete(call);
     if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);
     else if (outcome.kind === "error") this.#peer.respondError(call.id, outcome.error);
@@ -117,15 +144,20 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #cancel(params: Params | undefined): void {
+    const call = this.#served.find(params?.requestId);
+    if (call === undefined || !call.session.cancellable(call)) return;
     const reason = cancelledBy(params);
-    const cancelled = this.#served.cancel(params?.requestId, reason);
-    if (cancelled) this.#host.debug("call cancelled", { id: params?.requestId, reason: reason.message });
+    if (call.end.abort(reason)) {
+      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
+    }
   }
 
+  /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
   #onInvalid(failure: ParseFailure): void {
-    this.#host.report(new RpcError(failure.code, failure.message), { where: "connection", id: failure.id });
-    if (failure.answer) return;
-    this.#peer.respondError(failure.id, toErrorObject(new RpcError(failure.code, failure.message)));
+    const error = new RpcError(failure.code, failure.message);
+    this.#host.report(error, { where: "connection", id: failure.id });
+    const meant = failure.id !== undefined || failure.batch === true;
+    if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
   }
 
   #sessionFor(era: ServerEra): EraSession {
@@ -138,6 +170,7 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #end(reason: Error | undefined): void {
+    if (reason !== undefined) this.#host.report(reason, { where: "connection" });
     this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();

@@ -1,12 +1,14 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
 import type { HttpExchange, HttpHeaders } from "../http/exchange.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
-import type { CacheScope, JsonObject } from "../schema/types.js";
+import type { JsonObject } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
+import type { ServerCacheOptions } from "./cache-hints.js";
 import type { SealKey } from "./state-seal.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
@@ -76,8 +78,12 @@ export interface ServerOptions {
   /** The protocol versions to speak, newest first; all by default. */
   readonly versions?: readonly string[];
   /** What clients are told about keeping listings and resources. */
-  readonly cache?: { readonly ttlMs?: number; readonly scope?: CacheScope };
+  readonly cache?: ServerCacheOptions;
   readonly capabilities?: {
+    /** Offered even while none is defined; `listChanged: false` keeps changes to oneself. */
+    readonly tools?: boolean | { readonly listChanged?: boolean };
+    readonly prompts?: boolean | { readonly listChanged?: boolean };
+    readonly resources?: boolean | { readonly listChanged?: boolean; readonly subscribe?: boolean };
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
     readonly logging?: boolean;
@@ -86,10 +92,21 @@ export interface ServerOptions {
   readonly stateKeys?: readonly SealKey[];
   /** How long sealed state is good for. */
   readonly stateTtlMs?: number;
+  /**
+   * Asked before a sealed state is used again, with its name and the time of day at which it ends. A server that takes
+   * each state once remembers the names until then; without this a state can be used again as long as it lives.
+   */
+  readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
+  /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
+  readonly maxSubscriptions?: number;
+  /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
+  readonly pings?: PingOptions;
   /** How long a pushed question may stay unanswered. */
   readonly askTimeoutMs?: number;
+  /** The shortest time between two reports of progress of one call; what comes between is left out but for the latest. */
+  readonly progressIntervalMs?: number;
   /** Whether results say which server they come from. */
   readonly identify?: boolean;
   readonly http?: HttpServerOptions;
@@ -101,6 +118,7 @@ export interface ServerOptions {
 export const DEFAULTS = {
   askTimeoutMs: 300_000,
   maxRounds: 16,
+  maxSubscriptions: 10_000,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,

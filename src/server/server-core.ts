@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
 import type { ParamHeader } from "../http/param-headers.js";
@@ -9,10 +10,13 @@ import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { dispatch } from "./dispatch.js";
+import { NotificationQueue } from "./notification-queue.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { createRoutes, type Route } from "./routes.js";
 import { createStateSeal } from "./state-seal.js";
+
+type Handle = (params: unknown) => unknown;
 
 const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
@@ -21,11 +25,14 @@ const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 export class ServerCore implements ServerHost {
   readonly info: Implementation;
   readonly instructions: string | undefined;
-  readonly changes: ChangeBus = new MemoryChangeBus();
+  readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  readonly pings: PingOptions | undefined;
+  readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
+  readonly subscriptions: { readonly max: number; open: number };
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -34,6 +41,7 @@ export class ServerCore implements ServerHost {
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   readonly #watched = new Map<string, number>();
+  readonly #notifications = new NotificationQueue();
   #draining = false;
   #interceptors: ServerInterceptor[] = [];
   #dispatch: (call: Call) => Promise<HandlerResult>;
@@ -43,7 +51,10 @@ export class ServerCore implements ServerHost {
     this.instructions = options.instructions;
     this.clock = clockOf(options);
     this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
+    this.pings = options.pings;
+    this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
+    this.subscriptions = { max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions, open: 0 };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
@@ -52,11 +63,14 @@ export class ServerCore implements ServerHost {
       keys: options.stateKeys,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
-      onRefused: (reason) => this.#options.logger?.warn?.(`a requestState was refused: ${reason}`),
+      accept: options.acceptState,
+      onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
     });
     this.registry = new Registry(options, this.changes, {
       validator: options.validator,
       maskErrors: options.maskErrors ?? false,
+      clock: this.clock,
+      warn: (message) => options.logger?.warn?.(message),
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
     this.#routes = createRoutes(this.registry);
@@ -89,19 +103,23 @@ export class ServerCore implements ServerHost {
   }
 
   receive(notification: RpcNotification): void {
-    const handler = this.registry.notifications.get(notification.method);
-    if (handler === undefined) return;
-    handler
-      .parse(notification.params)
-      .then((params) => (handler.handler as (params: unknown) => unknown)(params))
-      .catch((error: unknown) => this.report(error, { where: "notification", method: notification.method }));
+    const { method, params } = notification;
+    const own = this.registry.notifications.get(method);
+    const other = this.registry.otherNotifications;
+    const onError = (error: unknown) => this.report(error, { where: "notification", method });
+    if (own !== undefined) this.#notifications.deliver(() => own.parse(params), own.handler as Handle, onError);
+    else if (other !== undefined) this.#notifications.deliver(() => notification, other as Handle, onError);
   }
 
   report(error: unknown, context: ReportContext): void {
     const { logger, onError } = this.#options;
     const message = error instanceof Error ? error.message : String(error);
     quietly(() => logger?.error?.(message, { ...context, error }));
-    quietly(() => onError?.(error, context));
+    try {
+      onError?.(error, context);
+    } catch (thrown) {
+      quietly(() => logger?.error?.("onError threw", { ...context, error: thrown }));
+    }
   }
 
   warn(message: string): void {
@@ -114,6 +132,10 @@ export class ServerCore implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {
+    return this.registry.cacheHints(method);
   }
 
   onClosing(listener: () => void): () => void {
@@ -156,39 +178,27 @@ export class ServerCore implements ServerHost {
   #toOutcome(error: unknown, call: Call): Outcome {
     const context = { where: "handler", method: call.method, id: call.id };
     if (call.end.aborted) {
-      if (!(error instanceof RpcError) && !isAbort(error, call)) this.report(error, context);
+      if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) this.report(error, context);
       return DROPPED;
     }
     if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
       this.report(error, context);
       return { kind: "error", error: INTERNAL, refused: false };
     }
+    const misuse = call.era.misuse(error.rpcCode);
+    if (misuse !== undefined) this.report(new Error(misuse, { cause: error }), context);
     const encoded = call.era.encodeError(error, call);
-    if (encoded.code !== error.rpcCode && encoded.code === INTERNAL_ERROR) {
-      this.report(
-        new Error(`error code ${error.rpcCode} may not be sent in this protocol version`, { cause: error }),
-        context,
-      );
-    }
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
 }
 
-/** A listener for errors that fails itself has nobody left to tell, and must not change what clients get. */
+/** A logger that fails has nobody left to tell, and must not change what clients get. */
 function quietly(tell: () => void): void {
   try {
     tell();
   } catch {
     // Nobody is left to tell.
   }
-}
-
-/** Whether an error is only the echo of the call's own end. */
-function isAbort(error: unknown, call: Call): boolean {
-  return (
-    error === call.end.reason ||
-    (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason))
-  );
 }
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {

@@ -106,8 +106,18 @@ export const modernWires = wires(["modern"], TRANSPORTS);
 export const legacyWires = wires(["legacy"], TRANSPORTS);
 /** Where both sides share one pipe. */
 export const channelWires = wires(ERAS, ["memory", "stdio"]);
+export const stdioWires = wires(ERAS, ["stdio"]);
+export const modernStdio = wires(["modern"], ["stdio"]);
 export const modernChannels = wires(["modern"], ["memory", "stdio"]);
 export const legacyChannels = wires(["legacy"], ["memory", "stdio"]);
 export const httpWires = wires(ERAS, ["node", "fetch"]);
 export const modernHttp = wires(["modern"], ["node", "fetch"]);
 export const legacyHttp = wires(["legacy"], ["node", "fetch"]);
+
+/** Resolves when the server can tell this client about changes by itself: over HTTP that takes a stream of its own. */
+export function heardBy(client: RecordedClient, { era, transport }: World): Promise<void> {
+  if (era === "modern" || transport === "memory" || transport === "stdio") return Promise.resolve();
+  return client.wire.until(({ exchanges }) =>
+    exchanges.some(({ method, status }) => method === "GET" && status === 200),
+  );
+}

@@ -16,7 +16,10 @@ export class FakeServerHost implements ServerHost {
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
   readonly askTimeoutMs = 1000;
+  readonly pings = undefined;
+  readonly progressIntervalMs = undefined;
   readonly maxRounds = 4;
+  readonly subscriptions = { max: 100, open: 0 };
   readonly identify = true;
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
   readonly handlers = new Map<string, FakeHandler>();
@@ -55,6 +58,10 @@ export class FakeServerHost implements ServerHost {
 
   knows(method: string): boolean {
     return this.handlers.has(method);
+  }
+
+  cacheHints(): { readonly ttlMs: number; readonly cacheScope: "private" } {
+    return { ttlMs: 0, cacheScope: "private" };
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {

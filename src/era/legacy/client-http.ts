@@ -10,7 +10,7 @@ import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../jsonr
 import type { Parsed } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
-import { closedBeforeAnswer, HttpWire, notConnected, toError } from "../http-wire.js";
+import { closedBeforeAnswer, HttpWire, nextInTurn, notConnected, toError } from "../http-wire.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest, ReconnectOptions } from "../link.js";
 import { ClientSession } from "./client-session.js";
 import { Incoming } from "./incoming.js";
@@ -173,6 +173,8 @@ export class LegacyHttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
+    await nextInTurn;
+    if (!call.begin()) return;
     try {
       const response = await this.#wire.post({ ...this.#wire.headers.post, ...facts }, body, call.wire.signal);
       if (!call.over && isSessionLost(response.status, facts)) {
@@ -262,9 +264,12 @@ export class LegacyHttpLink implements Link {
     if (isSessionLost(status, facts)) this.#loseSession(facts);
   }
 
-  /** The handshake is never cancelled, and a stream that is about to be read on is not worth waiting for. */
+  /**
+   * What was not sent needs no cancelling. The handshake is never cancelled, and a stream that is about to be read on is
+   * not worth waiting for.
+   */
   #giveUp(call: HttpCall, facts: HeaderRecord, reason: unknown): void {
-    const cancels = call.cancellable && call.method !== "initialize";
+    const cancels = call.sent && call.cancellable && call.method !== "initialize";
     if (!cancels || this.#streams.resuming.has(call)) call.wire.abort();
     if (cancels) void this.#cancel(call, facts, reason);
   }

@@ -1,12 +1,16 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { cancelledBy } from "../../call/cancelled.js";
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import { ProgressReporter, toReport } from "../../call/progress-reporter.js";
+import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
-import { ServedCalls } from "../../call/served-calls.js";
-import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
+import { type Served, ServedCalls } from "../../call/served-calls.js";
+import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
+import { notificationProblem } from "../check-notification.js";
 import type {
   ClientEra,
   ClientHost,
@@ -14,15 +18,22 @@ import type {
   Connection,
   ConnectionCall,
   PriorKnowledge,
+  ReportProgress,
   ServerFacts,
   Subscription,
   WatchEvents,
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import type { Link, LinkRequest } from "../link.js";
+import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { type LegacyHttpLink, SessionLost } from "./client-http.js";
-import { legacyMethods, legacyNotifications } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
+
+/** A request of the server that is being answered. */
+interface ServedRequest extends Served {
+  readonly method: string;
+}
 
 interface Watch {
   readonly filter: SubscriptionFilter;
@@ -38,8 +49,9 @@ export class LegacyConnection implements Connection {
   readonly mirrorsHeaders = false;
   readonly #link: Link;
   readonly #host: ClientHost;
-  readonly #served = new ServedCalls();
+  readonly #served = new ServedCalls<ServedRequest>();
   readonly #watches = new Set<Watch>();
+  #pings: PingLoop | undefined;
   #initialized: InitializeResult | undefined;
   #logLevel: LoggingLevel | undefined;
   /** Opens a new session where the old one is lost; undefined where there is none to lose. */
@@ -90,11 +102,10 @@ export class LegacyConnection implements Connection {
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
     const { id, method, params, onProgress } = call;
-    const response = await this.#request(
-      { id, method, params, cancellable: method !== "initialize", onProgress },
-      scope,
-    );
-    if ("error" in response) throw fromErrorObject(response.error);
+    if (method === "initialize") throw alreadyInitialized();
+    const response = await this.#request({ id, method, params, cancellable: true, onProgress }, scope);
+    if ("error" in response) throw fromErrorObject(response.error, method);
+    if (legacyMethods.has(method)) assertComplete(method, response.result);
     const problem = legacyMethods.get(method)?.result(response.result);
     if (problem !== undefined) {
       throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
@@ -108,12 +119,24 @@ export class LegacyConnection implements Connection {
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (method === "notifications/roots/list_changed" && this.#host.capabilities.roots?.listChanged !== true) {
+      throw new McpError("not_declared", `${method} was not sent: this client did not declare roots`);
+    }
     return this.#link.notify(method, params);
   }
 
   async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
     await this.call({ method: "logging/setLevel", params: { level } }, scope);
     this.#logLevel = level;
+  }
+
+  keepPinging(options: PingOptions): void {
+    this.#pings ??= new PingLoop(
+      this.#host.clock,
+      options,
+      (scope) => this.call({ method: "ping", params: undefined }, scope),
+      (error) => this.#host.onProblem(error),
+    );
   }
 
   /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
@@ -132,6 +155,7 @@ export class LegacyConnection implements Connection {
   }
 
   close(): Promise<void> {
+    this.#pings?.stop();
     return this.#link.close();
   }
 
@@ -194,30 +218,61 @@ export class LegacyConnection implements Connection {
   /** Answers a request of the server, unless it is called off meanwhile. */
   async #serve(request: RpcRequest): Promise<void> {
     const end = new AbortSwitch();
-    this.#served.add(request.id, end);
+    const served: ServedRequest = { id: request.id, method: request.method, end };
+    this.#served.add(served);
     try {
-      const result = request.method === "ping" ? {} : await this.#host.answer(request.method, request.params, end);
-      if (!end.aborted) this.#link.respond(request.id, JSON.stringify(result));
+      const result = request.method === "ping" ? {} : await this.#answer(request, end);
+      if (!end.aborted) this.#link.respond(request.id, JSON.stringify(toResult(result, request.method)));
     } catch (error) {
-      if (end.aborted) return;
-      if (error instanceof RpcError) return this.#link.respondError(request.id, toErrorObject(error));
-      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
-      this.#link.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
+      this.#fail(served, error);
     } finally {
-      this.#served.remove(request.id, end);
+      this.#served.remove(served);
     }
+  }
+
+  /** A deliberate error goes out as it is; anything else is told here and stays opaque there. */
+  #fail({ id, end }: ServedRequest, error: unknown): void {
+    const deliberate = error instanceof RpcError;
+    if (!deliberate && !end.isEchoedBy(error)) {
+      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+    }
+    if (end.aborted) return;
+    this.#link.respondError(
+      id,
+      deliberate ? toErrorObject(error) : { code: INTERNAL_ERROR, message: "Internal error" },
+    );
+  }
+
+  #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
+    const progressToken = progressTokenOf(params);
+    if (progressToken === undefined) return this.#host.answer(method, params, end, () => {});
+    let over = false;
+    const reporter = new ProgressReporter(
+      (progress) => {
+        if (!over && !end.aborted) return this.#link.notify("notifications/progress", { progressToken, ...progress });
+      },
+      (error) => this.#host.onProblem(error),
+    );
+    const report: ReportProgress = (progress, total, message) => reporter.report(toReport(progress, total, message));
+    return this.#host.answer(method, params, end, report).finally(() => {
+      over = true;
+    });
+  }
+
+  #cancel(params: Params | undefined): void {
+    const served = this.#served.find(params?.requestId);
+    if (served === undefined) return;
+    const reason = cancelledBy(params);
+    const { id, method } = served;
+    if (served.end.abort(reason)) this.#host.debug("call cancelled", { method, id, reason: reason.message });
   }
 
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
-    if (method === "notifications/cancelled") {
-      this.#served.cancel(params?.requestId, cancelledBy(params));
-      return;
-    }
-    const problem = legacyNotifications.get(method)?.(params);
-    if (problem !== undefined) {
-      return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
-    }
+    if (method === "notifications/cancelled") return this.#cancel(params);
+    if (ADDED_NOTIFICATIONS.has(method)) return;
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
     const change = toChange(method, params);
     if (change !== undefined) {
       for (const { filter, events } of [...this.#watches]) if (isWantedBy(filter, change)) events.onChange(change);
@@ -226,6 +281,7 @@ export class LegacyConnection implements Connection {
   }
 
   #end(reason: Error | undefined): void {
+    this.#pings?.stop();
     this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
     for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
     this.#watches.clear();
@@ -240,4 +296,18 @@ function withinScope(work: Promise<void>, scope: CallScope): Promise<void> {
     scope.onAbort(giveUp);
     work.then(resolve, reject).finally(() => scope.offAbort(giveUp));
   });
+}
+
+function alreadyInitialized(): RpcError {
+  const message = "initialize was not sent: this connection is already initialized";
+  return new RpcError(INVALID_REQUEST, message, undefined, { local: true });
+}
+
+/** Kinds of results are of later versions: a body of another kind must never pass for an empty success. */
+function assertComplete(method: string, result: ClientResult): void {
+  const { resultType } = result;
+  if (resultType === undefined || resultType === "complete") return;
+  throw new ProtocolError(
+    `${method}: a result of type ${JSON.stringify(resultType)} is unknown to this protocol version`,
+  );
 }

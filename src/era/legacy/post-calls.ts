@@ -3,9 +3,11 @@ import type { HttpExchange } from "../../http/exchange.js";
 import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
+import { idTwin } from "../../jsonrpc/request-id.js";
 import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin } from "../call.js";
 import type { Outcome, ServerEra, ServerHost } from "../era.js";
+import { EarlyCancels } from "./early-cancels.js";
 import type { PostReply, ReplyKind } from "./post-reply.js";
 import { type HttpRefusal, invalidRequest, refuse, refuseFailed, shuttingDown } from "./refuse.js";
 import type { LegacySession } from "./session.js";
@@ -26,19 +28,15 @@ interface Running {
   readonly reply: PostReply;
 }
 
-const MAX_REMEMBERED = 64;
-
 /** The calls of a session that are running, each with the reply that it belongs to. An id with its type names one call. */
 export class PostCalls {
   readonly #owner: CallOwner;
   readonly #running = new Map<RequestId, Running>();
-  /** Cancellations that came before their request did: each POST finds its own way. */
-  readonly #early = new Map<RequestId, Params>();
-  /** Ids of calls that were over lately: cancellations of those come too late, not too early. */
-  readonly #lately = new Set<RequestId>();
+  readonly #early: EarlyCancels;
 
   constructor(owner: CallOwner) {
     this.#owner = owner;
+    this.#early = new EarlyCancels(owner.host.clock);
   }
 
   get size(): number {
@@ -63,7 +61,7 @@ export class PostCalls {
     if (entries === undefined) return;
     const { reply } = entries[0] as Running;
     const start = () => {
-      for (const entry of entries) this.#cancelEarly(entry.call.id);
+      for (const { call } of entries) if (this.#early.take(call.id)) this.cancel({ requestId: call.id });
       for (const entry of entries) this.#run(entry);
       onStarted?.();
     };
@@ -86,27 +84,20 @@ export class PostCalls {
   /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
-    if (!isRequestId(id) || params === undefined) return;
-    const entry = this.#running.get(id);
-    if (entry === undefined) return this.#remember(id, params);
+    if (!isRequestId(id)) return;
+    const entry = this.#find(id);
+    if (entry === undefined) return this.#early.keep(id);
     if (!this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
     entry.reply.drop();
     const reason = cancelledBy(params);
     entry.call.end.abort(reason);
-    this.#owner.host.debug("call cancelled", { id, reason: reason.message });
+    this.#owner.host.debug("call cancelled", {
+      method: entry.call.method,
+      id: entry.call.id,
+      reason: reason.message,
+    });
     this.#owner.onCallOver();
-  }
-
-  #remember(id: RequestId, params: Params): void {
-    if (this.#lately.has(id)) return;
-    this.#early.set(id, params);
-    if (this.#early.size > MAX_REMEMBERED) this.#early.delete(this.#early.keys().next().value as RequestId);
-  }
-
-  #cancelEarly(id: RequestId): void {
-    const params = this.#early.get(id);
-    if (params !== undefined && this.#early.delete(id)) this.cancel(params);
   }
 
   endAll(why: HttpRefusal, reason: Error): void {
@@ -167,16 +158,18 @@ export class PostCalls {
     this.#owner.host.report(lost, { where: "http", method: call.method, id: call.id });
   }
 
+  /** The call with exactly this id, or else with this id in its other spelling. */
+  #find(id: RequestId): Running | undefined {
+    const twin = idTwin(id);
+    return this.#running.get(id) ?? (twin === undefined ? undefined : this.#running.get(twin));
+  }
+
   #isCurrent(entry: Running): boolean {
     return this.#running.get(entry.call.id) === entry;
   }
 
   #release(entry: Running): boolean {
-    const { id } = entry.call;
-    if (!this.#isCurrent(entry)) return false;
-    this.#lately.add(id);
-    if (this.#lately.size > MAX_REMEMBERED) this.#lately.delete(this.#lately.keys().next().value as RequestId);
-    return this.#running.delete(id);
+    return this.#isCurrent(entry) && this.#running.delete(entry.call.id);
   }
 }
 

@@ -1,7 +1,7 @@
 import { toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { BuiltinHandler, ServerEra } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { encodeResult } from "./encode.js";
+import { encodeProgress, encodeResult } from "./encode.js";
 import { initialize } from "./initialize.js";
 import { settleByPushing } from "./input.js";
 import { legacyMethods } from "./methods.js";
@@ -27,6 +27,8 @@ export const legacyServer: ServerEra = {
   attach: (host, wire) => new LegacySession(legacyServer, host, wire),
   encode: encodeResult,
   encodeError: toErrorObject,
+  misuse: () => undefined,
+  encodeProgress,
   settle: settleByPushing,
   http: (host, options) => createLegacyBinding(legacyServer, host, options),
 };

@@ -76,7 +76,7 @@ class LegacyBinding implements HttpBinding {
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
-    const id = body?.kind === "request" ? body.message.id : undefined;
+    const id = body === undefined ? undefined : answerableId(body);
     if (this.#closed) return this.#refuse(exchange, shuttingDown, id);
     const version = exchange.header("mcp-protocol-version");
     if (version !== undefined && !this.#versions.includes(version))
@@ -259,4 +259,10 @@ function pickReplyKind(accept: string | undefined, options: HttpBindingOptions):
   const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
   if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
   return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
+}
+
+/** The id that an error in answer to this body carries, where one can be read. */
+function answerableId(body: Parsed): RequestId | undefined {
+  if (body.kind === "request") return body.message.id;
+  return body.kind === "invalid" && !body.failure.answer ? body.failure.id : undefined;
 }

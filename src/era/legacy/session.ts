@@ -1,12 +1,15 @@
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import type { CallScope } from "../../call/scope.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
-import type { InitializeParams, LoggingLevel, ProgressToken } from "../../schema/types.js";
+import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
 import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
+import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -25,6 +28,9 @@ export class LegacySession implements EraSession {
   readonly #subscriptions = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
+  #pings: PingLoop | undefined;
+  readonly #awaitingReady: (() => void)[] = [];
+  #promised: ServerCapabilities = {};
   #stopListening: (() => void) | undefined;
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
@@ -41,11 +47,26 @@ export class LegacySession implements EraSession {
   }
 
   get client(): ClientFacts {
-    return this.#phase.name === "new" ? STRANGER : this.#phase.client;
+    return this.established ?? STRANGER;
+  }
+
+  get established(): ClientFacts | undefined {
+    return this.#phase.name === "new" ? undefined : this.#phase.client;
   }
 
   get opened(): boolean {
     return this.#phase.name !== "new";
+  }
+
+  /** Whether the client has said that it may be asked. */
+  get isReady(): boolean {
+    return this.#phase.name === "ready";
+  }
+
+  /** Calls back when the client has said that it may be asked; at once when it has. */
+  onReady(listener: () => void): void {
+    if (this.isReady) listener();
+    else this.#awaitingReady.push(listener);
   }
 
   decode(request: RpcRequest, origin: CallOrigin): Call {
@@ -67,7 +88,11 @@ export class LegacySession implements EraSession {
   }
 
   receive(notification: RpcNotification): void {
-    if (notification.method === "notifications/initialized") this.#ready();
+    const { method } = notification;
+    if (ADDED_NOTIFICATIONS.has(method)) return;
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
+    else if (method === "notifications/initialized") this.#ready();
     else this.#host.receive(notification, this);
   }
 
@@ -96,6 +121,7 @@ export class LegacySession implements EraSession {
   }
 
   close(): void {
+    this.#pings?.stop();
     this.#stopListening?.();
     this.#stopListening = undefined;
     for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
@@ -110,16 +136,30 @@ export class LegacySession implements EraSession {
     const served = this.#host.versions.filter((version) => this.#era.versions.includes(version));
     const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
     this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
+    this.#promised = this.#host.capabilities;
   }
 
   #ready(): void {
     if (this.#phase.name !== "answered") return;
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+    if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
+    for (const listener of this.#awaitingReady.splice(0)) listener();
   }
 
+  /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
+  #startPinging(options: PingOptions): PingLoop {
+    const { clock } = this.#host;
+    const ping = (scope: CallScope) => this.#wire.request(undefined, "ping", undefined, scope);
+    return new PingLoop(clock, options, ping, (error) => this.#host.report(error, { where: "ping" }));
+  }
+
+  /** Only what the handshake, or the server's present features, promise is told. */
   #onChange(change: Change): void {
     if (change.kind !== "resource") {
+      const { kind } = change;
+      const promised = this.#promised[kind]?.listChanged ?? this.#host.capabilities[kind]?.listChanged;
+      if (promised !== true) return this.#host.debug(`a change of ${kind} was not sent: it is not advertised`, {});
       this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
     } else if (this.#subscriptions.has(change.uri)) {
       this.#wire.notify(undefined, "notifications/resources/updated", { uri: change.uri });

@@ -1,10 +1,10 @@
 import { CallScope } from "../../call/scope.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RequestId, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 import { McpError, ProtocolError } from "../../schema/errors.js";
-import type { DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
+import type { ClientCapabilities, DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
+import { notificationProblem } from "../check-notification.js";
 import type {
   ClientEra,
   ClientHost,
@@ -28,8 +28,9 @@ import {
   UNSUPPORTED_VERSION,
   VERSION_KEY,
 } from "./envelope.js";
-import { modernMethods, modernNotifications } from "./methods.js";
+import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
 import { ListenSubscription } from "./subscription.js";
+import { toTypedError } from "./typed-error.js";
 
 const RESULT_TYPES: ReadonlySet<unknown> = new Set(["complete", "input_required"]);
 
@@ -44,6 +45,7 @@ export class ModernConnection implements Connection {
   #version: string;
   #discovered: DiscoverResult | undefined;
   #logLevel: LoggingLevel | undefined;
+  #lastDeclared: { readonly from: ClientCapabilities; readonly to: ClientCapabilities } | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost, versions: readonly string[], version: string) {
     this.era = era;
@@ -112,7 +114,7 @@ export class ModernConnection implements Connection {
       await this.#host.relearnTools(this, scope);
       response = await this.#send({ ...call, id: undefined }, scope);
     }
-    if ("error" in response) throw fromErrorObject(response.error);
+    if ("error" in response) throw toTypedError(response.error, call.method);
     return this.#decode(call.method, response.result);
   }
 
@@ -164,19 +166,23 @@ export class ModernConnection implements Connection {
 
   #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
     const { id, method, onProgress } = call;
-    return this.#link.request({ id, method, params: this.#wrap(call.params), cancellable: true, onProgress }, scope);
+    return this.#link.request(
+      { id, method, params: this.#wrap(call.params, call), cancellable: true, onProgress },
+      scope,
+    );
   }
 
   /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
-  #wrap(params: Params | undefined): Params {
+  #wrap(params: Params | undefined, call?: ConnectionCall): Params {
+    const logLevel = call?.logLevel ?? this.#logLevel;
     return {
       ...params,
       _meta: {
         ...(params?._meta as object | undefined),
         [VERSION_KEY]: this.#version,
-        [CLIENT_INFO_KEY]: this.#host.info,
-        [CAPABILITIES_KEY]: this.#host.capabilities,
-        ...(this.#logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: this.#logLevel }),
+        [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
+        [CAPABILITIES_KEY]: this.#declared(call?.capabilities ?? this.#host.capabilities),
+        ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
       },
     };
   }
@@ -186,6 +192,15 @@ export class ModernConnection implements Connection {
     return (
       method === "tools/call" && this.mirrorsHeaders && "error" in response && response.error.code === HEADER_MISMATCH
     );
+  }
+
+  /** Changes of roots are not told in this era, so nobody is promised them. */
+  #declared(capabilities: ClientCapabilities): ClientCapabilities {
+    if (capabilities.roots?.listChanged === undefined) return capabilities;
+    if (this.#lastDeclared?.from !== capabilities) {
+      this.#lastDeclared = { from: capabilities, to: { ...capabilities, roots: {} } };
+    }
+    return this.#lastDeclared.to;
   }
 
   /** The version to go on with after a refusal of the present one. */
@@ -200,7 +215,7 @@ export class ModernConnection implements Connection {
     const type = result.resultType ?? "complete";
     if (!RESULT_TYPES.has(type)) throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
     const shape = modernMethods.get(method);
-    if (type === "input_required" && shape !== undefined && shape.asks !== true) {
+    if (type === "input_required" && shape?.asks !== true) {
       throw new ProtocolError(`${method}: the server asked for input where it may not`);
     }
     const problem = shape?.result(result);
@@ -213,10 +228,9 @@ export class ModernConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
-    const problem = modernNotifications.get(method)?.(params);
-    if (problem !== undefined) {
-      return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
-    }
+    if (REMOVED_NOTIFICATIONS.has(method)) return;
+    const problem = notificationProblem(modernNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
     const id = (params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
     if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.receive(notification);
     if (method !== "notifications/subscriptions/acknowledged") this.#host.onNotification(notification);

@@ -1,0 +1,46 @@
+/** What questions and answers must be beyond their shapes. Both sides hold themselves, and each other, to it. */
+import type { Problem } from "./check.js";
+import { findSamplingAnswerProblem, findSamplingProblem } from "./sampling-rules.js";
+import type {
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitUrlParams,
+  InputRequest,
+  ListRootsResult,
+} from "./types.js";
+
+/** An absolute address that a browser may be sent to. */
+export function isWebUrl(url: string): boolean {
+  return /^https?:\/\//i.test(url) && URL.canParse(url);
+}
+
+/** What is wrong with a question of the right shape. */
+export function findQuestionProblem(request: Pick<InputRequest, "method" | "params">): Problem | undefined {
+  const { method, params } = request;
+  if (method === "sampling/createMessage") return findSamplingProblem(params as CreateMessageParams);
+  if (method !== "elicitation/create" || (params as ElicitUrlParams).mode !== "url") return undefined;
+  const isGood = isWebUrl((params as ElicitUrlParams).url);
+  return isGood ? undefined : { path: "/url", expected: "an absolute http or https address" };
+}
+
+/** What is wrong with an answer of the right shape. */
+export function findAnswerProblem(
+  request: Pick<InputRequest, "method" | "params">,
+  answer: unknown,
+): Problem | undefined {
+  if (request.method === "sampling/createMessage") {
+    return findSamplingAnswerProblem(request.params as CreateMessageParams, answer as CreateMessageResult);
+  }
+  if (request.method !== "roots/list") return undefined;
+  const at = (answer as ListRootsResult).roots.findIndex(({ uri }) => !isRootUri(uri));
+  return at < 0
+    ? undefined
+    : { path: `/roots/${at}/uri`, expected: "a file:// address without .. or hidden separators" };
+}
+
+/** A file address that means the folder it shows: nothing climbs, and no separator or NUL hides in an escape. */
+export function isRootUri(uri: string): boolean {
+  if (!/^file:\/\//i.test(uri) || !URL.canParse(uri) || /%(?:2f|5c|00)|[\\\0]/i.test(uri)) return false;
+  const path = uri.slice("file://".length).replace(/%2e/gi, ".");
+  return !path.split(/[/?#]/).includes("..");
+}
