@@ -1,4 +1,6 @@
-import type { ServerEra } from "../era/era.js";
+import { pause } from "../call/clock.js";
+import type { AcceptChannel, ServerEra } from "../era/era.js";
+import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
@@ -13,6 +15,8 @@ import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js"
 import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { ServerCore } from "./server-core.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
+
+const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
 
 /** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
 export interface ToolTypes {
@@ -49,8 +53,9 @@ export class HttpServer<Tools extends ToolTypes = {}> {
   readonly edit: ServerEdit;
   protected readonly core: ServerCore;
   readonly #http: HttpServerOptions;
+  readonly #closing = new AbortController();
   #front: HttpFront | undefined;
-  #closing: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
     this.core = new ServerCore(info, options, eras);
@@ -62,6 +67,8 @@ export class HttpServer<Tools extends ToolTypes = {}> {
       prompt: (name) => registry.editPrompt(name),
       resource: (uri) => registry.editResource(uri),
     };
+    // What is wrong with the options is said where they are written.
+    if (options.http !== undefined) this.#front = this.#createFront();
   }
 
   get info(): Implementation {
@@ -146,9 +153,18 @@ export class HttpServer<Tools extends ToolTypes = {}> {
     return this;
   }
 
+  /** How a channel is served that a client opens over HTTP; undefined where there is no such thing. */
+  protected get acceptChannel(): AcceptChannel | undefined {
+    return undefined;
+  }
+
+  #createFront(): HttpFront {
+    return new HttpFront(this.core, this.core.eras, this.#http, this.acceptChannel);
+  }
+
   /** Answers one HTTP exchange. */
   handle(exchange: HttpExchange): void {
-    this.#front ??= new HttpFront(this.core, this.core.eras, this.#http);
+    this.#front ??= this.#createFront();
     this.#front.serve(exchange);
   }
 
@@ -165,15 +181,40 @@ export class HttpServer<Tools extends ToolTypes = {}> {
     return { running: 0, ...front, connections: 0, subscriptions: this.core.subscriptions.open };
   }
 
-  /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
+  /** Told by whoever listens for this server: which host it is bound to, and which paths beside the endpoint's it has. */
+  onListening(host: string): readonly string[] {
+    const { allowedHosts, sse } = this.#http;
+    if (ANY_ADDRESS.has(host) && allowedHosts === undefined) {
+      this.core.warn(`listening on all interfaces (${host}) without http.allowedHosts: only local names are served`);
+    }
+    if (sse === undefined || sse === false) return [];
+    const { stream, messages } = resolveSsePaths(sse);
+    return [stream, pathOf(messages)];
+  }
+
+  /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */
+  async drain(graceMs: number): Promise<void> {
+    this.core.beginClosing();
+    this.#front?.beginClosing();
+    await Promise.race([this.idle(), pause(this.core.clock, graceMs, this.#closing.signal)]);
+    await this.close();
+  }
+
+  /** Ends every connection, session and call. Idempotent. */
   close(): Promise<void> {
-    this.#closing ??= this.end();
-    return this.#closing;
+    this.#closed ??= this.end();
+    return this.#closed;
+  }
+
+  /** Resolves when no call is running. */
+  protected async idle(): Promise<void> {
+    await this.#front?.idle();
   }
 
   protected async end(): Promise<void> {
+    this.#closing.abort();
     this.core.beginClosing();
-    this.#front?.close();
+    await this.#front?.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,5 @@
 import type { CallOrigin } from "../era/call.js";
+import type { AcceptChannel, ServerEra } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import type { AnySchema } from "../schema/standard.js";
 import { Door, type ServedConnection } from "./door.js";
@@ -21,11 +22,19 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
 
   /** Serves a channel until it ends. Many channels may be served at once. */
   async accept(channel: Channel, origin?: CallOrigin): Promise<ServedConnection> {
-    const door = new Door(this.core, this.core.eras, channel, origin);
+    return this.#accept(this.core.eras, channel, origin);
+  }
+
+  async #accept(eras: readonly ServerEra[], channel: Channel, origin: CallOrigin | undefined): Promise<Door> {
+    const door = new Door(this.core, eras, channel, origin);
     this.#doors.add(door);
     door.closed.then(() => this.#doors.delete(door));
     await door.open();
     return door;
+  }
+
+  protected override get acceptChannel(): AcceptChannel {
+    return (era, channel, origin) => this.#accept([era], channel, origin);
   }
 
   override stats(): Readonly<Record<string, number>> {
@@ -34,8 +43,11 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
     return { ...stats, connections: this.#doors.size, running: inside };
   }
 
+  protected override async idle(): Promise<void> {
+    await Promise.all([super.idle(), ...[...this.#doors].map((door) => door.idle())]);
+  }
+
   protected override async end(): Promise<void> {
-    await super.end();
-    await Promise.all([...this.#doors].map((door) => door.close()));
+    await Promise.all([super.end(), ...[...this.#doors].map((door) => door.close())]);
   }
 }

@@ -139,7 +139,7 @@ test("a session that ends lets go of the resources it watched and of the changes
     sessions: { enabled: true, idleMs: 1000, max: 10 },
     preferJson: true,
     keepAliveMs: 0,
-    resumable: false,
+    eventLog: undefined,
     retryMs: undefined,
   });
   const send = async (method: string, body?: object, session?: string) => {

@@ -21,12 +21,12 @@ import { SessionStream, type StreamOwner, UnknownEvent } from "./session-stream.
 export interface SessionSurroundings {
   readonly era: ServerEra;
   readonly host: ServerHost;
-  readonly options: HttpBindingOptions;
-  /** Remembers what was streamed; without one, nothing is resumable. */
+  readonly options: Pick<HttpBindingOptions, "retryMs" | "maxBehind">;
   readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
   /** Nothing runs in this session and nothing is connected to it, from now on. */
   onIdle(session: HttpSession): void;
+  onCallOver(): void;
 }
 
 /** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
@@ -203,6 +203,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
 
   onCallOver(): void {
     if (!this.busy && this.#ended === undefined) this.#around.onIdle(this);
+    this.#around.onCallOver();
   }
 
   #postBatch(exchange: HttpExchange, items: readonly unknown[], kind: ReplyKind): void {
