@@ -20,6 +20,7 @@ import type {
   ClientCapabilities,
   Implementation,
   InputRequest,
+  InputResponses,
   LoggingLevel,
   ProgressToken,
   ServerCapabilities,
@@ -28,6 +29,7 @@ import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { MethodTable } from "./method-table.js";
 import type { PreparedResult } from "./prepared-result.js";
+import type { UrlElicitations } from "./url-elicitations.js";
 
 /** What is known about the client that made a call. */
 export interface ClientFacts {
@@ -85,6 +87,8 @@ export interface Call extends CallFacts {
   readonly end: AbortSwitch;
   /** The state that the author put into an earlier round's result. */
   authoredState: unknown;
+  /** The answers to the questions of an earlier round's result. */
+  inputResponses: InputResponses | undefined;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
   /** Whether anything may still be sent on behalf of this call. */
@@ -111,6 +115,8 @@ export interface AskOptions {
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Names a question by URL for the notice that the page is done, in the versions that have one. */
+  readonly elicitationId?: string | undefined;
   /** Looks closer at an answer of the right shape. */
   readonly check?: Check | undefined;
 }
@@ -159,6 +165,8 @@ export interface ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  /** The pages that clients were asked to send their users to. */
+  readonly pages: UrlElicitations;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
   /** Whether results name the server. */
@@ -176,6 +184,8 @@ export interface ServerHost {
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
+  /** Tells the developer of something that works but should not be left so. */
+  warn(message: string, fields: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;

@@ -3,7 +3,6 @@ import type { Check } from "./check.js";
 import {
   anyObject,
   array,
-  boolean,
   choose,
   integer,
   nullish,

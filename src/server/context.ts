@@ -1,9 +1,10 @@
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions } from "../era/era.js";
+import type { Asker, AskOptions, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
-import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
+import { checkAnswer, compileForm, type FormSchema, knownFields } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
-import type { AnySchema, OutputOf } from "../schema/standard.js";
+import { findAnswerProblem } from "../schema/input-rules.js";
+import type { OutputOf } from "../schema/standard.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -17,6 +18,7 @@ import type {
   RequestId,
   Root,
 } from "../schema/types.js";
+import { questionProblem } from "./input-required.js";
 
 export type ElicitAnswer<T> =
   | { readonly action: "accept"; readonly content: T }
@@ -26,11 +28,13 @@ export type ElicitAnswer<T> =
 export class Context {
   readonly #call: Call;
   readonly #asker: Asker;
+  readonly #host: Pick<ServerHost, "warn">;
   #lastProgress = Number.NEGATIVE_INFINITY;
 
-  constructor(call: Call, asker: Asker) {
+  constructor(call: Call, asker: Asker, host: Pick<ServerHost, "warn">) {
     this.#call = call;
     this.#asker = asker;
+    this.#host = host;
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
@@ -104,21 +108,26 @@ export class Context {
     return this.#call.notify(method, params);
   }
 
-  /** Asks the user to fill in a small form. */
-  async elicit<S extends AnySchema>(
+  /** Asks the user to fill in a small form. An answer that the schema refuses is not an answer: the call rejects. */
+  async elicit<const S extends FormSchema>(
     message: string,
     schema: S,
     options: AskOptions = {},
   ): Promise<ElicitAnswer<OutputOf<S>>> {
-    const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
+    const form = compileForm(schema, `elicitation "${message}"`);
+    const { requestedSchema } = form;
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
-    const request: InputRequest = { method: "elicitation/create", params };
     const check = (answer: unknown) => {
       const { action, content } = answer as ElicitResult;
       const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;
       return issue === undefined ? undefined : { path: `/content${issue.path}`, expected: issue.message };
     };
-    return (await this.#ask(request, { ...options, check })) as ElicitAnswer<OutputOf<S>>;
+    const answer = (await this.#ask({ method: "elicitation/create", params }, { ...options, check })) as ElicitResult;
+    if (answer.action !== "accept") return { action: answer.action };
+    const parsed = await form.parse(knownFields(requestedSchema, answer.content ?? {}));
+    if (parsed.ok) return { action: "accept", content: parsed.value as OutputOf<S> };
+    const issues = parsed.issues.map((issue) => `/content${issue.path} ${issue.message}`).join("; ");
+    throw new McpError("invalid_answer", `The answer to elicitation "${message}" does not fit: ${issues}`);
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -128,7 +137,9 @@ export class Context {
     options: AskOptions = {},
   ): Promise<{ readonly action: ElicitResult["action"] }> {
     const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
-    return (await this.#ask(request, options)) as { action: ElicitResult["action"] };
+    const asking = this.#ask(request, options);
+    if (isPlainHttp(url)) this.#host.warn("users are sent to a page without TLS", { url });
+    return { action: ((await asking) as ElicitResult).action };
   }
 
   /** Asks the client's model. */
@@ -153,7 +164,7 @@ export class Context {
 
   /** The client's answers to an earlier `inputRequired` of this call's handler. */
   get inputResponses(): InputResponses | undefined {
-    return this.#call.params.inputResponses as InputResponses | undefined;
+    return this.#call.inputResponses;
   }
 
   /** Lets go of the call's stream while the call goes on: a client that can resume reconnects for the answer. */
@@ -167,6 +178,16 @@ export class Context {
     if (!this.#call.open) {
       return Promise.reject(new McpError("call_over", `${request.method}: the call that asks is over`));
     }
-    return this.#asker.ask(request, options);
+    const problem = questionProblem(request);
+    if (problem !== undefined) return Promise.reject(problem);
+    const check = options.check ?? ((answer: unknown) => findAnswerProblem(request, answer));
+    return this.#asker.ask(request, { ...options, check });
   }
+}
+
+/** Whether an address leaves this machine unencrypted. */
+function isPlainHttp(url: string): boolean {
+  if (!/^http:/i.test(url)) return false;
+  const { hostname } = new URL(url);
+  return hostname !== "localhost" && hostname !== "[::1]" && !hostname.startsWith("127.");
 }

@@ -35,13 +35,13 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
 
   const route = shape === undefined ? undefined : server.routes.get(method);
   if (route === undefined) throw methodNotFound(method);
-  return era.settle(call, server.host, async (asker) => route(call, new Context(call, asker)));
+  return era.settle(call, server.host, async (asker) => route(call, new Context(call, asker, server.host)));
 }
 
 async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {
   const params = await custom.parse(call.params);
   return call.era.settle(call, server.host, async (asker) => {
-    return toResult(await custom.handler(params as never, new Context(call, asker)), custom.name);
+    return toResult(await custom.handler(params as never, new Context(call, asker, server.host)), custom.name);
   });
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
+import { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
@@ -25,6 +26,7 @@ export class ServerCore implements ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  readonly pages = new UrlElicitations();
   readonly maxRounds: number;
   readonly identify: boolean;
   readonly versions: readonly string[];
@@ -98,6 +100,10 @@ export class ServerCore implements ServerHost {
   report(error: unknown, context: ReportContext): void {
     this.#options.logger?.error?.(error instanceof Error ? error.message : String(error), { ...context, error });
     this.#options.onError?.(error, context);
+  }
+
+  warn(message: string, fields: Record<string, unknown>): void {
+    this.#options.logger?.warn?.(message, fields);
   }
 
   debug(message: string, fields: Record<string, unknown>): void {

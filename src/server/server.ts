@@ -3,6 +3,7 @@ import type { ServerEra } from "../era/era.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import type { Channel } from "../jsonrpc/channel.js";
+import { McpError } from "../schema/errors.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
@@ -116,6 +117,12 @@ export class Server<Tools extends ToolTypes = {}> {
     const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
     this.#core.registry.notifications.set(name, method);
     return this;
+  }
+
+  /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
+  elicitationCompleted(elicitationId: string): void {
+    if (this.#core.pages.complete(elicitationId)) return;
+    throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
   }
 
   /** Wraps every call that is served from now on; the first added is the outermost. */

@@ -1,4 +1,5 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
+import { UrlElicitationRequiredError } from "../../schema/errors.js";
 import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
@@ -46,8 +47,17 @@ export async function settleInRounds(
     failure = error;
   }
   if (replay.suspended) return replay.toResult();
+  if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, host, toPages(failure));
   if (failure !== undefined) throw failure;
   return sealAuthored(call, host, result as HandlerResult);
+}
+
+/** What is an error in other versions is a question here; the handler looks again when the client comes back. */
+function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
+  const requests = elicitations.map(({ elicitationId, message, url }) => {
+    return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
+  });
+  return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
 }
 
 /** A handler that speaks the wire itself gets its state sealed all the same. */
@@ -109,6 +119,12 @@ class Replay implements Asker {
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const missing = missingCapability(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapabilityRefusal(missing);
+    const { elicitationId } = options;
+    if (elicitationId !== undefined) {
+      this.#host.pages.note(elicitationId, () => {
+        this.#host.warn("the client is not told that a page is done: in this version it asks again", { elicitationId });
+      });
+    }
     const key = options.key ?? `ask-${++this.#count}`;
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
