@@ -18,6 +18,8 @@ const chosen = planned.filter(({ role, revision, scenario }) => {
   return filters.length === 0 || filters.some((filter) => name.includes(filter));
 });
 
+/** What went wrong outside any scenario. */
+const broken = [];
 rmSync(reports, { recursive: true, force: true });
 const outcomes = [...(await runServers()), ...(await runClients())];
 const verdicts = judge(chosen, outcomes, { complete: filters.length === 0 });
@@ -28,7 +30,11 @@ async function runServers() {
   const found = [];
   for (const revision of new Set(chosen.filter(({ role }) => role === "server").map(({ revision }) => revision))) {
     progress(`server ${revision}`);
-    found.push(...(await runServerLeg(revision)));
+    try {
+      found.push(...(await runServerLeg(revision)));
+    } catch (error) {
+      broken.push(`server ${revision}: ${error.message}`);
+    }
   }
   return found;
 }
@@ -59,12 +65,14 @@ function report() {
     failed: failed.length,
     checks: verdicts.reduce((sum, { successes }) => sum + successes, 0),
   };
-  process.exitCode = failed.length === 0 && verdicts.length > 0 ? 0 : 1;
-  if (json) return console.log(JSON.stringify({ ok: process.exitCode === 0, totals, scenarios: verdicts }, null, 2));
+  const ok = failed.length === 0 && broken.length === 0 && verdicts.length > 0;
+  process.exitCode = ok ? 0 : 1;
+  if (json) return console.log(JSON.stringify({ ok, totals, broken, scenarios: verdicts }, null, 2));
   for (const { role, revision, scenario, successes, problems } of verdicts) {
     const mark = problems.length === 0 ? "ok  " : "FAIL";
     console.log(`${mark} ${role} ${revision} ${scenario.padEnd(48)} ${String(successes).padStart(3)}`);
     for (const problem of problems) console.log(`       ${problem}`);
   }
+  for (const problem of broken) console.log(`FAIL ${problem}`);
   console.log(`\n${totals.passed} scenarios passed, ${totals.failed} failed, ${totals.checks} checks succeeded`);
 }

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -15,17 +16,21 @@ const isOldNode = Number(process.versions.node.split(".")[0]) < 22;
 const preload = isOldNode ? ["--import", pathToFileURL(at("conformance/fs-glob.mjs")).href] : [];
 
 /** Runs the suite on the node that runs this script; the fixtures' `node` is the same one. */
-function suite(args) {
+function suite(args, timeoutMs = 300_000) {
   const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
-  return execNode([...preload, program, ...args], { env: { ...process.env, PATH: path }, timeoutMs: 300_000 });
+  return execNode([...preload, program, ...args], { env: { ...process.env, PATH: path }, timeoutMs });
 }
+
+/** Revisions without a frozen list of required scenarios run all that apply to them. */
+const unfrozen = ["2025-06-18"];
 
 /** Starts the server fixture and runs all scenarios of a revision on it: `[{ role, revision, scenario, checks }]`. */
 export async function runServerLeg(revision) {
   const server = await startServer();
   try {
     const folder = join(reports, `server-${revision}`);
-    const { output } = await suite(["server", "--url", server.url, "--requirements", revision, "-o", folder]);
+    const choice = unfrozen.includes(revision) ? ["--suite", "all", "--spec-version"] : ["--requirements"];
+    const { output } = await suite(["server", "--url", server.url, ...choice, revision, "-o", folder]);
     const found = filesBelow(folder, "checks.json").map((file) => {
       const scenario = basename(dirname(file))
         .replace(/^server-/, "")
@@ -44,12 +49,11 @@ export async function runClientScenario(revision, scenario) {
   const folder = join(reports, `client-${revision}`, scenario.replaceAll("/", "-"));
   const command = ["--command", "node conformance/dist/client.js"];
   const choice = ["--scenario", scenario, "--spec-version", revision, "--force"];
-  const { code, output } = await suite(["client", ...command, ...choice, "-o", folder]);
-  const files = filesBelow(folder, "checks.json");
-  const checks = files.flatMap((file) => readJson(file));
-  const isTold = checks.some(({ status }) => status === "FAILURE" || status === "WARNING");
-  const tail = isTold ? "" : `: ${lines(output).slice(-6).join(" | ")}`;
-  const error = code === 0 ? undefined : `the runner ended with ${code}${tail}`;
+  const { code, output } = await suite(["client", ...command, ...choice, "-o", folder], 60_000);
+  const checks = filesBelow(folder, "checks.json").flatMap((file) => readJson(file));
+  const said = filesBelow(folder, "stderr.txt").map((file) => readFileSync(file, "utf8"));
+  const tail = lines(said.join("") || output).slice(-6);
+  const error = code === 0 ? undefined : [`the runner ended with ${code}`, ...tail].join(" | ");
   return { role: "client", revision, scenario, checks, ...(error === undefined ? {} : { error }) };
 }
 
@@ -62,11 +66,16 @@ async function startServer() {
   const ended = new Promise((resolve) => child.on("close", resolve));
   const url = await Promise.race([firstAddress(child.stdout), ended.then(() => undefined)]);
   if (url === undefined) throw new Error("conformance/dist/server.js ended before it printed its address");
-  const stop = () => {
-    child.kill();
-    return ended;
-  };
-  return { url, stop };
+  return { url, stop: () => stop(child, ended) };
+}
+
+/** A server that is told to stop has to let go of everything: one that lingers is a failure. */
+async function stop(child, ended) {
+  child.kill();
+  const impatience = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await ended;
+  clearTimeout(impatience);
+  if (child.signalCode === "SIGKILL") throw new Error("conformance/dist/server.js did not end when it was told to");
 }
 
 async function firstAddress(stream) {

@@ -7,8 +7,7 @@ export function progressTokenOf(params: Params | undefined): RequestId | undefin
   return isRequestId(token) ? token : undefined;
 }
 
-/** The params, asking for progress under this token unless they ask already. */
+/** The params, asking for progress under this token: the one by which this side finds the call again. */
 export function withProgressToken(params: Params | undefined, token: RequestId): Params {
-  if (progressTokenOf(params) !== undefined) return params as Params;
   return { ...params, _meta: { ...(params?._meta as object | undefined), progressToken: token } };
 }

@@ -1,6 +1,7 @@
 import { TimeoutError } from "../schema/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { type Clock, systemClock } from "./clock.js";
+import { followSignal, unfollowSignal } from "./follow-signal.js";
 
 export interface ScopeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
@@ -78,7 +79,7 @@ export class CallScope extends AbortSwitch {
     const onAbort = () => this.abort(signal.reason);
     this.#callerSignal = signal;
     this.#onCallerAbort = onAbort;
-    signal.addEventListener("abort", onAbort, { once: true });
+    followSignal(signal, onAbort);
   }
 
   #arm(now: number): void {
@@ -104,8 +105,8 @@ export class CallScope extends AbortSwitch {
       this.#clock.cancel(this.#timer);
       this.#timer = undefined;
     }
-    if (this.#onCallerAbort !== undefined) {
-      this.#callerSignal?.removeEventListener("abort", this.#onCallerAbort);
+    if (this.#callerSignal !== undefined && this.#onCallerAbort !== undefined) {
+      unfollowSignal(this.#callerSignal, this.#onCallerAbort);
       this.#onCallerAbort = undefined;
       this.#callerSignal = undefined;
     }

@@ -69,7 +69,7 @@ async function ask(options: ClientOptions, { method, params }: InputRequest, ctx
     case "sampling/createMessage":
       return options.onSample?.(params, ctx);
     case "roots/list":
-      return listRoots(options);
+      return listRoots(options, ctx);
   }
 }
 
@@ -112,8 +112,8 @@ async function elicitUrl(options: ClientOptions, params: ElicitUrlParams, ctx: A
   return withoutContent((await options.onElicitUrl?.(params, ctx)) as ElicitResult);
 }
 
-async function listRoots({ roots }: ClientOptions): Promise<ListRootsResult> {
-  return { roots: [...((typeof roots === "function" ? await roots() : roots) ?? [])] };
+async function listRoots({ roots }: ClientOptions, ctx: AnswerContext): Promise<ListRootsResult> {
+  return { roots: [...((typeof roots === "function" ? await roots(ctx) : roots) ?? [])] };
 }
 
 function answerOwn(

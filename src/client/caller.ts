@@ -40,12 +40,9 @@ export class Caller {
   }
 
   openScope(label: string, limits: ClientCall["options"]): CallScope {
-    const { timeoutMs = DEFAULTS.timeoutMs, deadlineMs } = this.#options;
-    const scope = new CallScope(
-      label,
-      { signal: limits.signal, timeoutMs: limits.timeoutMs ?? timeoutMs, deadlineMs: limits.deadlineMs ?? deadlineMs },
-      this.#clock,
-    );
+    const timeoutMs = limits.timeoutMs ?? this.#options.timeoutMs ?? DEFAULTS.timeoutMs;
+    const deadlineMs = limits.deadlineMs ?? this.#options.deadlineMs ?? defaultDeadline(timeoutMs);
+    const scope = new CallScope(label, { signal: limits.signal, timeoutMs, deadlineMs }, this.#clock);
     this.#scopes.add(scope);
     return scope;
   }
@@ -113,6 +110,11 @@ export class Caller {
       scope.release();
     }
   }
+}
+
+/** A peer that shows signs of life may not do so for ever; who switched the idle time off wants no limit at all. */
+function defaultDeadline(timeoutMs: number): number {
+  return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : DEFAULTS.deadlineMs;
 }
 
 function withMeta(params: Params | undefined, meta: object | undefined): Params | undefined {

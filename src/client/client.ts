@@ -2,10 +2,12 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
+import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { ConnectionError, RpcError } from "../schema/errors.js";
+import type { OutputOf, StandardSchema } from "../schema/standard.js";
 import type {
   ClientCapabilities,
   CompleteResult,
@@ -186,6 +188,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   /** Asks the server for log messages of this level and above. */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
+    const refusal = this.#unannounced("logging/setLevel");
+    if (refusal !== undefined) throw refusal;
     await this.#inScope("logging/setLevel", options, (scope) => connection.setLogLevel(level, scope));
   }
 
@@ -207,17 +211,30 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return watch;
   }
 
-  /** Any method: those of the specification are checked and typed, others pass as they are. */
+  /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: CallOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
-  async request(method: string, params?: Params, options: CallOptions = {}): Promise<ClientResult> {
+  async request(
+    method: string,
+    params?: Params,
+    options: CallOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
     this.#connected();
-    return this.#call({ method, params, options });
+    const result = await this.#call({ method, params, options });
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
-  /** Sends a notification. After the connection has ended it does nothing. */
+  /** Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. */
   async notify(method: string, params?: Params): Promise<void> {
-    if (!this.#closed) await this.#connection?.notify(method, params);
+    if (this.#closed || this.#connection === undefined) return;
+    const missing = this.#missing(method);
+    if (missing !== undefined) throw missing;
+    await this.#connection.notify(method, params);
   }
 
   /** Ends every call and the connection. Idempotent. */
@@ -240,8 +257,12 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   onNotification(notification: RpcNotification): void {
     const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    const { notifications: own, onNotification } = this.#options;
+    const { method, params } = notification;
     try {
-      this.#options.onNotification?.(notification)?.catch(report);
+      const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
+      const handled = handler === undefined ? onNotification?.(notification) : handler(params);
+      handled?.catch(report);
     } catch (error) {
       report(error);
     }
@@ -250,6 +271,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   onProblem(problem: Error): void {
     this.#options.logger?.error?.(problem.message, { error: problem });
     this.#options.onError?.(problem);
+  }
+
+  debug(message: string, fields: Record<string, unknown>): void {
+    this.#options.logger?.debug?.(message, fields);
   }
 
   onClose(reason: Error | undefined): void {
@@ -269,18 +294,22 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** What is not sent, because this era has no such method or, where that is wanted, the server did not announce it. */
   #refuse(method: string): RpcError | undefined {
-    const connection = this.#connected();
-    const replacement = connection.era.missing(method);
-    if (replacement !== undefined) {
-      return new RpcError(
-        METHOD_NOT_FOUND,
-        `${method} does not exist in protocol version ${connection.server.version}: ${replacement}`,
-        undefined,
-        { local: true },
-      );
-    }
+    const missing = this.#missing(method);
+    if (missing !== undefined) return missing;
+    return this.#unannounced(method);
+  }
+
+  #missing(method: string): RpcError | undefined {
+    const { era, server } = this.#connected();
+    const replacement = era.missing(method);
+    if (replacement === undefined) return undefined;
+    const message = `${method} does not exist in protocol version ${server.version}: ${replacement}`;
+    return new RpcError(METHOD_NOT_FOUND, message, undefined, { local: true });
+  }
+
+  #unannounced(method: string): RpcError | undefined {
     return this.#options.strictCapabilities === true
-      ? capabilityRefusal(method, connection.server.capabilities)
+      ? capabilityRefusal(method, this.#connected().server.capabilities)
       : undefined;
   }
 

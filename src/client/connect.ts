@@ -51,7 +51,8 @@ export async function connectWith<S extends AnyServer>(
   try {
     const connection = await negotiate(wire, plan, client, options, clock);
     client.attach(connection);
-    if (key !== undefined) dialer.memory.set(key, connection.era.name);
+    // Where the author left no choice, nothing was learnt about what the server prefers.
+    if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
     return client;
   } catch (error) {
     if (wire.kind === "channel") await wire.link.close();

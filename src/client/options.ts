@@ -42,7 +42,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The longest silence; any sign of life starts it anew. 60 s unless told otherwise, `Infinity` for none. */
   readonly timeoutMs?: number | undefined;
-  /** The longest the whole call may take. */
+  /** The longest the whole call may take. One hour unless told otherwise, none when `timeoutMs` is `Infinity`. */
   readonly deadlineMs?: number | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** The id to send, instead of one that the client makes. */
@@ -84,10 +84,14 @@ export interface ClientOptions {
   /** Whether changes of the roots are announced, in the era that has a word for it. They are unless told otherwise. */
   readonly rootsListChanged?: boolean;
   /** The folders that the server may work in. */
-  readonly roots?: readonly Root[] | (() => readonly Root[] | Promise<readonly Root[]>);
+  readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Requests of the author's own that the server may send, in the era where it can. */
   readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
-  /** Every notification, those of subscriptions included. */
+  /** Notifications by method; `withParams` makes a handler that checks. */
+  readonly notifications?: {
+    readonly [method: string]: (params: Params | undefined) => void | Promise<void>;
+  };
+  /** Every notification that has no handler in `notifications`, those of subscriptions included. */
   readonly onNotification?: (notification: {
     readonly method: string;
     readonly params?: Params;
@@ -113,6 +117,7 @@ export interface ClientOptions {
 
 export const DEFAULTS = {
   timeoutMs: 60_000,
+  deadlineMs: 3_600_000,
   probeTimeoutMs: 10_000,
   maxRounds: 16,
   maxMessageBytes: 32 * 1024 * 1024,

@@ -20,6 +20,7 @@ export function connect<S extends AnyServer = AnyServer>(
 
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
+export { isResourceNotFound } from "../client/is-resource-not-found.js";
 export type {
   AnswerContext,
   CallOptions,
@@ -30,6 +31,7 @@ export type {
 } from "../client/options.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export type { Watch } from "../client/watch.js";
+export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export type { Change } from "../store/change-bus.js";

@@ -3,11 +3,13 @@ export {
   DefinitionError,
   type Delivery,
   McpError,
+  MissingCapabilityError,
   ProtocolError,
   type RequiredUrl,
   RpcError,
   TimeoutError,
   ToolError,
+  UnsupportedVersionError,
   UrlElicitationRequiredError,
   UserRejectedError,
 } from "../schema/errors.js";

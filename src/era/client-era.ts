@@ -26,6 +26,7 @@ export interface ClientHost {
   answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
+  debug(message: string, fields: Record<string, unknown>): void;
   onClose(reason: Error | undefined): void;
 }
 

@@ -14,9 +14,10 @@ import type {
   RpcResponse,
 } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
-import type { Check } from "../schema/check.js";
+import type { Problem } from "../schema/check.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
+  CacheScope,
   ClientCapabilities,
   Implementation,
   InputRequest,
@@ -106,6 +107,8 @@ export type HeaderReader = (name: string) => string | undefined;
 export interface Asker {
   /** Puts one question to the client; resolves with the client's answer as it came. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
+  /** Sends the client a request of the author's own; rejects in an era without such. */
+  push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
   /** Runs work once per call, however often the handler is run. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
@@ -118,7 +121,7 @@ export interface AskOptions {
   /** Names a question by URL for the notice that the page is done, in the versions that have one. */
   readonly elicitationId?: string | undefined;
   /** Looks closer at an answer of the right shape. */
-  readonly check?: Check | undefined;
+  readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
 }
 
 /** How serving a call ended. */
@@ -181,6 +184,8 @@ export interface ServerHost {
   nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** What is told about keeping results of a method that do not say so themselves. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
   report(error: unknown, where: ReportContext): void;
@@ -202,6 +207,8 @@ export interface ReportContext {
 
 /** What an era knows about one connection. */
 export interface EraSession {
+  /** What a handshake told about the client; undefined before it, and where there is none. */
+  readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */
@@ -254,6 +261,8 @@ export interface ServerEra {
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
+  misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */

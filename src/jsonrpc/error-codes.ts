@@ -38,7 +38,7 @@ export function toErrorObject(error: RpcError): RpcErrorObject {
 }
 
 /** The error as a class of its own where its code has one; a known code with data that makes no sense is a plain error. */
-export function fromErrorObject(error: RpcErrorObject): RpcError {
+export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
   if (error.code === USER_REJECTED) return new UserRejectedError(error.message);
   if (error.code === URL_ELICITATION_REQUIRED) {
     const { elicitations } = (error.data ?? {}) as { elicitations?: readonly RequiredUrl[] };
@@ -46,5 +46,5 @@ export function fromErrorObject(error: RpcErrorObject): RpcError {
       return new UrlElicitationRequiredError(elicitations as readonly RequiredUrl[], error.message);
     }
   }
-  return new RpcError(error.code, error.message, error.data);
+  return new RpcError(error.code, error.message, error.data, { method });
 }

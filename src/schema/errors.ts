@@ -1,3 +1,5 @@
+import type { ClientCapabilities } from "./types.js";
+
 /**
  * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
  * The classes exist so that `instanceof` reads well; messages may change.
@@ -13,18 +15,59 @@ export class McpError extends Error {
   }
 }
 
+export interface RpcErrorOptions extends ErrorOptions {
+  readonly method?: string | undefined;
+  readonly local?: boolean;
+}
+
 /** The peer answered with a JSON-RPC error, or a handler wants to answer with one. */
 export class RpcError extends McpError {
-  override readonly name = "RpcError";
+  override readonly name: string = "RpcError";
   readonly rpcCode: number;
   readonly data: unknown;
+  /** The method that was answered so, on the side that called. */
+  readonly method: string | undefined;
   /** True when this side refused the call itself and nothing was sent. */
   readonly local: boolean;
-  constructor(rpcCode: number, message: string, data?: unknown, options?: ErrorOptions & { local?: boolean }) {
+  constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
     super("rpc_error", message, options);
     this.rpcCode = rpcCode;
     this.data = data;
+    this.method = options?.method;
     this.local = options?.local === true;
+  }
+}
+
+/** The server does not speak the version that was asked for, and names those that it does. */
+export class UnsupportedVersionError extends RpcError {
+  override readonly name = "UnsupportedVersionError";
+  readonly supported: readonly string[];
+  readonly requested: string | undefined;
+  constructor(
+    rpcCode: number,
+    message: string,
+    data: unknown,
+    details: RpcErrorOptions & { readonly supported: readonly string[]; readonly requested: string | undefined },
+  ) {
+    super(rpcCode, message, data, details);
+    this.supported = details.supported;
+    this.requested = details.requested;
+  }
+}
+
+/** The server needs something of the client that the call did not declare. */
+export class MissingCapabilityError extends RpcError {
+  override readonly name = "MissingCapabilityError";
+  /** Only what is missing. */
+  readonly requiredCapabilities: ClientCapabilities;
+  constructor(
+    rpcCode: number,
+    message: string,
+    data: unknown,
+    details: RpcErrorOptions & { readonly requiredCapabilities: ClientCapabilities },
+  ) {
+    super(rpcCode, message, data, details);
+    this.requiredCapabilities = details.requiredCapabilities;
   }
 }
 

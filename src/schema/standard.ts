@@ -185,7 +185,13 @@ function converts(schema: unknown, direction: SchemaDirection): boolean {
   }
 }
 
-function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+/** What a library makes of a value that fits its schema's description. Plain JSON Schema has no more to say. */
+export function parseWith(schema: AnySchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+  return isStandardSchema(schema) ? parseStandard(schema, value) : { ok: true, value };
+}
+
+/** Checks a value by the library's own means. A promise only where the schema validates asynchronously. */
+export function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
   const result = schema["~standard"].validate(value);
   return result instanceof Promise ? result.then(toOutcome) : toOutcome(result);
 }

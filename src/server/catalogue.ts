@@ -1,10 +1,21 @@
+import type { HandlerResult } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
+import type { Access } from "./access.js";
+import type { Context } from "./context.js";
+
+/** What can be listed. */
+export interface Listed {
+  readonly listing: object;
+  /** Undefined where everybody may see and use it. */
+  readonly access: Access | undefined;
+}
 
 interface Entry<T> {
   readonly ordinal: number;
   readonly item: T;
+  readonly enabled: boolean;
 }
 
 export interface CatalogueOptions {
@@ -13,63 +24,143 @@ export interface CatalogueOptions {
   /** The member of the result that holds the page: "tools". */
   readonly member: string;
   readonly pageSize: number;
-  /** What every page says besides its entries. */
-  readonly extras: { readonly [key: string]: unknown };
 }
 
 /** The things of one kind that a server offers, in the order of their registration. Pages are made once per change. */
-export class Catalogue<T extends { readonly listing: unknown }> {
+export class Catalogue<T extends Listed> {
   readonly #options: CatalogueOptions;
   readonly #entries = new Map<string, Entry<T>>();
   readonly #pages = new Map<number, PreparedResult>();
+  #shown: readonly Entry<T>[] | undefined;
   #nextOrdinal = 1;
+  #offered = false;
 
   constructor(options: CatalogueOptions) {
     this.#options = options;
   }
 
+  /** How many there are, switched off or not. */
   get size(): number {
     return this.#entries.size;
   }
 
+  /** Whether there has ever been one: what was offered once is answered for, even when nothing is left. */
+  get offered(): boolean {
+    return this.#offered;
+  }
+
+  /** Whether the listing depends on who asks. */
+  get filtered(): boolean {
+    return this.#enabled().some(({ item }) => item.access !== undefined);
+  }
+
   add(key: string, item: T): void {
-    if (this.#entries.has(key)) throw new DefinitionError(`${this.#options.noun} "${key}" is defined twice`);
-    this.#entries.set(key, { ordinal: this.#nextOrdinal++, item });
-    this.#pages.clear();
+    this.#assertFree(key);
+    this.#entries.set(key, { ordinal: this.#nextOrdinal++, item, enabled: true });
+    this.#offered = true;
+    this.#changed();
+  }
+
+  /** Puts another item, perhaps under another key, in the place of one. */
+  replace(key: string, newKey: string, item: T): void {
+    const entry = this.#entry(key);
+    if (newKey !== key) this.#assertFree(newKey);
+    this.#entries.delete(key);
+    this.#entries.set(newKey, { ...entry, item });
+    this.#changed();
   }
 
   remove(key: string): boolean {
-    this.#pages.clear();
+    this.#changed();
     return this.#entries.delete(key);
   }
 
+  /** Shows or hides an entry, which keeps its place. Returns whether that changed anything. */
+  enable(key: string, enabled: boolean): boolean {
+    const entry = this.#entry(key);
+    if (entry.enabled === enabled) return false;
+    this.#entries.set(key, { ...entry, enabled });
+    this.#changed();
+    return true;
+  }
+
+  isEnabled(key: string): boolean {
+    return this.#entries.get(key)?.enabled === true;
+  }
+
+  /** The definition, switched off or not. */
   get(key: string): T | undefined {
     return this.#entries.get(key)?.item;
   }
 
-  *values(): Iterable<T> {
-    for (const entry of this.#entries.values()) yield entry.item;
+  /** The definition; throws where there is none. */
+  expect(key: string): T {
+    return this.#entry(key).item;
+  }
+
+  /** What a caller means by a key: undefined when it does not exist for this caller. */
+  find(key: string, ctx: Context): T | undefined | Promise<T | undefined> {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || !entry.enabled) return undefined;
+    const { item } = entry;
+    if (item.access === undefined) return item;
+    const visible = item.access(ctx);
+    if (visible instanceof Promise) return visible.then((yes) => (yes ? item : undefined));
+    return visible ? item : undefined;
+  }
+
+  /** All that is switched on, in order. */
+  values(): readonly T[] {
+    return this.#enabled().map(({ item }) => item);
   }
 
   /** The page after a cursor. A cursor stays good when entries come and go. */
-  page(cursor: unknown): PreparedResult {
+  page(cursor: unknown, ctx: Context): HandlerResult | Promise<HandlerResult> {
     const after = cursor === undefined ? 0 : this.#readCursor(cursor);
-    let page = this.#pages.get(after);
-    if (page === undefined) {
-      page = this.#makePage(after);
-      this.#pages.set(after, page);
-    }
+    const known = this.#pages.get(after);
+    if (known !== undefined) return known;
+    if (this.filtered) return this.#visible(ctx).then((entries) => this.#makePage(entries, after));
+    const page = new PreparedResult(this.#makePage(this.#enabled(), after));
+    this.#pages.set(after, page);
     return page;
   }
 
-  #makePage(after: number): PreparedResult {
-    const { member, pageSize, extras } = this.#options;
-    const rest = [...this.#entries.values()].filter((entry) => entry.ordinal > after);
+  async #visible(ctx: Context): Promise<readonly Entry<T>[]> {
+    const entries = this.#enabled();
+    const visible = await Promise.all(entries.map(({ item }) => item.access?.(ctx) ?? true));
+    return entries.filter((_, index) => visible[index]);
+  }
+
+  #makePage(entries: readonly Entry<T>[], after: number): { readonly [key: string]: unknown } {
+    const { member, pageSize } = this.#options;
+    const rest = entries.filter((entry) => entry.ordinal > after);
     const shown = rest.slice(0, pageSize);
     const last = shown[shown.length - 1];
     const nextCursor =
       last !== undefined && rest.length > shown.length ? { nextCursor: writeCursor(last.ordinal) } : {};
-    return new PreparedResult({ [member]: shown.map((entry) => entry.item.listing), ...nextCursor, ...extras });
+    return { [member]: shown.map((entry) => entry.item.listing), ...nextCursor };
+  }
+
+  #enabled(): readonly Entry<T>[] {
+    this.#shown ??= [...this.#entries.values()]
+      .filter(({ enabled }) => enabled)
+      .sort((one, other) => one.ordinal - other.ordinal);
+    return this.#shown;
+  }
+
+  #changed(): void {
+    this.#shown = undefined;
+    this.#pages.clear();
+  }
+
+  #entry(key: string): Entry<T> {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) throw new DefinitionError(`${this.#options.noun} "${key}" is not defined`);
+    return entry;
+  }
+
+  #assertFree(key: string): void {
+    if (this.#entries.has(key)) throw new DefinitionError(`${this.#options.noun} "${key}" is defined twice`);
   }
 
   #readCursor(cursor: unknown): number {

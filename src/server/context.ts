@@ -1,11 +1,18 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Call, ClientFacts } from "../era/call.js";
-import type { Asker, AskOptions, ServerHost } from "../era/era.js";
+import { toCustomResult } from "../era/custom-result.js";
+import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
-import { checkAnswer, compileForm, type FormSchema, knownFields } from "../schema/elicit-schema.js";
+import type { Params } from "../jsonrpc/message.js";
+import type { Problem } from "../schema/check.js";
+import { type AnswerContent, checkAnswer, compileForm, type FormSchema, knownFields } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
 import { findAnswerProblem } from "../schema/input-rules.js";
-import type { OutputOf } from "../schema/standard.js";
+import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
+import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard.js";
 import type {
+  ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
   ElicitParams,
@@ -29,17 +36,24 @@ export class Context {
   readonly #call: Call;
   readonly #asker: Asker;
   readonly #host: Pick<ServerHost, "warn">;
+  readonly #end: AbortSwitch;
   #lastProgress = Number.NEGATIVE_INFINITY;
 
-  constructor(call: Call, asker: Asker, host: Pick<ServerHost, "warn">) {
+  constructor(call: Call, asker: Asker, host: Pick<ServerHost, "warn">, end: AbortSwitch = call.end) {
     this.#call = call;
     this.#asker = asker;
     this.#host = host;
+    this.#end = end;
+  }
+
+  /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
+  endingWith(end: AbortSwitch): Context {
+    return new Context(this.#call, this.#asker, this.#host, end);
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
   get signal(): AbortSignal {
-    return this.#call.end.signal;
+    return this.#end.signal;
   }
 
   get requestId(): RequestId {
@@ -77,20 +91,18 @@ export class Context {
 
   /** Whether anything can still be sent for this call. */
   get open(): boolean {
-    return this.#call.open;
+    return this.#call.open && !this.#end.aborted;
   }
 
   /** Reports progress, if the caller asked for it. Values that do not grow are left out, as the protocol wants. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
-    const { progressToken } = this.#call;
-    if (progressToken === undefined || progress <= this.#lastProgress || !Number.isFinite(progress)) return;
-    this.#lastProgress = progress;
-    return this.#call.notify("notifications/progress", {
-      progressToken,
-      progress,
-      ...(total === undefined ? undefined : { total }),
-      ...(message === undefined ? undefined : { message }),
-    });
+    return this.#report({ progress, total, message });
+  }
+
+  /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
+  partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
+    const progress = Math.max(this.#lastProgress, 0) + 1;
+    return this.#report({ progress, message, _meta: { [PARTIAL_CONTENT_KEY]: content } });
   }
 
   /** Sends a log message to the client, if it asked for this level. */
@@ -108,7 +120,7 @@ export class Context {
     return this.#call.notify(method, params);
   }
 
-  /** Asks the user to fill in a small form. An answer that the schema refuses is not an answer: the call rejects. */
+  /** Asks the user to fill in a small form. What they accept comes as the schema reads it: defaults filled in, refined. */
   async elicit<const S extends FormSchema>(
     message: string,
     schema: S,
@@ -117,17 +129,25 @@ export class Context {
     const form = compileForm(schema, `elicitation "${message}"`);
     const { requestedSchema } = form;
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
-    const check = (answer: unknown) => {
-      const { action, content } = answer as ElicitResult;
-      const issue = action === "accept" ? checkAnswer(requestedSchema, content ?? {})[0] : undefined;
-      return issue === undefined ? undefined : { path: `/content${issue.path}`, expected: issue.message };
+    let content: unknown;
+    const read = (parsed: ParseOutcome) => {
+      if (!parsed.ok) return problemWith(parsed.issues[0]);
+      content = parsed.value;
+      return undefined;
     };
-    const answer = (await this.#ask({ method: "elicitation/create", params }, { ...options, check })) as ElicitResult;
-    if (answer.action !== "accept") return { action: answer.action };
-    const parsed = await form.parse(knownFields(requestedSchema, answer.content ?? {}));
-    if (parsed.ok) return { action: "accept", content: parsed.value as OutputOf<S> };
-    const issues = parsed.issues.map((issue) => `/content${issue.path} ${issue.message}`).join("; ");
-    throw new McpError("invalid_answer", `The answer to elicitation "${message}" does not fit: ${issues}`);
+    const check = (answer: unknown) => {
+      const { action, content: given } = answer as { action: string; content?: AnswerContent | null };
+      if (action !== "accept") return undefined;
+      const [issue] = checkAnswer(requestedSchema, given ?? {});
+      if (issue !== undefined) return problemWith(issue);
+      const parsed = form.parse(knownFields(requestedSchema, given ?? {}));
+      return parsed instanceof Promise ? parsed.then(read) : read(parsed);
+    };
+    const { action } = (await this.#ask(
+      { method: "elicitation/create", params },
+      { ...options, check },
+    )) as ElicitResult;
+    return action === "accept" ? { action, content: content as OutputOf<S> } : { action };
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -152,6 +172,23 @@ export class Context {
     return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
   }
 
+  /** Sends the client a request of the author's own, in the era where a server may; rejects in the other. */
+  request<S extends StandardSchema>(
+    method: string,
+    params: Params | undefined,
+    options: AskOptions & { readonly result: S },
+  ): Promise<OutputOf<S>>;
+  request(method: string, params?: Params, options?: AskOptions): Promise<Result>;
+  async request(
+    method: string,
+    params?: Params,
+    options: AskOptions & { readonly result?: StandardSchema } = {},
+  ): Promise<unknown> {
+    this.#assertOpen(method);
+    const result = await this.#asker.push(method, params, options);
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
+  }
+
   /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     return this.#asker.step(name, work);
@@ -172,16 +209,26 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    const { end } = this.#call;
-    if (end.aborted) return Promise.reject(end.reason);
-    if (!this.#call.open) {
-      return Promise.reject(new McpError("call_over", `${request.method}: the call that asks is over`));
-    }
+  #report(params: { readonly progress: number; readonly [member: string]: unknown }): void | Promise<void> {
+    const { progressToken } = this.#call;
+    const { progress } = params;
+    if (progressToken === undefined || progress <= this.#lastProgress || !Number.isFinite(progress)) return;
+    this.#lastProgress = progress;
+    return this.#call.notify("notifications/progress", { progressToken, ...params });
+  }
+
+  async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    this.#assertOpen(request.method);
     const problem = questionProblem(request);
-    if (problem !== undefined) return Promise.reject(problem);
+    if (problem !== undefined) throw problem;
+    const signal = options.signal ?? (this.#end === this.#call.end ? undefined : this.#end.signal);
     const check = options.check ?? ((answer: unknown) => findAnswerProblem(request, answer));
-    return this.#asker.ask(request, { ...options, check });
+    return this.#asker.ask(request, { ...options, signal, check });
+  }
+
+  #assertOpen(method: string): void {
+    this.#end.throwIfAborted();
+    if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
 }
 
@@ -190,4 +237,8 @@ function isPlainHttp(url: string): boolean {
   if (!/^http:/i.test(url)) return false;
   const { hostname } = new URL(url);
   return hostname !== "localhost" && hostname !== "[::1]" && !hostname.startsWith("127.");
+}
+
+function problemWith(issue: SchemaIssue | undefined): Problem {
+  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
 }

@@ -1,6 +1,12 @@
 import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
-import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
+import {
+  type AnySchema,
+  compileSchema,
+  type OutputOf,
+  type ParseOutcome,
+  type UsableSchema,
+} from "../schema/standard.js";
 import type { Context } from "./context.js";
 
 export interface MethodOptions<P extends AnySchema | undefined = undefined> {
@@ -10,6 +16,11 @@ export interface MethodOptions<P extends AnySchema | undefined = undefined> {
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
 export type MethodHandler<P> = (params: MethodParams<P>, ctx: Context) => unknown;
+/** Hears of notifications that have no handler of their own. */
+export type OtherNotificationHandler = (notification: {
+  readonly method: string;
+  readonly params?: { readonly [key: string]: unknown };
+}) => void | Promise<void>;
 export type NotificationHandler<P> = (params: MethodParams<P>) => void | Promise<void>;
 
 /** A method or notification that an author defined, with its schema compiled. */
@@ -27,13 +38,21 @@ export class CustomMethod {
       schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);
   }
 
-  /** The params as the handler wants them; a refusal that names the place otherwise. */
-  async parse(params: unknown): Promise<unknown> {
+  /**
+   * The params as the handler wants them; throws a refusal that names the place otherwise. A promise only where the
+   * schema validates asynchronously.
+   */
+  parse(params: unknown): unknown {
     if (this.#params === undefined) return params;
     const { _meta, ...own } = (params ?? {}) as Record<string, unknown>;
-    const parsed = await this.#params.parse(own);
+    const parsed = this.#params.parse(own);
+    return parsed instanceof Promise ? parsed.then((later) => this.#accept(later)) : this.#accept(parsed);
+  }
+
+  /** Libraries may repeat the value in their messages: only the places are told. */
+  #accept(parsed: ParseOutcome): unknown {
     if (parsed.ok) return parsed.value;
-    const issues = parsed.issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
-    throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.name}: ${issues}`);
+    const places = parsed.issues.map(({ path }) => path || "/").join(", ");
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.name}: ${places} must fit the schema`);
   }
 }

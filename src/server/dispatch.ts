@@ -2,9 +2,13 @@ import type { Call } from "../era/call.js";
 import type { HandlerResult, Result, ServerHost } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
+import { params } from "../schema/shapes.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
 import type { Route } from "./routes.js";
+
+/** What is asked of the params of a method that only the author knows. */
+const anyParams = params({});
 
 /** What a server can be asked. */
 export interface Dispatcher {
@@ -24,7 +28,7 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
   const shape = era.methods.get(method);
   if (shape === undefined && server.isSpecified(method)) throw methodNotFound(method);
 
-  const problem = shape?.params(call.params);
+  const problem = (shape?.params ?? anyParams)(call.params);
   if (problem !== undefined) throw invalidParams(method, problem);
 
   const custom = server.methods.get(method);
@@ -39,9 +43,9 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
 }
 
 async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {
-  const params = await custom.parse(call.params);
+  const parsed = await custom.parse(call.params);
   return call.era.settle(call, server.host, async (asker) => {
-    return toResult(await custom.handler(params as never, new Context(call, asker, server.host)), custom.name);
+    return toResult(await custom.handler(parsed as never, new Context(call, asker, server.host)), custom.name);
   });
 }
 

@@ -2,7 +2,7 @@ import { cancelledBy } from "../call/cancelled.js";
 import { exchange } from "../call/exchange.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
-import type { Call, CallOrigin, ServerWire } from "../era/call.js";
+import type { Call, CallOrigin, ClientFacts, ServerWire } from "../era/call.js";
 import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
@@ -17,6 +17,8 @@ export interface ServedConnection {
   readonly closed: Promise<void>;
   /** How many calls are running. */
   readonly running: number;
+  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
+  readonly client: ClientFacts | undefined;
   close(): Promise<void>;
 }
 
@@ -29,7 +31,7 @@ export class Door implements ServedConnection, ServerWire {
   readonly #origin: CallOrigin;
   readonly #peer: Peer;
   readonly #sessions = new Map<ServerEra, EraSession>();
-  readonly #served = new ServedCalls();
+  readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
@@ -56,6 +58,11 @@ export class Door implements ServedConnection, ServerWire {
 
   get running(): number {
     return this.#calls.size;
+  }
+
+  get client(): ClientFacts | undefined {
+    for (const { established } of this.#sessions.values()) if (established !== undefined) return established;
+    return undefined;
   }
 
   notify(_call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
@@ -85,14 +92,14 @@ export class Door implements ServedConnection, ServerWire {
     } catch (error) {
       return this.#refuse(request, era, error);
     }
-    this.#served.add(call.id, call.end);
+    this.#served.add(call);
     const done = this.#answer(call);
     this.#calls.set(call, done);
   }
 
   async #answer(call: Call): Promise<void> {
     const outcome = await this.#host.run(call);
-    this.#served.remove(call.id, call.end);
+    this.#served.remove(call);
     this.#calls.delete(call);
     if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);
     else if (outcome.kind === "error") this.#peer.respondError(call.id, outcome.error);
@@ -112,9 +119,12 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #cancel(params: Params | undefined): void {
+    const call = this.#served.find(params?.requestId);
+    if (call === undefined || !call.session.cancellable(call)) return;
     const reason = cancelledBy(params);
-    const cancelled = this.#served.cancel(params?.requestId, reason);
-    if (cancelled) this.#host.debug("call cancelled", { id: params?.requestId, reason: reason.message });
+    if (call.end.abort(reason)) {
+      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
+    }
   }
 
   #onInvalid(failure: ParseFailure): void {

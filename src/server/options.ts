@@ -4,8 +4,9 @@ import type { Call } from "../era/call.js";
 import type { HandlerResult, ReportContext, SessionLimits } from "../era/era.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
-import type { CacheScope, JsonObject } from "../schema/types.js";
+import type { JsonObject } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
+import type { ServerCacheOptions } from "./cache-hints.js";
 import type { SealKey } from "./state-seal.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
@@ -48,8 +49,12 @@ export interface ServerOptions {
   /** The protocol versions to speak, newest first; all by default. */
   readonly versions?: readonly string[];
   /** What clients are told about keeping listings and resources. */
-  readonly cache?: { readonly ttlMs?: number; readonly scope?: CacheScope };
+  readonly cache?: ServerCacheOptions;
   readonly capabilities?: {
+    /** Offered even while none is defined; `listChanged: false` keeps changes to oneself. */
+    readonly tools?: boolean | { readonly listChanged?: boolean };
+    readonly prompts?: boolean | { readonly listChanged?: boolean };
+    readonly resources?: boolean | { readonly listChanged?: boolean; readonly subscribe?: boolean };
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
     readonly logging?: boolean;

@@ -12,11 +12,12 @@ import type {
   PromptArgument,
   PromptMessage,
 } from "../schema/types.js";
+import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
 
-export interface PromptOptions<A extends AnySchema | undefined = undefined> {
+export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
   readonly title?: string;
   readonly description?: string;
   /** The arguments: an object whose members are strings. */
@@ -37,19 +38,19 @@ export type PromptHandler<A> = (args: PromptArguments<A>, ctx: Context) => Promp
 export class RegisteredPrompt {
   readonly listing: Prompt;
   readonly complete: Completers;
+  readonly access: Access | undefined;
   readonly #arguments: UsableSchema | undefined;
-  readonly #handler: PromptHandler<AnySchema>;
 
   constructor(
     name: string,
-    options: PromptOptions<AnySchema>,
-    handler: PromptHandler<AnySchema>,
+    readonly options: PromptOptions<AnySchema>,
+    readonly handler: PromptHandler<AnySchema>,
     validator: JsonSchemaValidator | undefined,
   ) {
     const schema = options.arguments;
     this.#arguments =
       schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
-    this.#handler = handler;
+    this.access = toAccess(options);
     this.complete = options.complete ?? {};
     this.listing = toListing(name, options, this.#arguments);
   }
@@ -60,7 +61,7 @@ export class RegisteredPrompt {
       const issues = parsed.issues.map(({ path, message }) => `/arguments${path} ${message}`).join("; ");
       throw new RpcError(INVALID_PARAMS, `Invalid params for prompt ${this.listing.name}: ${issues}`);
     }
-    const value = await this.#handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
+    const value = await this.handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
     return toResult(value, this.listing.description);
   }
 }

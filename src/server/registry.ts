@@ -1,12 +1,32 @@
+import { DefinitionError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
-import type { ServerCapabilities } from "../schema/types.js";
+import type { CacheScope, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
+import { assertCacheHints } from "./cache-hints.js";
 import { Catalogue } from "./catalogue.js";
-import type { CustomMethod } from "./custom-method.js";
+import type { Context } from "./context.js";
+import type { CustomMethod, OtherNotificationHandler } from "./custom-method.js";
+import { CatalogueEntry, type Editable } from "./edit.js";
 import type { ServerOptions } from "./options.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
-import { RegisteredTool, type RunningToolOptions, type ToolHandler, type ToolOptions } from "./tool.js";
+import { type AnyToolHandler, type AnyToolOptions, RegisteredTool, type RunningToolOptions } from "./tool.js";
+
+type Kind = "tools" | "prompts" | "resources";
+
+/** The methods that the definitions of each kind answer. */
+const METHODS: { readonly [kind in Kind]: readonly string[] } = {
+  tools: ["tools/list", "tools/call"],
+  prompts: ["prompts/list", "prompts/get"],
+  resources: ["resources/list", "resources/templates/list", "resources/read"],
+};
+
+export type ToolChanges = Partial<AnyToolOptions> & { readonly name?: string; readonly handler?: AnyToolHandler };
+export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
+  readonly name?: string;
+  readonly handler?: PromptHandler<AnySchema>;
+};
+export type ResourceChanges = Partial<ResourceOptions> & { readonly uri?: string; readonly handler?: ResourceHandler };
 
 /** All that an author registered, compiled. One registry serves every connection of every era. */
 export class Registry {
@@ -17,93 +37,203 @@ export class Registry {
   /** Methods of the author's own, or in place of the SDK's. */
   readonly methods = new Map<string, CustomMethod>();
   readonly notifications = new Map<string, CustomMethod>();
+  /** Hears of every notification without a handler of its own. */
+  otherNotifications: OtherNotificationHandler | undefined;
   readonly #changes: ChangeBus;
   readonly #options: ServerOptions;
   readonly #toolOptions: RunningToolOptions;
+  readonly #unannounced = new Set<Kind>();
 
   constructor(options: ServerOptions, changes: ChangeBus, toolOptions: RunningToolOptions) {
     const pageSize = options.pageSize ?? Number.POSITIVE_INFINITY;
-    const extras = {
-      ...(options.cache?.ttlMs === undefined ? undefined : { ttlMs: options.cache.ttlMs }),
-      ...(options.cache?.scope === undefined ? undefined : { cacheScope: options.cache.scope }),
-    };
-    this.tools = new Catalogue({ noun: "tool", member: "tools", pageSize, extras });
-    this.prompts = new Catalogue({ noun: "prompt", member: "prompts", pageSize, extras });
-    this.resources = new Catalogue({ noun: "resource", member: "resources", pageSize, extras });
-    this.templates = new Catalogue({ noun: "resource template", member: "resourceTemplates", pageSize, extras });
+    this.tools = new Catalogue({ noun: "tool", member: "tools", pageSize });
+    this.prompts = new Catalogue({ noun: "prompt", member: "prompts", pageSize });
+    this.resources = new Catalogue({ noun: "resource", member: "resources", pageSize });
+    this.templates = new Catalogue({ noun: "resource template", member: "resourceTemplates", pageSize });
     this.#changes = changes;
     this.#options = options;
     this.#toolOptions = toolOptions;
+    assertCacheHints("cache", options.cache ?? {});
+    for (const [method, hints] of Object.entries(options.cache?.methods ?? {})) {
+      assertCacheHints(`cache of ${method}`, hints);
+    }
   }
 
-  addTool(name: string, options: ToolOptions<AnySchema, AnySchema>, handler: ToolHandler<AnySchema, AnySchema>): void {
+  addTool(name: string, options: AnyToolOptions, handler: AnyToolHandler): void {
+    this.#assertOwnMethods("tools", `tool "${name}"`);
     this.tools.add(name, new RegisteredTool(name, options, handler, this.#toolOptions));
-    this.#changes.publish({ kind: "tools" });
+    this.#announce("tools");
   }
 
-  removeTool(name: string): boolean {
-    const removed = this.tools.remove(name);
-    if (removed) this.#changes.publish({ kind: "tools" });
-    return removed;
+  editTool(name: string): Editable<ToolChanges> {
+    this.tools.expect(name);
+    const rebuild = (tool: RegisteredTool, changes: ToolChanges) => {
+      const { name: key = tool.listing.name, handler = tool.handler, ...options } = changes;
+      return { key, item: new RegisteredTool(key, { ...tool.options, ...options }, handler, this.#toolOptions) };
+    };
+    return new CatalogueEntry(this.tools, name, rebuild, () => this.#announce("tools"));
   }
 
   addPrompt(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>): void {
+    this.#assertOwnMethods("prompts", `prompt "${name}"`);
     this.prompts.add(name, new RegisteredPrompt(name, options, handler, this.#options.validator));
-    this.#changes.publish({ kind: "prompts" });
+    this.#announce("prompts");
   }
 
-  removePrompt(name: string): boolean {
-    const removed = this.prompts.remove(name);
-    if (removed) this.#changes.publish({ kind: "prompts" });
-    return removed;
+  editPrompt(name: string): Editable<PromptChanges> {
+    this.prompts.expect(name);
+    const rebuild = (prompt: RegisteredPrompt, changes: PromptChanges) => {
+      const { name: key = prompt.listing.name, handler = prompt.handler, ...options } = changes;
+      const { validator } = this.#options;
+      return { key, item: new RegisteredPrompt(key, { ...prompt.options, ...options }, handler, validator) };
+    };
+    return new CatalogueEntry(this.prompts, name, rebuild, () => this.#announce("prompts"));
   }
 
   addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
+    this.#assertOwnMethods("resources", `resource "${uri}"`);
     const resource = new RegisteredResource(uri, options, handler);
     (resource.template === undefined ? this.resources : this.templates).add(uri, resource);
-    this.#changes.publish({ kind: "resources" });
+    this.#announce("resources");
+  }
+
+  editResource(uri: string): Editable<ResourceChanges> {
+    const catalogue = this.templates.get(uri) === undefined ? this.resources : this.templates;
+    catalogue.expect(uri);
+    const rebuild = (resource: RegisteredResource, changes: ResourceChanges) => {
+      const { uri: key = resource.uri, handler = resource.handler, ...options } = changes;
+      const item = new RegisteredResource(key, { ...resource.options, ...options }, handler);
+      if ((item.template === undefined) === (resource.template === undefined)) return { key, item };
+      throw new DefinitionError(`resource "${resource.uri}" cannot turn into "${key}": one of them is a template`);
+    };
+    return new CatalogueEntry(catalogue, uri, rebuild, () => this.#announce("resources"));
+  }
+
+  removeTool(name: string): boolean {
+    return this.#removed("tools", this.tools.remove(name));
+  }
+
+  removePrompt(name: string): boolean {
+    return this.#removed("prompts", this.prompts.remove(name));
   }
 
   removeResource(uri: string): boolean {
-    const removed = this.resources.remove(uri) || this.templates.remove(uri);
-    if (removed) this.#changes.publish({ kind: "resources" });
-    return removed;
+    return this.#removed("resources", this.resources.remove(uri) || this.templates.remove(uri));
   }
 
-  /** The resource behind a URI, and what its template's variables stand for. */
-  findResource(
+  /** A method of the author's own. One that definitions answer already cannot be taken from them. */
+  addMethod(method: CustomMethod): void {
+    const taken = (Object.keys(METHODS) as Kind[]).find(
+      (kind) => this.#defines(kind) && METHODS[kind].includes(method.name),
+    );
+    if (taken !== undefined) {
+      throw new DefinitionError(`method "${method.name}": the ${taken} that are defined answer it already`);
+    }
+    this.methods.set(method.name, method);
+  }
+
+  /** The resource behind a URI for a caller, and what its template's variables stand for. */
+  async findResource(
     uri: string,
-  ): { resource: RegisteredResource; variables: Record<string, string | string[]> } | undefined {
-    const exact = this.resources.get(uri);
+    ctx: Context,
+  ): Promise<{ resource: RegisteredResource; variables: Record<string, string | string[]> } | undefined> {
+    const exact = await this.resources.find(uri, ctx);
     if (exact !== undefined) return { resource: exact, variables: {} };
     for (const resource of this.templates.values()) {
       const variables = resource.template?.match(uri);
-      if (variables !== undefined) return { resource, variables };
+      const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
+      if (visible) return { resource, variables };
     }
     return undefined;
   }
 
   get hasResources(): boolean {
-    return this.resources.size + this.templates.size > 0;
+    return this.#offers("resources");
   }
 
   get hasCompletions(): boolean {
     const has = (item: { readonly complete: object }) => Object.keys(item.complete).length > 0;
-    return [...this.prompts.values()].some(has) || [...this.templates.values()].some(has);
+    return this.prompts.values().some(has) || this.templates.values().some(has);
+  }
+
+  /** Whether the methods of a kind are answered. */
+  offers(kind: "tools" | "prompts"): boolean {
+    return this.#offers(kind);
+  }
+
+  /** What clients are told about keeping results of a method, unless the result says so itself. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope } {
+    const { cache = {} } = this.#options;
+    const methods = cache.methods ?? {};
+    const own = Object.hasOwn(methods, method) ? methods[method] : undefined;
+    const { ttlMs = cache.ttlMs ?? 0, scope = cache.scope ?? "private" } = own ?? {};
+    return { ttlMs, cacheScope: this.#dependsOnCaller(method) ? "private" : scope };
   }
 
   /** Names a capability for each feature that is there and for no other. */
   get capabilities(): ServerCapabilities {
     const { experimental, extensions, logging } = this.#options.capabilities ?? {};
-    const features = this.tools.size + this.prompts.size > 0 || this.hasResources;
+    const features = this.#offers("tools") || this.#offers("prompts") || this.#offers("resources");
     return {
       ...(experimental === undefined ? undefined : { experimental: { ...experimental } }),
       ...((logging ?? features) ? { logging: {} } : undefined),
-      ...(this.hasCompletions ? { completions: {} } : undefined),
-      ...(this.prompts.size > 0 ? { prompts: { listChanged: true } } : undefined),
-      ...(this.hasResources ? { resources: { subscribe: true, listChanged: true } } : undefined),
-      ...(this.tools.size > 0 ? { tools: { listChanged: true } } : undefined),
+      ...(this.hasCompletions || this.methods.has("completion/complete") ? { completions: {} } : undefined),
+      ...(this.#offers("prompts") ? { prompts: this.#announced("prompts") } : undefined),
+      ...(this.#offers("resources") ? { resources: this.#announced("resources") } : undefined),
+      ...(this.#offers("tools") ? { tools: this.#announced("tools") } : undefined),
       ...(extensions === undefined ? undefined : { extensions: { ...extensions } }),
     };
+  }
+
+  #announced(kind: Kind): { listChanged: boolean; subscribe?: boolean } {
+    const declared = this.#options.capabilities?.[kind];
+    const flags = typeof declared === "object" ? declared : {};
+    return { ...(kind === "resources" ? { subscribe: true } : undefined), listChanged: true, ...flags };
+  }
+
+  #offers(kind: Kind): boolean {
+    const declared = this.#options.capabilities?.[kind];
+    const defined = this[kind].offered || (kind === "resources" && this.templates.offered);
+    return defined || (declared ?? false) !== false || METHODS[kind].some((method) => this.methods.has(method));
+  }
+
+  #defines(kind: Kind): boolean {
+    return this[kind].size > 0 || (kind === "resources" && this.templates.size > 0);
+  }
+
+  #dependsOnCaller(method: string): boolean {
+    switch (method) {
+      case "tools/list":
+        return this.tools.filtered;
+      case "prompts/list":
+        return this.prompts.filtered;
+      case "resources/list":
+        return this.resources.filtered || this.templates.filtered;
+      case "resources/templates/list":
+        return this.templates.filtered;
+      default:
+        return false;
+    }
+  }
+
+  #assertOwnMethods(kind: Kind, what: string): void {
+    const taken = METHODS[kind].find((method) => this.methods.has(method));
+    if (taken !== undefined)
+      throw new DefinitionError(`${what}: a method of the author's own answers ${taken} already`);
+  }
+
+  #removed(kind: Kind, removed: boolean): boolean {
+    if (removed) this.#announce(kind);
+    return removed;
+  }
+
+  /** Changes of one turn are told once, after the last of them. */
+  #announce(kind: Kind): void {
+    if (this.#unannounced.has(kind)) return;
+    this.#unannounced.add(kind);
+    queueMicrotask(() => {
+      this.#unannounced.delete(kind);
+      this.#changes.publish({ kind });
+    });
   }
 }

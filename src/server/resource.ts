@@ -1,6 +1,7 @@
-import { RpcError } from "../schema/errors.js";
+import { DefinitionError, RpcError } from "../schema/errors.js";
 import type {
   Annotations,
+  CacheScope,
   Icon,
   InputRequiredResult,
   JsonObject,
@@ -9,12 +10,18 @@ import type {
   ResourceContents,
   ResourceTemplate,
 } from "../schema/types.js";
+import { type Access, type AccessOptions, toAccess } from "./access.js";
+import { assertCacheHints, type CacheHints, toWireHints } from "./cache-hints.js";
 import type { Completers } from "./completion.js";
 import { toBase64 } from "./content.js";
 import type { Context } from "./context.js";
+import { isInputRequired } from "./tool-result.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
 
-export interface ResourceOptions {
+/** A resource of a family: what it does not say of itself, the family's options say. */
+export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri: string };
+
+export interface ResourceOptions extends AccessOptions {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
@@ -26,7 +33,9 @@ export interface ResourceOptions {
   /** Suggestions for a template's variables, by name. */
   readonly complete?: Completers;
   /** What clients are told about keeping this resource. */
-  readonly cache?: { readonly ttlMs?: number; readonly scope?: "public" | "private" };
+  readonly cache?: CacheHints;
+  /** The members of a family that are listed, after all single resources. */
+  readonly list?: (ctx: Context) => readonly EnumeratedResource[] | Promise<readonly EnumeratedResource[]>;
 }
 
 /** Text, bytes, or contents with members of their own. */
@@ -49,15 +58,31 @@ export class RegisteredResource {
   readonly template: UriTemplate | undefined;
   readonly complete: Completers;
   readonly listing: Resource | ResourceTemplate;
-  readonly #options: ResourceOptions;
-  readonly #handler: ResourceHandler;
+  readonly access: Access | undefined;
+  readonly #hints: { readonly ttlMs?: number; readonly cacheScope?: CacheScope };
 
-  constructor(uri: string, options: ResourceOptions, handler: ResourceHandler) {
+  constructor(
+    readonly uri: string,
+    readonly options: ResourceOptions,
+    readonly handler: ResourceHandler,
+  ) {
+    const { cache = {}, list } = options;
+    assertCacheHints(`resource "${uri}" cache`, cache);
     this.template = uri.includes("{") ? parseUriTemplate(uri) : undefined;
+    if (list !== undefined && this.template === undefined) {
+      throw new DefinitionError(`resource "${uri}": only a URI template has members to list`);
+    }
     this.complete = options.complete ?? {};
-    this.#options = options;
-    this.#handler = handler;
+    this.access = toAccess(options);
+    this.#hints = toWireHints(this.access === undefined ? cache : { scope: "private", ...cache });
     this.listing = toListing(uri, options, this.template !== undefined);
+  }
+
+  /** The members of this family that are to be listed. */
+  async enumerate(ctx: Context): Promise<readonly Resource[]> {
+    const members = (await this.options.list?.(ctx)) ?? [];
+    const { uriTemplate: _, ...inherited } = this.listing as ResourceTemplate;
+    return members.map((member) => ({ ...inherited, ...member }));
   }
 
   async read(
@@ -65,14 +90,10 @@ export class RegisteredResource {
     variables: Record<string, string | string[]>,
     ctx: Context,
   ): Promise<ReadResourceResult | InputRequiredResult> {
-    const value = await this.#handler(variables as never, ctx, uri);
-    if (isResult(value)) return value;
-    const { cache, mimeType } = this.#options;
-    return {
-      contents: [toContents(uri, value, mimeType)],
-      ...(cache?.ttlMs === undefined ? undefined : { ttlMs: cache.ttlMs }),
-      ...(cache?.scope === undefined ? undefined : { cacheScope: cache.scope }),
-    };
+    const value = await this.handler(variables as never, ctx, uri);
+    if (isInputRequired(value)) return value;
+    const result = isResult(value) ? value : { contents: [toContents(uri, value, this.options.mimeType)] };
+    return { ...this.#hints, ...result };
   }
 }
 
@@ -81,8 +102,8 @@ export function resourceNotFound(uri: string): RpcError {
   return new RpcError(-32002, "Resource not found", { uri });
 }
 
-function isResult(value: ResourceReturn): value is ReadResourceResult | InputRequiredResult {
-  return typeof value === "object" && ("contents" in value || "resultType" in value);
+function isResult(value: Exclude<ResourceReturn, InputRequiredResult>): value is ReadResourceResult {
+  return typeof value === "object" && "contents" in value;
 }
 
 function toContents(

@@ -1,7 +1,9 @@
 import type { Call } from "../era/call.js";
 import type { HandlerResult } from "../era/era.js";
+import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
+import type { Resource } from "../schema/types.js";
 import { complete } from "./completion.js";
 import type { Context } from "./context.js";
 import type { Registry } from "./registry.js";
@@ -11,41 +13,61 @@ export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<Handle
 
 /** What the server itself answers, whatever the era: one entry per method of the specification. */
 export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
+  const { tools, prompts, templates } = registry;
   return new Map<string, Route>([
-    ["tools/list", (call) => listed(call, registry.tools.size > 0, registry.tools)],
+    ["tools/list", (call, ctx) => listed(call, ctx, registry.offers("tools"), tools)],
     ["tools/call", (call, ctx) => callTool(registry, call, ctx)],
-    ["prompts/list", (call) => listed(call, registry.prompts.size > 0, registry.prompts)],
+    ["prompts/list", (call, ctx) => listed(call, ctx, registry.offers("prompts"), prompts)],
     ["prompts/get", (call, ctx) => getPrompt(registry, call, ctx)],
-    ["resources/list", (call) => listed(call, registry.hasResources, registry.resources)],
-    ["resources/templates/list", (call) => listed(call, registry.hasResources, registry.templates)],
+    ["resources/list", (call, ctx) => listResources(registry, call, ctx)],
+    ["resources/templates/list", (call, ctx) => listed(call, ctx, registry.hasResources, templates)],
     ["resources/read", (call, ctx) => readResource(registry, call, ctx)],
     ["completion/complete", (call, ctx) => completeArgument(registry, call, ctx)],
   ]);
 }
 
-function listed(call: Call, offered: boolean, catalogue: { page(cursor: unknown): HandlerResult }): HandlerResult {
+interface Pages {
+  page(cursor: unknown, ctx: Context): HandlerResult | Promise<HandlerResult>;
+}
+
+function listed(call: Call, ctx: Context, offered: boolean, pages: Pages): HandlerResult | Promise<HandlerResult> {
   if (!offered) throw methodNotFound(call.method);
-  return catalogue.page(call.params.cursor);
+  return pages.page(call.params.cursor, ctx);
+}
+
+/** Single resources page by page; the last page ends with the members of families that can enumerate them. */
+async function listResources(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+  const page = await listed(call, ctx, registry.hasResources, registry.resources);
+  const families = registry.templates.values().filter(({ options }) => options.list !== undefined);
+  const plain = page instanceof PreparedResult ? page.result : page;
+  if (families.length === 0 || plain.nextCursor !== undefined) return page;
+  const members = await Promise.all(
+    families.map(async (family) => (((await family.access?.(ctx)) ?? true) ? family.enumerate(ctx) : [])),
+  );
+  return { ...plain, resources: [...(plain.resources as Resource[]), ...members.flat()] };
 }
 
 async function callTool(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
-  if (registry.tools.size === 0) throw methodNotFound(call.method);
-  const tool = registry.tools.get(call.params.name as string);
-  if (tool === undefined) throw new RpcError(INVALID_PARAMS, "Unknown tool: /name is not among the listed tools");
+  if (!registry.offers("tools")) throw methodNotFound(call.method);
+  const name = call.params.name as string;
+  let tool = registry.tools.find(name, ctx);
+  if (tool instanceof Promise) tool = await tool;
+  if (tool === undefined) throw unknownItem("tool", name);
   return tool.call(call.params.arguments, ctx);
 }
 
 async function getPrompt(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
-  if (registry.prompts.size === 0) throw methodNotFound(call.method);
-  const prompt = registry.prompts.get(call.params.name as string);
-  if (prompt === undefined) throw new RpcError(INVALID_PARAMS, "Unknown prompt: /name is not among the listed prompts");
+  if (!registry.offers("prompts")) throw methodNotFound(call.method);
+  const name = call.params.name as string;
+  const prompt = await registry.prompts.find(name, ctx);
+  if (prompt === undefined) throw unknownItem("prompt", name);
   return prompt.get(call.params.arguments, ctx);
 }
 
 async function readResource(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
   if (!registry.hasResources) throw methodNotFound(call.method);
   const uri = call.params.uri as string;
-  const found = registry.findResource(uri);
+  const found = await registry.findResource(uri, ctx);
   if (found === undefined) throw resourceNotFound(uri);
   return found.resource.read(uri, found.variables, ctx);
 }
@@ -57,9 +79,16 @@ async function completeArgument(registry: Registry, call: Call, ctx: Context): P
     argument: { name: string; value: string };
     context?: { arguments?: Record<string, string> };
   };
-  const target =
-    ref.type === "ref/prompt" ? registry.prompts.get(ref.name ?? "") : registry.templates.get(ref.uri ?? "");
+  const target = await (ref.type === "ref/prompt"
+    ? registry.prompts.find(ref.name ?? "", ctx)
+    : registry.templates.find(ref.uri ?? "", ctx));
   if (target === undefined)
     throw new RpcError(INVALID_PARAMS, "Invalid params: /ref names nothing that this server has");
   return complete(target.complete, argument, context?.arguments ?? {}, ctx);
+}
+
+/** The caller's own name for it, bounded: it may be anything. */
+function unknownItem(noun: string, name: string): RpcError {
+  const shown = name.length > 128 ? `${name.slice(0, 128)}...` : name;
+  return new RpcError(INVALID_PARAMS, `Unknown ${noun}: ${shown} is not among the listed ${noun}s`);
 }

@@ -10,10 +10,13 @@ import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { dispatch } from "./dispatch.js";
+import { NotificationQueue } from "./notification-queue.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { createRoutes, type Route } from "./routes.js";
 import { createStateSeal } from "./state-seal.js";
+
+type Handle = (params: unknown) => unknown;
 
 const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
@@ -36,6 +39,7 @@ export class ServerCore implements ServerHost {
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   readonly #watched = new Map<string, number>();
+  readonly #notifications = new NotificationQueue();
   #interceptors: ServerInterceptor[] = [];
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
@@ -58,6 +62,8 @@ export class ServerCore implements ServerHost {
     this.registry = new Registry(options, this.changes, {
       validator: options.validator,
       maskErrors: options.maskErrors ?? false,
+      clock: this.clock,
+      warn: (message) => options.logger?.warn?.(message),
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
     this.#routes = createRoutes(this.registry);
@@ -89,17 +95,21 @@ export class ServerCore implements ServerHost {
   }
 
   receive(notification: RpcNotification): void {
-    const handler = this.registry.notifications.get(notification.method);
-    if (handler === undefined) return;
-    handler
-      .parse(notification.params)
-      .then((params) => (handler.handler as (params: unknown) => unknown)(params))
-      .catch((error: unknown) => this.report(error, { where: "notification", method: notification.method }));
+    const { method, params } = notification;
+    const own = this.registry.notifications.get(method);
+    const other = this.registry.otherNotifications;
+    const onError = (error: unknown) => this.report(error, { where: "notification", method });
+    if (own !== undefined) this.#notifications.deliver(() => own.parse(params), own.handler as Handle, onError);
+    else if (other !== undefined) this.#notifications.deliver(() => notification, other as Handle, onError);
   }
 
   report(error: unknown, context: ReportContext): void {
     this.#options.logger?.error?.(error instanceof Error ? error.message : String(error), { ...context, error });
-    this.#options.onError?.(error, context);
+    try {
+      this.#options.onError?.(error, context);
+    } catch (thrown) {
+      this.#options.logger?.error?.("onError threw", { ...context, error: thrown });
+    }
   }
 
   warn(message: string, fields: Record<string, unknown>): void {
@@ -112,6 +122,10 @@ export class ServerCore implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {
+    return this.registry.cacheHints(method);
   }
 
   onClosing(listener: () => void): () => void {
@@ -160,13 +174,9 @@ export class ServerCore implements ServerHost {
       this.report(error, context);
       return { kind: "error", error: INTERNAL, refused: false };
     }
+    const misuse = call.era.misuse(error.rpcCode);
+    if (misuse !== undefined) this.report(new Error(misuse, { cause: error }), context);
     const encoded = call.era.encodeError(error, call);
-    if (encoded.code !== error.rpcCode && encoded.code === INTERNAL_ERROR) {
-      this.report(
-        new Error(`error code ${error.rpcCode} may not be sent in this protocol version`, { cause: error }),
-        context,
-      );
-    }
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
 }

@@ -7,11 +7,19 @@ import { McpError } from "../schema/errors.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
 import type { Implementation, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
-import { CustomMethod, type MethodHandler, type MethodOptions, type NotificationHandler } from "./custom-method.js";
+import {
+  CustomMethod,
+  type MethodHandler,
+  type MethodOptions,
+  type NotificationHandler,
+  type OtherNotificationHandler,
+} from "./custom-method.js";
 import { Door, type ServedConnection } from "./door.js";
+import type { Editable } from "./edit.js";
 import { HttpFront } from "./http-front.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
+import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
 import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { ServerCore } from "./server-core.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
@@ -19,6 +27,14 @@ import type { ToolHandler, ToolOptions } from "./tool.js";
 /** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
 export interface ToolTypes {
   readonly [name: string]: { readonly input: unknown; readonly output: unknown };
+}
+
+/** The way to each definition; one that does not exist is an error. */
+export interface ServerEdit {
+  tool(name: string): Editable<ToolChanges>;
+  prompt(name: string): Editable<PromptChanges>;
+  /** By URI or URI template. */
+  resource(uri: string): Editable<ResourceChanges>;
 }
 
 type ToolType<Name extends string, I, O> = {
@@ -38,6 +54,8 @@ export class Server<Tools extends ToolTypes = {}> {
   declare readonly shape: { readonly tools: Tools };
   /** How to say that something changed. */
   readonly changes: Changes;
+  /** What is defined already, to change or hide it while clients are connected. */
+  readonly edit: ServerEdit;
   readonly #core: ServerCore;
   readonly #http: HttpServerOptions;
   readonly #doors = new Set<Door>();
@@ -48,6 +66,12 @@ export class Server<Tools extends ToolTypes = {}> {
     this.#core = new ServerCore(info, options, eras);
     this.#http = options.http ?? {};
     this.changes = new Changes(this.#core.changes);
+    const { registry } = this.#core;
+    this.edit = {
+      tool: (name) => registry.editTool(name),
+      prompt: (name) => registry.editPrompt(name),
+      resource: (uri) => registry.editResource(uri),
+    };
   }
 
   get info(): Implementation {
@@ -105,17 +129,25 @@ export class Server<Tools extends ToolTypes = {}> {
     handler: MethodHandler<P>,
   ): this {
     const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
-    this.#core.registry.methods.set(name, method);
+    this.#core.registry.addMethod(method);
     return this;
   }
 
+  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
+  onNotification(handler: OtherNotificationHandler): this;
   onNotification<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
     handler: NotificationHandler<P>,
+  ): this;
+  onNotification(
+    name: string | OtherNotificationHandler,
+    options: MethodOptions<AnySchema> = {},
+    handler?: NotificationHandler<AnySchema>,
   ): this {
-    const method = new CustomMethod(name, options as MethodOptions<AnySchema>, handler as never, undefined);
-    this.#core.registry.notifications.set(name, method);
+    const { registry } = this.#core;
+    if (typeof name === "function") registry.otherNotifications = name;
+    else registry.notifications.set(name, new CustomMethod(name, options, handler as never, undefined));
     return this;
   }
 

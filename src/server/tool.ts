@@ -1,106 +1,185 @@
+import type { Clock } from "../call/clock.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
-import { INTERNAL_ERROR } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError, ToolError } from "../schema/errors.js";
-import type { JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/validator.js";
-import { type AnySchema, compileSchema, type InputOf, type OutputOf, type UsableSchema } from "../schema/standard.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import {
+  type AnySchema,
+  compileSchema,
+  type InputOf,
+  type OutputOf,
+  type ParseOutcome,
+  type UsableSchema,
+} from "../schema/standard.js";
 import type {
   CallToolResult,
-  ContentBlock,
   Icon,
   InputRequiredResult,
   JsonObject,
   Tool,
   ToolAnnotations,
+  ToolExecution,
 } from "../schema/types.js";
-import { isContentBlock, text } from "./content.js";
+import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Context } from "./context.js";
+import { Turnstile, withinTime } from "./tool-limits.js";
+import {
+  describeIssues,
+  drain,
+  failed,
+  isGenerator,
+  isInputRequired,
+  mirrored,
+  structured,
+  ToolResult,
+  toContent,
+} from "./tool-result.js";
 
-export interface ToolOptions<I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined> {
+export interface ToolOptions<I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>
+  extends AccessOptions {
   readonly title?: string;
   readonly description?: string;
-  /** The arguments: a Standard Schema or a JSON Schema of an object. */
+  /** The arguments: a Standard Schema or a JSON Schema of an object. Without one, the tool takes none. */
   readonly input?: I;
   /** The structured result; the handler's return type is checked against it. */
   readonly output?: O;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
+  /** How the tool stands to calls that run as tasks, for the one protocol version that lists it. */
+  readonly taskSupport?: NonNullable<ToolExecution["taskSupport"]>;
+  /** How long a handler may take, waiting for answers included; then its signal fires and the call fails. */
+  readonly timeoutMs?: number;
+  /** How many calls run at a time; the others wait in line. */
+  readonly concurrency?: number;
+  /** Compiles the JSON Schemas of this tool, in place of the server's. */
+  readonly validator?: JsonSchemaValidator;
 }
 
-/** What a tool may return: with an output schema its value, otherwise anything that can be shown. */
-export type ToolReturn<O> = ToolResult | InputRequiredResult | (O extends AnySchema ? InputOf<O> : unknown);
+type OneReturn<O> = ToolResult | InputRequiredResult | (O extends AnySchema ? InputOf<O> : unknown);
 
-export type ToolArguments<I> = I extends AnySchema ? OutputOf<I> : Record<string, unknown>;
+/**
+ * What a tool may return: with an output schema its value, otherwise anything that can be shown. What an async generator
+ * yields is shown as progress.
+ */
+export type ToolReturn<O> = OneReturn<O> | AsyncGenerator<unknown, OneReturn<O>, void>;
+
+export type ToolArguments<I> = I extends AnySchema ? OutputOf<I> : Record<string, never>;
 
 export type ToolHandler<I, O> = (args: ToolArguments<I>, ctx: Context) => ToolReturn<O> | Promise<ToolReturn<O>>;
 
-/** A result that an author put together by hand. Made by `toolResult`. */
-export class ToolResult {
-  constructor(readonly result: CallToolResult) {}
-}
-
-/** A result with content of the author's own beside, or instead of, a structured value. */
-export function toolResult(result: Omit<CallToolResult, "content"> & { content?: ContentBlock[] }): ToolResult {
-  return new ToolResult({ ...result, content: result.content ?? [] } as CallToolResult);
-}
+export type AnyToolOptions = ToolOptions<AnySchema, AnySchema>;
+export type AnyToolHandler = ToolHandler<AnySchema, AnySchema>;
 
 export interface RunningToolOptions {
   readonly validator: JsonSchemaValidator | undefined;
   readonly maskErrors: boolean;
+  readonly clock: Clock;
   readonly report: (error: unknown, tool: string) => void;
+  readonly warn: (message: string) => void;
 }
+
+/** What a tool without input takes. */
+const NO_INPUT = { type: "object", additionalProperties: false } as const;
+const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
 /** A tool, compiled: schemas converted, headers found, listing made. */
 export class RegisteredTool {
   readonly listing: Tool;
+  readonly access: Access | undefined;
   readonly paramHeaders: readonly ParamHeader[];
   readonly #input: UsableSchema | undefined;
   readonly #output: UsableSchema | undefined;
-  readonly #handler: ToolHandler<AnySchema, AnySchema>;
+  readonly #turnstile: Turnstile | undefined;
   readonly #running: RunningToolOptions;
 
   constructor(
     name: string,
-    options: ToolOptions<AnySchema, AnySchema>,
-    handler: ToolHandler<AnySchema, AnySchema>,
+    readonly options: AnyToolOptions,
+    readonly handler: AnyToolHandler,
     running: RunningToolOptions,
   ) {
     const where = `tool "${name}"`;
-    if (!/^[A-Za-z0-9_.-]{1,128}$/.test(name)) {
-      throw new DefinitionError(`${where}: a name has 1-128 of the characters A-Z a-z 0-9 _ - .`);
-    }
-    const { input, output } = options;
-    this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", running.validator);
-    this.#output =
-      output === undefined ? undefined : compileSchema(output, `${where} output`, "output", running.validator);
-    this.#handler = handler;
+    const { input, output, concurrency, validator = running.validator } = options;
+    adviseOnName(name, running.warn);
+    assertLimit(where, "timeoutMs", options.timeoutMs);
+    assertLimit(where, "concurrency", concurrency);
+    this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
+    this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
+    this.#turnstile = concurrency === undefined ? undefined : new Turnstile(concurrency);
     this.#running = running;
+    this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);
     this.paramHeaders = paramHeadersOf(where, this.listing);
   }
 
   /** Runs the tool. What the model can mend comes back as a result with `isError`. */
   async call(args: unknown, ctx: Context): Promise<CallToolResult | InputRequiredResult> {
+    const { name } = this.listing;
+    let value: unknown;
     try {
-      const parsed = this.#input === undefined ? undefined : await this.#input.parse(args ?? {});
-      if (parsed?.ok === false)
-        return failed(`Invalid arguments for tool ${this.listing.name}: ${describe(parsed.issues)}`);
-      const value = await this.#handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
-      return await this.#toResult(value);
+      let parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
+      if (parsed instanceof Promise) parsed = await parsed;
+      if (!parsed.ok) return failed(`Invalid arguments for tool ${name}: ${describeIssues(parsed.issues)}`);
+      value = await this.#run(parsed.value, ctx);
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
+    // What cannot be written is a defect of the server that a model cannot mend.
+    return this.#toResult(value);
+  }
+
+  #run(args: unknown, ctx: Context): unknown {
+    const turnstile = this.#turnstile;
+    if (turnstile === undefined) return this.#runInTime(args, ctx);
+    return turnstile.pass(ctx.signal, () => this.#runInTime(args, ctx));
+  }
+
+  #runInTime(args: unknown, ctx: Context): unknown {
+    const { timeoutMs } = this.options;
+    if (timeoutMs === undefined) return this.#handle(args, ctx);
+    return withinTime(this.listing.name, timeoutMs, this.#running.clock, ctx, (limited) => this.#handle(args, limited));
+  }
+
+  #handle(args: unknown, ctx: Context): unknown {
+    const value: unknown = this.handler(args as never, ctx);
+    return isGenerator(value) ? drain(value, ctx) : value;
   }
 
   async #toResult(value: unknown): Promise<CallToolResult | InputRequiredResult> {
-    if (value instanceof ToolResult) return value.result;
     if (isInputRequired(value)) return value;
-    if (this.#output === undefined) return toContent(value);
-    const parsed = await this.#output.parse(value);
-    if (parsed.ok) return structured(parsed.value);
-    const problem = `Tool ${this.listing.name} returned a value that does not match its output schema: ${describe(parsed.issues)}`;
-    this.#running.report(new DefinitionError(problem), this.listing.name);
-    return failed(this.#running.maskErrors ? "The tool failed" : problem);
+    const own = value instanceof ToolResult ? value.result : undefined;
+    if (own?.isError === true) return own;
+    if (this.#output === undefined) return own === undefined ? toContent(value) : mirrored(own);
+    const given = own === undefined ? value : own.structuredContent;
+    if (given === undefined) return this.#nonconforming("no structured content");
+    const parsed = await this.#parse(this.#output, given, "output");
+    if (!parsed.ok) return this.#nonconforming(`a value that does not match it: ${describeIssues(parsed.issues)}`);
+    return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
+  }
+
+  /** A promise only where the schema validates asynchronously. */
+  #parse(schema: UsableSchema | undefined, value: unknown, what: string): ParseOutcome | Promise<ParseOutcome> {
+    if (schema === undefined) return parseNothing(value as object);
+    try {
+      const outcome = schema.parse(value);
+      return outcome instanceof Promise ? outcome.catch((cause) => this.#schemaThrew(what, cause)) : outcome;
+    } catch (cause) {
+      return this.#schemaThrew(what, cause);
+    }
+  }
+
+  /** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */
+  #schemaThrew(what: string, cause: unknown): never {
+    const { name } = this.listing;
+    this.#running.report(new DefinitionError(`tool "${name}" ${what}: its schema threw`, { cause }), name);
+    throw new ToolError(`Tool ${name} could not check its ${what}`);
+  }
+
+  #nonconforming(problem: string): CallToolResult {
+    const { name } = this.listing;
+    const message = `Tool ${name} has an output schema and returned ${problem}`;
+    this.#running.report(new DefinitionError(message), name);
+    return failed(this.#running.maskErrors ? "The tool failed" : message);
   }
 
   #toFailure(error: unknown, ctx: Context): CallToolResult {
@@ -113,21 +192,38 @@ export class RegisteredTool {
   }
 }
 
+function parseNothing(args: object): ParseOutcome {
+  const issues = Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not allowed: the tool takes none" }));
+  return issues.length === 0 ? { ok: true, value: args } : { ok: false, issues };
+}
+
+function adviseOnName(name: string, warn: (message: string) => void): void {
+  if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return;
+  const rule = name.length === 0 || name.length > 128 ? "has 1 to 128 characters" : "is made of A-Z a-z 0-9 _ - .";
+  warn(`tool "${name}": some hosts will not take this name; a good one ${rule}`);
+}
+
+function assertLimit(where: string, option: string, limit: number | undefined): void {
+  if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return;
+  throw new DefinitionError(`${where}: ${option} must be a whole number above 0`);
+}
+
 function toListing(
   name: string,
-  options: ToolOptions<AnySchema, AnySchema>,
+  options: AnyToolOptions,
   input: UsableSchema | undefined,
   output: UsableSchema | undefined,
 ): Tool {
-  const { title, description, annotations, icons, meta } = options;
+  const { title, description, annotations, icons, meta, taskSupport } = options;
   return {
     name,
     ...(title === undefined ? undefined : { title }),
     ...(description === undefined ? undefined : { description }),
-    inputSchema: (input?.jsonSchema ?? { type: "object" }) as Tool["inputSchema"],
+    inputSchema: (input?.jsonSchema ?? NO_INPUT) as Tool["inputSchema"],
     ...(output === undefined ? undefined : { outputSchema: output.jsonSchema as NonNullable<Tool["outputSchema"]> }),
     ...(annotations === undefined ? undefined : { annotations }),
     ...(icons === undefined ? undefined : { icons: [...icons] }),
+    ...(taskSupport === undefined ? undefined : { execution: { taskSupport } }),
     ...(meta === undefined ? undefined : { _meta: meta }),
   };
 }
@@ -136,35 +232,4 @@ function paramHeadersOf(where: string, listing: Tool): readonly ParamHeader[] {
   const found = findParamHeaders(listing.inputSchema);
   if (!found.ok) throw new DefinitionError(`${where} input: ${found.reason}`);
   return found.headers;
-}
-
-function isInputRequired(value: unknown): value is InputRequiredResult {
-  return (
-    typeof value === "object" && value !== null && (value as { resultType?: unknown }).resultType === "input_required"
-  );
-}
-
-/** Derives what a client shows from what a handler returned. */
-function toContent(value: unknown): CallToolResult {
-  if (value === undefined || value === null) return { content: [] };
-  if (typeof value === "string") return { content: [text(value)] };
-  if (isContentBlock(value)) return { content: [value] };
-  if (Array.isArray(value) && value.length > 0 && value.every(isContentBlock)) return { content: value };
-  const { content } = value as { content?: unknown };
-  if (Array.isArray(content) && content.every(isContentBlock)) return value as CallToolResult;
-  return structured(value);
-}
-
-function structured(value: unknown): CallToolResult {
-  const written = JSON.stringify(value);
-  if (written === undefined) throw new RpcError(INTERNAL_ERROR, "Internal error");
-  return { content: [text(typeof value === "string" ? value : written)], structuredContent: value as JsonObject };
-}
-
-function failed(message: string): CallToolResult {
-  return { content: [text(message)], isError: true };
-}
-
-function describe(issues: readonly SchemaIssue[]): string {
-  return issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
 }

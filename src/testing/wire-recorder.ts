@@ -176,6 +176,7 @@ class RecordedHttpExchange implements HttpExchange {
   stream(status: number, headers: HttpHeaders): HttpStream {
     Object.assign(this.#entry, { status, headers });
     const inner = this.#inner.stream(status, headers);
+    this.#recorder.changed();
     return {
       write: (text) => {
         for (const line of text.split("\n")) {

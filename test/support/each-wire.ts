@@ -111,3 +111,11 @@ export const legacyChannels = wires(["legacy"], ["memory", "stdio"]);
 export const httpWires = wires(ERAS, ["node", "fetch"]);
 export const modernHttp = wires(["modern"], ["node", "fetch"]);
 export const legacyHttp = wires(["legacy"], ["node", "fetch"]);
+
+/** Resolves when the server can tell this client about changes by itself: over HTTP that takes a stream of its own. */
+export function heardBy(client: RecordedClient, { era, transport }: World): Promise<void> {
+  if (era === "modern" || transport === "memory" || transport === "stdio") return Promise.resolve();
+  return client.wire.until(({ exchanges }) =>
+    exchanges.some(({ method, status }) => method === "GET" && status === 200),
+  );
+}

@@ -59,6 +59,10 @@ export class FakeServerHost implements ServerHost {
     return this.handlers.has(method);
   }
 
+  cacheHints(): { readonly ttlMs: number; readonly cacheScope: "private" } {
+    return { ttlMs: 0, cacheScope: "private" };
+  }
+
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.mirrored.get(tool);
   }

@@ -1,12 +1,13 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { cancelledBy } from "../../call/cancelled.js";
 import { CallScope } from "../../call/scope.js";
-import { ServedCalls } from "../../call/served-calls.js";
-import { fromErrorObject, INTERNAL_ERROR, toErrorObject } from "../../jsonrpc/error-codes.js";
+import { type Served, ServedCalls } from "../../call/served-calls.js";
+import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
+import { notificationProblem } from "../check-notification.js";
 import type {
   ClientEra,
   ClientHost,
@@ -23,6 +24,11 @@ import type { Link } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { legacyMethods, legacyNotifications } from "./methods.js";
 
+/** A request of the server that is being answered. */
+interface ServedRequest extends Served {
+  readonly method: string;
+}
+
 interface Watch {
   readonly filter: SubscriptionFilter;
   readonly events: WatchEvents;
@@ -34,7 +40,7 @@ export class LegacyConnection implements Connection {
   readonly mirrorsHeaders = false;
   readonly #link: Link;
   readonly #host: ClientHost;
-  readonly #served = new ServedCalls();
+  readonly #served = new ServedCalls<ServedRequest>();
   readonly #watches = new Set<Watch>();
   #initialized: InitializeResult | undefined;
 
@@ -71,11 +77,10 @@ export class LegacyConnection implements Connection {
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
     const { id, method, params, onProgress } = call;
-    const response = await this.#link.request(
-      { id, method, params, cancellable: method !== "initialize", onProgress },
-      scope,
-    );
-    if ("error" in response) throw fromErrorObject(response.error);
+    if (method === "initialize") throw alreadyInitialized();
+    const response = await this.#link.request({ id, method, params, cancellable: true, onProgress }, scope);
+    if ("error" in response) throw fromErrorObject(response.error, method);
+    if (legacyMethods.has(method)) assertComplete(method, response.result);
     const problem = legacyMethods.get(method)?.result(response.result);
     if (problem !== undefined) {
       throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
@@ -89,6 +94,9 @@ export class LegacyConnection implements Connection {
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (method === "notifications/roots/list_changed" && this.#host.capabilities.roots?.listChanged !== true) {
+      throw new McpError("not_declared", `${method} was not sent: this client did not declare roots`);
+    }
     return this.#link.notify(method, params);
   }
 
@@ -131,7 +139,8 @@ export class LegacyConnection implements Connection {
   /** Answers a request of the server, unless it is called off meanwhile. */
   async #serve(request: RpcRequest): Promise<void> {
     const end = new AbortSwitch();
-    this.#served.add(request.id, end);
+    const served: ServedRequest = { id: request.id, method: request.method, end };
+    this.#served.add(served);
     try {
       const result = request.method === "ping" ? {} : await this.#host.answer(request.method, request.params, end);
       if (!end.aborted) this.#link.respond(request.id, JSON.stringify(result));
@@ -141,20 +150,23 @@ export class LegacyConnection implements Connection {
       this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
       this.#link.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
     } finally {
-      this.#served.remove(request.id, end);
+      this.#served.remove(served);
     }
+  }
+
+  #cancel(params: Params | undefined): void {
+    const served = this.#served.find(params?.requestId);
+    if (served === undefined) return;
+    const reason = cancelledBy(params);
+    const { id, method } = served;
+    if (served.end.abort(reason)) this.#host.debug("call cancelled", { method, id, reason: reason.message });
   }
 
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
-    if (method === "notifications/cancelled") {
-      this.#served.cancel(params?.requestId, cancelledBy(params));
-      return;
-    }
-    const problem = legacyNotifications.get(method)?.(params);
-    if (problem !== undefined) {
-      return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
-    }
+    if (method === "notifications/cancelled") return this.#cancel(params);
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
     const change = toChange(method, params);
     if (change !== undefined) {
       for (const { filter, events } of [...this.#watches]) if (isWantedBy(filter, change)) events.onChange(change);
@@ -168,4 +180,18 @@ export class LegacyConnection implements Connection {
     this.#watches.clear();
     this.#host.onClose(reason);
   }
+}
+
+function alreadyInitialized(): RpcError {
+  const message = "initialize was not sent: this connection is already initialized";
+  return new RpcError(INVALID_REQUEST, message, undefined, { local: true });
+}
+
+/** Kinds of results are of later versions: a body of another kind must never pass for an empty success. */
+function assertComplete(method: string, result: ClientResult): void {
+  const { resultType } = result;
+  if (resultType === undefined || resultType === "complete") return;
+  throw new ProtocolError(
+    `${method}: a result of type ${JSON.stringify(resultType)} is unknown to this protocol version`,
+  );
 }

@@ -3,30 +3,51 @@ import type { Call } from "../call.js";
 import type { HandlerResult, Result } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
 
-/** Leaves out what this era has no word for. */
+/** The first versions to know each thing. */
+const STRUCTURED_SINCE = "2025-06-18";
+const ICONS_SINCE = "2025-11-25";
+const EXECUTION_SINCE = "2025-11-25";
+
+/** The members of results that hold listings. */
+const LISTS: { readonly [method: string]: string } = {
+  "tools/list": "tools",
+  "prompts/list": "prompts",
+  "resources/list": "resources",
+  "resources/templates/list": "resourceTemplates",
+};
+
+/** Leaves out what the client's version has no word for. */
 export function encodeResult(call: Call, result: HandlerResult): JsonText {
+  const { version } = call.client;
   if (result instanceof PreparedResult) {
-    return result.textFor("handshake", (plain) => JSON.stringify(toWire(call.method, plain)));
+    return result.textFor(version, (plain) => JSON.stringify(toWire(call.method, plain, version)));
   }
-  return JSON.stringify(toWire(call.method, result));
+  return JSON.stringify(toWire(call.method, result, version));
 }
 
-function toWire(method: string, result: Result): Result {
+function toWire(method: string, result: Result, version: string): Result {
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...wire } = result;
-  if (method === "tools/call") return objectStructured(wire);
-  if (method === "tools/list") return { ...wire, tools: (wire.tools as Result[]).map(objectOutput) };
-  return wire;
+  if (method === "tools/call") return structuredAt(version, wire);
+  const member = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;
+  if (member === undefined || !Array.isArray(wire[member])) return wire;
+  return { ...wire, [member]: (wire[member] as Result[]).map((listing) => listingAt(version, listing)) };
 }
 
 /** Structured content is an object in this era; anything else is in the text beside it. */
-function objectStructured(result: Result): Result {
+function structuredAt(version: string, result: Result): Result {
   const { structuredContent, ...rest } = result;
   const isObject =
     typeof structuredContent === "object" && structuredContent !== null && !Array.isArray(structuredContent);
-  return isObject ? result : rest;
+  return isObject && version >= STRUCTURED_SINCE ? result : rest;
 }
 
-function objectOutput(tool: Result): Result {
-  const { outputSchema, ...rest } = tool;
-  return outputSchema === undefined || (outputSchema as Result).type === "object" ? tool : rest;
+function listingAt(version: string, listing: Result): Result {
+  const { outputSchema, icons, execution, ...rest } = listing;
+  const structured = version >= STRUCTURED_SINCE && (outputSchema as Result | undefined)?.type === "object";
+  return {
+    ...rest,
+    ...(structured ? { outputSchema } : undefined),
+    ...(icons !== undefined && version >= ICONS_SINCE ? { icons } : undefined),
+    ...(execution !== undefined && version >= EXECUTION_SINCE ? { execution } : undefined),
+  };
 }

@@ -1,5 +1,6 @@
 import { CallScope } from "../../call/scope.js";
 import { fromErrorObject, INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
+import type { Params } from "../../jsonrpc/message.js";
 import { McpError, ProtocolError, RpcError, UrlElicitationRequiredError } from "../../schema/errors.js";
 import { findAnswerProblem } from "../../schema/input-rules.js";
 import { inputShapes } from "../../schema/input-shapes.js";
@@ -9,6 +10,7 @@ import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../er
 import { missingCapability } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
 import { paramsAt } from "./input-params.js";
+import { LegacySession } from "./session.js";
 
 /**
  * Runs a handler whose questions are sent to the client as requests while it waits. A handler that returns its questions
@@ -47,7 +49,7 @@ async function answerRound(call: Call, asker: Asker, result: Result): Promise<vo
 class Pushed implements Asker {
   readonly #call: Call;
   readonly #host: ServerHost;
-  readonly #steps = new Map<string, unknown>();
+  #steps: Map<string, unknown> | undefined;
 
   constructor(call: Call, host: ServerHost) {
     this.#call = call;
@@ -66,18 +68,25 @@ class Pushed implements Asker {
     }
     const params = paramsAt(version, request, options.elicitationId);
     if (typeof params?.elicitationId === "string") this.#notePage(params.elicitationId);
+    const result = await this.push(request.method, params, options);
+    const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
+    if (problem === undefined) return result;
+    throw new ProtocolError(
+      `The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`,
+    );
+  }
+
+  async push(method: string, params: Params | undefined, options: AskOptions): Promise<Result> {
+    const call = this.#call;
     const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#host.askTimeoutMs };
-    const scope = new CallScope(request.method, limits, this.#host.clock);
+    const scope = new CallScope(method, limits, this.#host.clock);
     const endWithCall = (reason: unknown) => scope.abort(reason);
     call.end.onAbort(endWithCall);
     try {
-      const response = await call.wire.request(call, request.method, params, scope);
-      if ("error" in response) throw fromErrorObject(response.error);
-      const problem = inputShapes.get(request.method)?.result(response.result) ?? options.check?.(response.result);
-      if (problem === undefined) return response.result;
-      throw new ProtocolError(
-        `The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`,
-      );
+      await untilReady(LegacySession.of(call), scope);
+      const response = await call.wire.request(call, method, params, scope);
+      if ("error" in response) throw fromErrorObject(response.error, method);
+      return response.result;
     } finally {
       call.end.offAbort(endWithCall);
       scope.close();
@@ -86,6 +95,7 @@ class Pushed implements Asker {
 
   /** The handler mostly runs once; where it returns its questions, its steps still do. */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    this.#steps ??= new Map();
     if (this.#steps.has(name)) return this.#steps.get(name) as T;
     const value = await work();
     this.#steps.set(name, value);
@@ -110,4 +120,15 @@ class Pushed implements Asker {
       void wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
     });
   }
+}
+
+/** Nothing is asked before the client has finished its part of the handshake. */
+function untilReady(session: LegacySession, scope: CallScope): Promise<void> {
+  return new Promise((resolve, reject) => {
+    scope.onAbort(reject);
+    session.onReady(() => {
+      scope.offAbort(reject);
+      resolve();
+    });
+  });
 }

@@ -3,6 +3,7 @@ import type { HttpExchange } from "../../http/exchange.js";
 import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
+import { idTwin } from "../../jsonrpc/request-id.js";
 import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin } from "../call.js";
 import type { Outcome, ServerEra, ServerHost } from "../era.js";
@@ -79,13 +80,17 @@ export class PostCalls {
   /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
-    const entry = isRequestId(id) ? this.#running.get(id) : undefined;
+    const entry = isRequestId(id) ? this.#find(id) : undefined;
     if (entry === undefined || !this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
     entry.reply.drop();
     const reason = cancelledBy(params);
     entry.call.end.abort(reason);
-    this.#owner.host.debug("call cancelled", { id, reason: reason.message });
+    this.#owner.host.debug("call cancelled", {
+      method: entry.call.method,
+      id: entry.call.id,
+      reason: reason.message,
+    });
     this.#owner.onCallOver();
   }
 
@@ -145,6 +150,12 @@ export class PostCalls {
       delivery: "answer_lost",
     });
     this.#owner.host.report(lost, { where: "http", method: call.method, id: call.id });
+  }
+
+  /** The call with exactly this id, or else with this id in its other spelling. */
+  #find(id: RequestId): Running | undefined {
+    const twin = idTwin(id);
+    return this.#running.get(id) ?? (twin === undefined ? undefined : this.#running.get(twin));
   }
 
   #isCurrent(entry: Running): boolean {

@@ -27,6 +27,7 @@ export const legacyServer: ServerEra = {
   attach: (host, wire) => new LegacySession(legacyServer, host, wire),
   encode: encodeResult,
   encodeError: toErrorObject,
+  misuse: () => undefined,
   settle: settleByPushing,
   http: (host, options) => createLegacyBinding(legacyServer, host, options),
 };

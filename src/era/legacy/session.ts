@@ -1,12 +1,13 @@
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
-import type { InitializeParams, LoggingLevel, ProgressToken } from "../../schema/types.js";
+import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
 import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
+import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods } from "./methods.js";
+import { legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -25,6 +26,8 @@ export class LegacySession implements EraSession {
   readonly #subscriptions = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
+  readonly #awaitingReady: (() => void)[] = [];
+  #promised: ServerCapabilities = {};
   #stopListening: (() => void) | undefined;
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
@@ -41,11 +44,21 @@ export class LegacySession implements EraSession {
   }
 
   get client(): ClientFacts {
-    return this.#phase.name === "new" ? STRANGER : this.#phase.client;
+    return this.established ?? STRANGER;
+  }
+
+  get established(): ClientFacts | undefined {
+    return this.#phase.name === "new" ? undefined : this.#phase.client;
   }
 
   get opened(): boolean {
     return this.#phase.name !== "new";
+  }
+
+  /** Calls back when the client has said that it may be asked; at once when it has. */
+  onReady(listener: () => void): void {
+    if (this.#phase.name === "ready") listener();
+    else this.#awaitingReady.push(listener);
   }
 
   decode(request: RpcRequest, origin: CallOrigin): Call {
@@ -67,7 +80,10 @@ export class LegacySession implements EraSession {
   }
 
   receive(notification: RpcNotification): void {
-    if (notification.method === "notifications/initialized") this.#ready();
+    const { method } = notification;
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
+    else if (method === "notifications/initialized") this.#ready();
     else this.#host.receive(notification, this);
   }
 
@@ -110,16 +126,22 @@ export class LegacySession implements EraSession {
     const served = this.#host.versions.filter((version) => this.#era.versions.includes(version));
     const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
     this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
+    this.#promised = this.#host.capabilities;
   }
 
   #ready(): void {
     if (this.#phase.name !== "answered") return;
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+    for (const listener of this.#awaitingReady.splice(0)) listener();
   }
 
+  /** Only what the handshake, or the server's present features, promise is told. */
   #onChange(change: Change): void {
     if (change.kind !== "resource") {
+      const { kind } = change;
+      const promised = this.#promised[kind]?.listChanged ?? this.#host.capabilities[kind]?.listChanged;
+      if (promised !== true) return this.#host.debug(`a change of ${kind} was not sent: it is not advertised`, {});
       this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
     } else if (this.#subscriptions.has(change.uri)) {
       this.#wire.notify(undefined, "notifications/resources/updated", { uri: change.uri });

@@ -1,19 +1,23 @@
+import { methodNotFound } from "../../jsonrpc/error-codes.js";
 import type { LoggingLevel } from "../../schema/types.js";
 import type { Call } from "../call.js";
-import type { Result } from "../era.js";
+import type { Result, ServerHost } from "../era.js";
 import { LegacySession } from "./session.js";
 
-export function subscribe(call: Call): Result {
+export function subscribe(call: Call, host: ServerHost): Result {
+  if (host.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
   LegacySession.of(call).subscribe(call.params.uri as string);
   return {};
 }
 
-export function unsubscribe(call: Call): Result {
+export function unsubscribe(call: Call, host: ServerHost): Result {
+  if (host.capabilities.resources === undefined) throw methodNotFound(call.method);
   LegacySession.of(call).unsubscribe(call.params.uri as string);
   return {};
 }
 
-export function setLevel(call: Call): Result {
+export function setLevel(call: Call, host: ServerHost): Result {
+  if (host.capabilities.logging === undefined) throw methodNotFound(call.method);
   LegacySession.of(call).setLogLevel(call.params.level as LoggingLevel);
   return {};
 }

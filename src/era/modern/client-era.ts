@@ -25,6 +25,8 @@ const REMOVED: ReadonlyMap<string, string> = new Map([
   ["logging/setLevel", "use setLogLevel, which goes along with each call"],
   ["resources/subscribe", "use watch"],
   ["resources/unsubscribe", "close the watch"],
+  ["notifications/initialized", "there is no handshake"],
+  ["notifications/roots/list_changed", "the server asks for roots when it needs them"],
 ]);
 
 /** The era in which each request stands for itself, as a client speaks it. */

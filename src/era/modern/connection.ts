@@ -1,10 +1,10 @@
 import { CallScope } from "../../call/scope.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { Params, RequestId, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 import { McpError, ProtocolError } from "../../schema/errors.js";
 import type { DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
+import { notificationProblem } from "../check-notification.js";
 import type {
   ClientEra,
   ClientHost,
@@ -29,6 +29,7 @@ import {
 } from "./envelope.js";
 import { modernMethods, modernNotifications } from "./methods.js";
 import { ListenSubscription } from "./subscription.js";
+import { toTypedError } from "./typed-error.js";
 
 const RESULT_TYPES: ReadonlySet<unknown> = new Set(["complete", "input_required"]);
 
@@ -107,7 +108,7 @@ export class ModernConnection implements Connection {
       this.version = other;
       response = await this.#send({ ...call, id: undefined }, scope);
     }
-    if ("error" in response) throw fromErrorObject(response.error);
+    if ("error" in response) throw toTypedError(response.error, call.method);
     return this.#decode(call.method, response.result);
   }
 
@@ -201,10 +202,8 @@ export class ModernConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
-    const problem = modernNotifications.get(method)?.(params);
-    if (problem !== undefined) {
-      return this.#host.onProblem(new ProtocolError(`${method}: ${problem.path} must be ${problem.expected}`));
-    }
+    const problem = notificationProblem(modernNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
     const id = (params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
     if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.receive(notification);
     if (method !== "notifications/subscriptions/acknowledged") this.#host.onNotification(notification);

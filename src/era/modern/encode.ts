@@ -8,7 +8,11 @@ import { PreparedResult } from "../prepared-result.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
+/** What earlier versions said. */
 const RESOURCE_NOT_FOUND_BEFORE = -32002;
+const URL_ELICITATION_BEFORE = -32042;
+
+const DEFINED: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION]);
 
 /** Stamps what every result of this era carries: its type, who sent it, and how long it stays fresh. */
 export function encodeResult(call: Call, result: HandlerResult, host: ServerHost): JsonText {
@@ -25,23 +29,58 @@ function stamp(method: string, result: Result, host: ServerHost): Result {
     resultType: result.resultType ?? "complete",
     _meta: host.identify ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
   };
-  if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") {
-    stamped.ttlMs ??= 0;
-    stamped.cacheScope ??= "private";
-  }
+  if (method === "tools/list" && Array.isArray(stamped.tools)) stamped.tools = stamped.tools.map(withoutExecution);
+  if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") hint(method, stamped, host);
   return stamped;
+}
+
+/** Fills in what the result does not say about keeping it, and puts right what may not be said. */
+function hint(method: string, stamped: Record<string, unknown>, host: ServerHost): void {
+  const { ttlMs, cacheScope } = stamped;
+  const ttlFits = Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0;
+  const scopeFits = cacheScope === "public" || cacheScope === "private";
+  if (ttlFits && scopeFits) return;
+  const configured = host.cacheHints(method);
+  if (!ttlFits) stamped.ttlMs = configured.ttlMs;
+  if (!scopeFits) stamped.cacheScope = configured.cacheScope;
+  if (!ttlFits && ttlMs !== undefined) {
+    host.report(new RangeError(`${method}: a handler's ttlMs must be a whole number, 0 or more`), {
+      where: "encode",
+      method,
+    });
+  }
+  if (!scopeFits && cacheScope !== undefined) {
+    host.report(new RangeError(`${method}: a handler's cacheScope must be "public" or "private"`), {
+      where: "encode",
+      method,
+    });
+  }
+}
+
+/** How a tool stands to tasks is another version's word. */
+function withoutExecution(tool: unknown): unknown {
+  if (typeof tool !== "object" || tool === null || !("execution" in tool)) return tool;
+  const { execution: _, ...rest } = tool;
+  return rest;
 }
 
 /** Codes that this era reserves may only be sent with their own meaning. */
 export function encodeError(error: RpcError): RpcErrorObject {
   const { rpcCode } = error;
   if (rpcCode === RESOURCE_NOT_FOUND_BEFORE) return { ...toErrorObject(error), code: INVALID_PARAMS };
-  const reserved = rpcCode <= -32020 && rpcCode >= -32099;
-  const defined = rpcCode === HEADER_MISMATCH || rpcCode === MISSING_CAPABILITY || rpcCode === UNSUPPORTED_VERSION;
-  return reserved && !defined ? { code: INTERNAL_ERROR, message: "Internal error" } : toErrorObject(error);
+  return isForeign(rpcCode) ? { code: INTERNAL_ERROR, message: "Internal error" } : toErrorObject(error);
 }
 
-/** Whether a handler used a code that this era does not let through. */
-export function misusesCode(error: RpcError): boolean {
-  return encodeError(error).code === INTERNAL_ERROR && error.rpcCode !== INTERNAL_ERROR;
+export function codeMisuse(rpcCode: number): string | undefined {
+  if (!isForeign(rpcCode)) return undefined;
+  const instead =
+    rpcCode === URL_ELICITATION_BEFORE
+      ? "ask with ctx.elicitUrl, or return inputRequired, instead"
+      : "it is reserved for the protocol itself";
+  return `Error code ${rpcCode} may not be sent in this protocol version: ${instead}`;
+}
+
+/** Whether a code belongs to the protocol and means nothing yet. */
+function isForeign(rpcCode: number): boolean {
+  return rpcCode <= -32020 && rpcCode >= -32099 && !DEFINED.has(rpcCode);
 }

@@ -1,5 +1,5 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
-import { UrlElicitationRequiredError } from "../../schema/errors.js";
+import { McpError, UrlElicitationRequiredError } from "../../schema/errors.js";
 import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
@@ -128,10 +128,17 @@ class Replay implements Asker {
     const key = options.key ?? `ask-${++this.#count}`;
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
-    if (answer !== undefined && this.#fits(request, key, answer) && options.check?.(answer) === undefined)
-      return answer;
+    if (answer !== undefined && this.#fits(request, key, answer)) {
+      // Awaited only where it must be: questions that are asked together go out together.
+      const problem = options.check?.(answer);
+      if ((problem instanceof Promise ? await problem : problem) === undefined) return answer;
+    }
     this.#questions.set(key, request);
     throw new Suspended(key);
+  }
+
+  push(method: string): Promise<never> {
+    return Promise.reject(noRequests(method));
   }
 
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
@@ -199,9 +206,20 @@ class NoQuestions implements Asker {
     throw new Error(`${this.method} cannot ask the client: only tools, prompts and resources can`);
   }
 
+  async push(method: string): Promise<never> {
+    throw noRequests(method);
+  }
+
   async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
     return work();
   }
+}
+
+function noRequests(method: string): McpError {
+  return new McpError(
+    "no_server_requests",
+    `${method}: in this protocol version a server sends no requests; ask instead`,
+  );
 }
 
 function missingCapabilityRefusal(requiredCapabilities: object): Refusal {

@@ -2,7 +2,7 @@ import type { RpcMessage } from "../../jsonrpc/message.js";
 import type { BuiltinHandler, HeaderReader, ServerEra } from "../era.js";
 import { STATELESS_VERSIONS } from "../versions.js";
 import { discover } from "./discover.js";
-import { encodeError, encodeResult } from "./encode.js";
+import { codeMisuse, encodeError, encodeResult } from "./encode.js";
 import { hasEnvelope } from "./envelope.js";
 import { settleInRounds } from "./input.js";
 import { listen } from "./listen.js";
@@ -28,6 +28,7 @@ export const modernServer: ServerEra = {
   attach: (host, wire) => new ModernSession(modernServer, host, wire),
   encode: encodeResult,
   encodeError,
+  misuse: codeMisuse,
   settle: settleInRounds,
   http: (host, options) => createModernBinding(modernServer, host, options),
 };

@@ -139,7 +139,7 @@ class ModernBinding implements HttpBinding {
     const version = typeof claimed === "string" ? claimed : header;
     if (version !== undefined) this.#session.assertServed(version);
     // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
-    if (notification.method !== "notifications/cancelled") this.#host.receive(notification, this.#session);
+    if (notification.method !== "notifications/cancelled") this.#session.receive(notification);
     exchange.reply(202, {});
   }
 

@@ -1,7 +1,11 @@
-import type { Params, RpcRequest } from "../../jsonrpc/message.js";
+import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
+import type { RpcError } from "../../schema/errors.js";
+import type { LoggingLevel } from "../../schema/types.js";
 import { type Call, type CallOrigin, ServedCall, type ServerWire } from "../call.js";
+import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
-import { type Envelope, readEnvelope, unsupportedVersion } from "./envelope.js";
+import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "./envelope.js";
+import { modernNotifications } from "./methods.js";
 
 /** Nothing is kept between requests; the session only knows the way back. */
 export class ModernSession implements EraSession {
@@ -16,6 +20,7 @@ export class ModernSession implements EraSession {
   }
 
   decode(request: RpcRequest, origin: CallOrigin): Call {
+    if (request.method === "initialize" && !hasEnvelope(request.params)) throw this.#refuseHandshake(request.params);
     const envelope = readEnvelope(request.params);
     this.assertServed(envelope.version);
     return this.admit(request, envelope, this.#wire, origin);
@@ -40,11 +45,26 @@ export class ModernSession implements EraSession {
       wire,
       origin,
       progressToken: envelope.progressToken,
-      logLevel: () => envelope.logLevel,
+      logLevel: () => this.#logLevel(envelope),
     });
   }
 
-  receive(): void {}
+  /** A client that opens with a handshake learns which versions there are. */
+  #refuseHandshake(params: Params | undefined): RpcError {
+    const requested = params?.protocolVersion;
+    return unsupportedVersion(typeof requested === "string" ? requested : undefined, this.#host.versions);
+  }
+
+  /** A server that does not advertise log messages sends none, whoever asks. */
+  #logLevel({ logLevel }: Envelope): LoggingLevel | undefined {
+    return logLevel === undefined || this.#host.capabilities.logging === undefined ? undefined : logLevel;
+  }
+
+  receive(notification: RpcNotification): void {
+    const problem = notificationProblem(modernNotifications, notification);
+    if (problem === undefined) this.#host.receive(notification, this);
+    else this.#host.report(problem, { where: "notification", method: notification.method });
+  }
 
   acceptsBatch(): boolean {
     return false;

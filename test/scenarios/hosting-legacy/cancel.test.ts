@@ -143,7 +143,7 @@ proves("hosting:http:cancel-releases-stream", http, "a hundred times in one sess
 
 proves("hosting:http:cancel-completion-race", http, "one whole response or none", async () => {
   const endpoint = new LegacyEndpoint();
-  endpoint.server.tool("turns", {}, async ({ count }: Record<string, unknown>) => {
+  endpoint.server.tool("turns", { input: { type: "object" } }, async ({ count }: Record<string, unknown>) => {
     for (let turn = 0; turn < (count as number); turn++) await null;
     return "done";
   });

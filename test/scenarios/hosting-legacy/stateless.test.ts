@@ -19,7 +19,7 @@ function createServer(options: ConstructorParameters<typeof LegacyEndpoint>[0] =
   const release = new Gate();
   const started: AbortSignal[] = [];
   endpoint.server
-    .tool("echo", {}, ({ text }: Record<string, unknown>) => String(text))
+    .tool("echo", { input: { type: "object" } }, ({ text }: Record<string, unknown>) => String(text))
     .tool("tell", {}, async (_args, ctx) => {
       await ctx.progress(1);
       return "told";

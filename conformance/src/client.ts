@@ -1,0 +1,30 @@
+import { type Scenario, scenarios } from "./client/scenarios.js";
+
+/**
+ * The client that the conformance suite runs: `node dist/client.js <url>`, once per scenario. The environment names the
+ * scenario and the protocol version to speak.
+ */
+const {
+  MCP_CONFORMANCE_SCENARIO = "",
+  MCP_CONFORMANCE_PROTOCOL_VERSION = "",
+  MCP_CONFORMANCE_CONTEXT = "{}",
+} = process.env;
+const url = process.argv.at(-1) ?? "";
+
+const scenario: Scenario | undefined = scenarios.get(MCP_CONFORMANCE_SCENARIO);
+if (scenario === undefined) {
+  console.error(`unknown scenario: ${MCP_CONFORMANCE_SCENARIO}`);
+  process.exit(1);
+}
+// A process that hangs, or that something keeps alive after its scenario, fails instead of lingering.
+setTimeout(() => {
+  console.error(`${MCP_CONFORMANCE_SCENARIO}: still running after 20 s`);
+  process.exit(1);
+}, 20_000).unref();
+
+try {
+  await scenario({ url, version: MCP_CONFORMANCE_PROTOCOL_VERSION, context: JSON.parse(MCP_CONFORMANCE_CONTEXT) });
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,108 @@
+import { type Client, type ClientOptions, connect } from "bowline/client";
+
+/** What the suite tells about a run. */
+export interface Run {
+  readonly url: string;
+  /** The protocol version to speak. */
+  readonly version: string;
+  readonly context: { readonly [key: string]: unknown };
+}
+
+export type Scenario = (run: Run) => Promise<void>;
+
+export const scenarios: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
+  ["initialize", listTools],
+  ["tools_call", callAddNumbers],
+  ["elicitation-sep1034-client-defaults", acceptDefaults],
+  ["sse-retry", callReconnecting],
+  ["json-schema-2020-12-preservation", echoSchema],
+  ["request-metadata", declareAll],
+  ["sep-2322-client-request-state", answerInRounds],
+  ["http-standard-headers", useEveryMethod],
+  ["http-custom-headers", callAsTold],
+  ["http-invalid-tool-headers", callAllExposed],
+  ["json-schema-ref-no-deref", listTools],
+]);
+
+async function listTools(run: Run): Promise<void> {
+  await using client = await open(run);
+  await toolsOf(client);
+}
+
+async function callAddNumbers(run: Run): Promise<void> {
+  await using client = await open(run);
+  await toolsOf(client);
+  await client.callTool("add_numbers", { a: 5, b: 3 });
+}
+
+async function acceptDefaults(run: Run): Promise<void> {
+  await using client = await open(run, { onElicit: () => ({ action: "accept", content: {} }) });
+  await toolsOf(client);
+  await client.callTool("test_client_elicitation_defaults", {});
+}
+
+async function callReconnecting(run: Run): Promise<void> {
+  await using client = await open(run);
+  await toolsOf(client);
+  await client.callTool("test_reconnection", {});
+}
+
+async function echoSchema(run: Run): Promise<void> {
+  await using client = await open(run);
+  const tool = (await toolsOf(client)).find(({ name }) => name === "json_schema_2020_12_tool");
+  await client.callTool("json_schema_echo", { schema: tool?.inputSchema });
+}
+
+async function declareAll(run: Run): Promise<void> {
+  await using client = await open(run, {
+    roots: [{ uri: "file:///workspace" }],
+    onElicit: () => ({ action: "decline" }),
+    onSample: () => ({ role: "assistant", model: "none", content: { type: "text", text: "" } }),
+  });
+  await toolsOf(client);
+}
+
+async function answerInRounds(run: Run): Promise<void> {
+  await using client = await open(run, { onElicit: () => ({ action: "accept", content: { confirmed: true } }) });
+  await toolsOf(client);
+  for (const name of ["echo_state", "no_state", "unrelated", "no_result_type"]) {
+    await client.callTool(`test_mrtr_${name}`, {});
+  }
+}
+
+async function useEveryMethod(run: Run): Promise<void> {
+  await using client = await open(run);
+  await toolsOf(client);
+  await client.callTool("test_headers", {});
+  for await (const _ of client.resources()) {
+    // All pages are asked for.
+  }
+  await client.readResource("file:///path/to/file%20name.txt");
+  for await (const _ of client.prompts()) {
+    // All pages are asked for.
+  }
+  await client.getPrompt("test_prompt");
+}
+
+async function callAsTold(run: Run): Promise<void> {
+  await using client = await open(run);
+  await toolsOf(client);
+  const calls = run.context.toolCalls as { name: string; arguments: Record<string, unknown> }[];
+  for (const call of calls) await client.callTool(call.name, call.arguments);
+}
+
+async function callAllExposed(run: Run): Promise<void> {
+  await using client = await open(run);
+  for (const { name } of await toolsOf(client)) await client.callTool(name, { region: "us-west1" });
+}
+
+/** The version is the only one allowed, yet not taken for granted: the server is asked, as a host would. */
+function open({ url, version }: Run, options: ClientOptions = {}): Promise<Client> {
+  return connect(url, { info: { name: "bowline-conformance", version: "1.0.0" }, versions: [version], ...options });
+}
+
+async function toolsOf(client: Client) {
+  const tools = [];
+  for await (const tool of client.tools()) tools.push(tool);
+  return tools;
+}

@@ -1,0 +1,145 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import type { Driver, ElicitReply, Era, ProgressReport } from "./driver.js";
+import * as words from "./servers/words.js";
+
+/** A client of one SDK at work on a server of another. */
+export interface Session {
+  readonly driver: Driver;
+  readonly era: Era;
+  /** What the user answers to the next question. */
+  answer(reply: ElicitReply): void;
+}
+
+export interface Check {
+  readonly name: string;
+  run(session: Session): Promise<void>;
+}
+
+const VERSIONS = { legacy: "2025-11-25", modern: "2026-07-28" } as const;
+const TOOLS = ["add", "ask", "count", "echo", "fail", "log", "note", "roots", "sample", "seen", "touch", "wait"];
+
+/** Line ends of every kind, a pair of surrogates, and what ends an event or a line elsewhere. */
+const ODD_TEXT = "a\nb\r\nc\rd\u2028e\u2029f\u0000g \u{1f9f6} data: x\n\nid: 7";
+
+/** Everything that two peers do with each other, written once for all of them. */
+export const checks: readonly Check[] = [
+  check("version", async ({ driver, era }) => {
+    equal(driver.version, VERSIONS[era]);
+    equal(driver.serverName, words.SERVER_NAME);
+  }),
+  check("list", async ({ driver }) => {
+    deepEqual((await driver.listTools()).sort(), TOOLS);
+    deepEqual(await driver.listResources(), [words.NOTE_URI]);
+    deepEqual(await driver.listTemplates(), [words.TEMPLATE]);
+    deepEqual(await driver.listPrompts(), ["greet"]);
+  }),
+  check("plain", async ({ driver }) => {
+    const reply = await driver.callTool("echo", { text: ODD_TEXT });
+    deepEqual(reply, { text: ODD_TEXT, structured: undefined, isError: false });
+  }),
+  check("large", async ({ driver }) => {
+    const text = "bowline ".repeat(131_072);
+    ok((await driver.callTool("echo", { text })).text === text, "a megabyte comes back as it was sent");
+  }),
+  check("parallel", async ({ driver }) => {
+    const texts = Array.from({ length: 25 }, (_, index) => `call ${index}`);
+    const replies = await Promise.all(texts.map((text) => driver.callTool("echo", { text })));
+    deepEqual(
+      replies.map(({ text }) => text),
+      texts,
+    );
+  }),
+  check("progress", async ({ driver }) => {
+    const key = randomUUID();
+    const seen: ProgressReport[] = [];
+    const onProgress = (report: ProgressReport) => {
+      seen.push({ ...report });
+      if (report.progress === 3) void driver.callTool("note", { key });
+    };
+    const reply = await driver.callTool("count", { to: 3, key }, { onProgress });
+    equal(reply.text, "counted to 3");
+    deepEqual(
+      seen,
+      [1, 2, 3].map((progress) => ({ progress, total: 3, message: `step ${progress}` })),
+    );
+  }),
+  check("structured", async ({ driver }) => {
+    const reply = await driver.callTool("add", { a: 2, b: 3 });
+    deepEqual(reply, { text: '{"sum":5}', structured: { sum: 5 }, isError: false });
+  }),
+  check("tool error", async ({ driver }) => {
+    const reply = await driver.callTool("fail", {});
+    deepEqual(reply, { text: words.FAILURE, structured: undefined, isError: true });
+  }),
+  check("bad input", async ({ driver }) => {
+    const reply = await driver.callTool("add", { a: "two", b: 3 });
+    equal(reply.isError, true);
+    ok(reply.text.includes("a"), reply.text);
+  }),
+  check("unknown tool", async ({ driver }) => {
+    await rejects(driver.callTool("no-such-tool", {}), withCode(driver, -32602));
+  }),
+  check("cancel", async ({ driver }) => {
+    const key = randomUUID();
+    const abort = new AbortController();
+    const call = driver.callTool("wait", { key }, { signal: abort.signal });
+    call.catch(() => {});
+    equal((await driver.callTool("seen", { key, what: "started" })).text, "started");
+    abort.abort(new Error("enough"));
+    await rejects(call);
+    equal((await driver.callTool("seen", { key, what: "cancelled" })).text, "cancelled");
+  }),
+  check("timeout", async ({ driver }) => {
+    const key = randomUUID();
+    await rejects(driver.callTool("wait", { key }, { timeoutMs: 100 }));
+    equal((await driver.callTool("seen", { key, what: "cancelled" })).text, "cancelled");
+  }),
+  check("resource", async ({ driver }) => {
+    equal(await driver.readResource(words.NOTE_URI), words.NOTE_TEXT);
+    equal(await driver.readResource("note://numbered/7"), words.numbered("7"));
+  }),
+  check("no resource", async ({ driver, era }) => {
+    await rejects(driver.readResource("note://nowhere"), withCode(driver, era === "legacy" ? -32002 : -32602));
+  }),
+  check("prompt", async ({ driver }) => {
+    equal(await driver.getPrompt("greet", { city: "Oslo" }), words.greeting("Oslo"));
+    await rejects(driver.getPrompt("greet", {}), withCode(driver, -32602));
+  }),
+  check("complete", async ({ driver }) => {
+    deepEqual(await driver.complete("greet", "city", "os"), words.suggested("os"));
+  }),
+  check("elicit", async ({ driver, answer }) => {
+    answer({ action: "accept", content: { colour: "blue" } });
+    equal((await driver.callTool("ask", {})).text, "colour blue");
+    answer({ action: "decline" });
+    equal((await driver.callTool("ask", {})).text, "decline");
+  }),
+  check("sample", async ({ driver }) => {
+    equal((await driver.callTool("sample", {})).text, "knot? bowline");
+  }),
+  check("roots", async ({ driver }) => {
+    equal((await driver.callTool("roots", {})).text, "file:///harbour");
+  }),
+  check("log", async ({ driver }) => {
+    deepEqual(await driver.logsOf("log", "logged"), ["logged"]);
+  }),
+  check("changes", async ({ driver }) => {
+    const watch = await driver.watchTools();
+    await driver.callTool("touch", {});
+    await watch.changed;
+    await watch.close();
+    equal((await driver.callTool("echo", { text: "after" })).text, "after");
+  }),
+];
+
+function check(name: string, run: Check["run"]): Check {
+  return { name, run };
+}
+
+function withCode(driver: Driver, code: number): (error: unknown) => boolean {
+  return (error) => {
+    equal(driver.codeOf(error), code, `error code of: ${error}`);
+    return true;
+  };
+}

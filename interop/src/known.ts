@@ -1,0 +1,46 @@
+import type { Outcome } from "./run-pair.js";
+
+/** A check that fails by a fault of the other side. */
+export interface Known {
+  /** `client -> server mode era`, with `*` for any word. */
+  readonly pair: string;
+  readonly check: string;
+  readonly reason: string;
+}
+
+/** Where a known difference showed. */
+export interface Difference extends Known {
+  /** The entry's own pair, with its wildcards. */
+  readonly entry: string;
+}
+
+export interface Verdict {
+  readonly totals: { readonly passed: number; readonly known: number; readonly failed: number };
+  readonly failures: readonly Outcome[];
+  readonly differences: readonly Difference[];
+  /** Entries that nothing fails by any more. */
+  readonly stale: readonly Known[];
+}
+
+/** Tells known differences from failures. An entry is stale when any pair that it names passes, or none exists. */
+export function judge(outcomes: readonly Outcome[], known: readonly Known[], complete: boolean): Verdict {
+  const entryOf = (outcome: Outcome) => known.find((entry) => concerns(entry, outcome));
+  const failed = outcomes.filter(({ problem }) => problem !== undefined);
+  const failures = failed.filter((outcome) => entryOf(outcome) === undefined);
+  const differences = failed.flatMap((outcome) => {
+    const entry = entryOf(outcome);
+    return entry === undefined ? [] : [{ ...entry, entry: entry.pair, pair: outcome.pair }];
+  });
+  const stale = known.filter((entry) => {
+    const concerned = outcomes.filter((outcome) => concerns(entry, outcome));
+    return concerned.length === 0 ? complete : concerned.some(({ problem }) => problem === undefined);
+  });
+  const passed = outcomes.length - failed.length;
+  return { totals: { passed, known: differences.length, failed: failures.length }, failures, differences, stale };
+}
+
+function concerns(entry: Known, outcome: Outcome): boolean {
+  const wanted = entry.pair.split(" ");
+  const words = outcome.pair.split(" ");
+  return entry.check === outcome.check && words.every((word, index) => wanted[index] === "*" || wanted[index] === word);
+}

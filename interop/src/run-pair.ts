@@ -1,0 +1,105 @@
+import { checks, type Session } from "./checks.js";
+import { openBowline } from "./clients/bowline.js";
+import { openV1 } from "./clients/v1.js";
+import { openV2 } from "./clients/v2.js";
+import type { Answers, Driver, ElicitReply, OpenDriver } from "./driver.js";
+import { nameOf, type Pair, type Sdk } from "./matrix.js";
+import { type Served, startServer } from "./server-process.js";
+
+export interface Outcome {
+  /** `client -> server mode era`. */
+  readonly pair: string;
+  readonly check: string;
+  /** Why it failed; undefined when it passed. */
+  readonly problem: string | undefined;
+  readonly ms: number;
+}
+
+const OPEN: Readonly<Record<Sdk, OpenDriver>> = { bowline: openBowline, v1: openV1, v2: openV2 };
+const LIMIT_MS = 8000;
+
+/** Runs all checks of one pair on one connection, and then whether negotiation alone finds the same era. */
+export async function runPair(pair: Pair): Promise<Outcome[]> {
+  let served: Served | undefined;
+  const name = nameOf(pair);
+  try {
+    served = await startServer(pair.server, pair.mode);
+    return [...(await runChecks(pair, served)), await runCheck(name, "auto", () => checkAuto(pair, served as Served))];
+  } catch (error) {
+    return [{ pair: name, check: "connect", problem: describe(error), ms: 0 }];
+  } finally {
+    await served?.close();
+  }
+}
+
+async function runChecks(pair: Pair, served: Served): Promise<Outcome[]> {
+  const { answers, answer } = createAnswers();
+  const name = nameOf(pair);
+  const driver = await within(OPEN[pair.client](served.target, pair.era, answers));
+  const session: Session = { driver, era: pair.era, answer };
+  const outcomes: Outcome[] = [];
+  const wanted = checks.filter((check) => !pair.lacks.includes(check.name));
+  for (const { name: check, run } of wanted) outcomes.push(await runCheck(name, check, () => run(session)));
+  outcomes.push(await runCheck(name, "close", () => checkClose(driver)));
+  return outcomes;
+}
+
+async function runCheck(pair: string, check: string, work: () => Promise<void>): Promise<Outcome> {
+  const begun = performance.now();
+  const problem = await within(work()).then(() => undefined, describe);
+  return { pair, check, problem, ms: Math.round(performance.now() - begun) };
+}
+
+/** A close with a call under way ends that call. */
+async function checkClose(driver: Driver): Promise<void> {
+  const key = "closing";
+  const call = driver.callTool("wait", { key }).then(
+    () => "answered",
+    () => "rejected",
+  );
+  await driver.callTool("seen", { key, what: "started" });
+  await driver.close();
+  if ((await call) !== "rejected") throw new Error("the call under way was answered although the client was closed");
+}
+
+/** A client that may speak both eras ends up in the newest that the server speaks; v1 has no choice. */
+async function checkAuto(pair: Pair, served: Served): Promise<void> {
+  const newest = pair.server === "v1" || pair.client === "v1" ? "2025-11-25" : "2026-07-28";
+  const driver = await OPEN[pair.client](served.target, "auto", createAnswers().answers);
+  try {
+    if (driver.version !== newest) throw new Error(`spoke ${driver.version} instead of ${newest}`);
+    const { text } = await driver.callTool("echo", { text: "auto" });
+    if (text !== "auto") throw new Error(`echo answered ${text}`);
+  } finally {
+    await driver.close();
+  }
+}
+
+function createAnswers(): { answers: Answers; answer: (reply: ElicitReply) => void } {
+  let next: ElicitReply = { action: "decline" };
+  const answers: Answers = {
+    elicit: () => next,
+    sample: (question) => `${question} bowline`,
+    roots: [{ uri: "file:///harbour", name: "harbour" }],
+  };
+  const answer = (reply: ElicitReply) => {
+    next = reply;
+  };
+  return { answers, answer };
+}
+
+async function within<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`nothing happened for ${LIMIT_MS} ms`)), LIMIT_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

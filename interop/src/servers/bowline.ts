@@ -1,0 +1,66 @@
+import { serveHttp, serveStdio } from "bowline/node";
+import { McpServer } from "bowline/server";
+import * as z from "zod";
+import { ledger } from "./ledger.js";
+import { announce, inputEnd } from "./listen.js";
+import * as words from "./words.js";
+
+/** Bowline's own server, in both eras: `node bowline.js stdio|http|json|resumable`. */
+const mode = process.argv[2] ?? "stdio";
+
+const server = new McpServer(
+  { name: words.SERVER_NAME, version: "1.0.0" },
+  { capabilities: { logging: true }, http: { preferJson: mode === "json", resumable: mode === "resumable" } },
+)
+  .tool("echo", { input: z.object({ text: z.string() }) }, ({ text }) => text)
+  .tool("count", { input: z.object({ to: z.int(), key: z.string() }) }, async ({ to, key }, ctx) => {
+    for (let i = 1; i <= to; i++) await ctx.progress(i, to, `step ${i}`);
+    await ledger.seen(key, "heard");
+    return `counted to ${to}`;
+  })
+  .tool(
+    "add",
+    { input: z.object({ a: z.number(), b: z.number() }), output: z.object({ sum: z.number() }) },
+    ({ a, b }) => ({ sum: a + b }),
+  )
+  .tool("fail", {}, () => {
+    throw new Error(words.FAILURE);
+  })
+  .tool("wait", { input: z.object({ key: z.string() }) }, async ({ key }, ctx) => {
+    await ledger.untilCancelled(key, ctx.signal);
+    return words.ENDLESS;
+  })
+  .tool("seen", { input: z.object({ key: z.string(), what: z.string() }) }, ({ key, what }) => ledger.seen(key, what))
+  .tool("note", { input: z.object({ key: z.string() }) }, ({ key }) => ledger.note(key, "heard"))
+  .tool("ask", {}, async (_, ctx) => {
+    const answer = await ctx.elicit(words.QUESTION, z.object({ colour: z.string() }));
+    return words.chosen(answer.action, answer.content?.colour);
+  })
+  .tool("sample", {}, async (_, ctx) => {
+    const messages = [{ role: "user" as const, content: { type: "text" as const, text: "knot?" } }];
+    const { content } = await ctx.sample({ messages, maxTokens: 10 });
+    return [content].flat().map((block) => (block.type === "text" ? block.text : ""))[0];
+  })
+  .tool("roots", {}, async (_, ctx) => (await ctx.listRoots()).map(({ uri }) => uri).join(" "))
+  .tool("log", {}, async (_, ctx) => {
+    await ctx.log("debug", "too much");
+    await ctx.log("info", "logged");
+  })
+  .tool("touch", {}, (): void => changes.toolsChanged())
+  .resource(words.NOTE_URI, { name: "pinned" }, () => words.NOTE_TEXT)
+  .resource(words.TEMPLATE, { name: "numbered" }, ({ id }) => words.numbered(String(id)))
+  .prompt(
+    "greet",
+    { arguments: z.object({ city: z.string() }), complete: { city: (start: string) => words.suggested(start) } },
+    ({ city }) => words.greeting(city),
+  );
+
+const { changes } = server;
+
+if (mode === "stdio") await serveStdio(server);
+else {
+  const running = await serveHttp(server);
+  announce(running.url);
+  await inputEnd();
+  await running.close();
+}

@@ -1,0 +1,34 @@
+/** Who ends with a signal. One listener per signal serves them all: platforms take more than a few for a leak. */
+interface Following {
+  readonly followers: Set<() => void>;
+  readonly onAbort: () => void;
+}
+
+const followed = new WeakMap<AbortSignal, Following>();
+
+/** Calls the follower once when the signal fires, unless it is taken away before. */
+export function followSignal(signal: AbortSignal, follower: () => void): void {
+  let following = followed.get(signal);
+  if (following === undefined) {
+    following = start(signal);
+    followed.set(signal, following);
+  }
+  following.followers.add(follower);
+}
+
+export function unfollowSignal(signal: AbortSignal, follower: () => void): void {
+  const following = followed.get(signal);
+  if (following?.followers.delete(follower) !== true || following.followers.size > 0) return;
+  followed.delete(signal);
+  signal.removeEventListener("abort", following.onAbort);
+}
+
+function start(signal: AbortSignal): Following {
+  const followers = new Set<() => void>();
+  const onAbort = () => {
+    followed.delete(signal);
+    for (const follower of [...followers]) if (followers.delete(follower)) follower();
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  return { followers, onAbort };
+}

@@ -1,0 +1,13 @@
+import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
+import { RpcError } from "../schema/errors.js";
+
+const RESOURCE_NOT_FOUND = -32002;
+
+/**
+ * Whether a read failed because the server has no such resource: versions differ in the code for it. The same codes mean
+ * something else, or nothing, as answers to other methods.
+ */
+export function isResourceNotFound(error: unknown): boolean {
+  if (!(error instanceof RpcError) || error.local || error.method !== "resources/read") return false;
+  return error.rpcCode === RESOURCE_NOT_FOUND || error.rpcCode === INVALID_PARAMS;
+}

@@ -1,0 +1,29 @@
+import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import type { RpcErrorObject } from "../../jsonrpc/message.js";
+import { MissingCapabilityError, type RpcError, UnsupportedVersionError } from "../../schema/errors.js";
+import { clientCapabilities } from "../../schema/shapes.js";
+import type { ClientCapabilities } from "../../schema/types.js";
+import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
+
+/** An error answer as the class that its code stands for, if its data is what the code promises; else as it is. */
+export function toTypedError(error: RpcErrorObject, method: string): RpcError {
+  const data = error.data as { supported?: unknown; requested?: unknown; requiredCapabilities?: unknown } | null;
+  if (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported)) {
+    const requested = typeof data?.requested === "string" ? data.requested : undefined;
+    return new UnsupportedVersionError(error.code, error.message, error.data, {
+      method,
+      supported: data.supported,
+      requested,
+    });
+  }
+  const required = data?.requiredCapabilities;
+  if (error.code === MISSING_CAPABILITY && required !== undefined && clientCapabilities(required) === undefined) {
+    const requiredCapabilities = required as ClientCapabilities;
+    return new MissingCapabilityError(error.code, error.message, error.data, { method, requiredCapabilities });
+  }
+  return fromErrorObject(error, method);
+}
+
+function isVersionList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}

@@ -1,0 +1,98 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { type ClientOptions, ConnectionError, connect, McpError } from "bowline/client";
+import { McpServer } from "bowline/server";
+import { eachWire, legacyWires, type World } from "../../support/each-wire.js";
+import { LEGACY_VERSIONS, MODERN, ServerScript } from "../../support/server-script.js";
+import { proves, verifies } from "../../support/verifies.js";
+
+const me = { name: "harbour", version: "2" };
+
+verifies("lifecycle:version:client-latest", legacyWires, async ({ connect }: World) => {
+  const offered = async (options: ClientOptions) => {
+    const client = await connect(new McpServer(me), options);
+    return client.wire.requests("initialize")[0]?.params?.protocolVersion;
+  };
+  equal(await offered({}), "2025-11-25");
+  equal(await offered({ versions: ["2024-11-05", "2026-07-28", "2025-06-18"] }), "2025-06-18");
+});
+
+proves(
+  "lifecycle:version:downgrade",
+  { wire: "legacy-memory" },
+  "an older version is spoken from then on",
+  async (t) => {
+    for (const version of LEGACY_VERSIONS.slice(1)) {
+      const client = await connect({ channel: new ServerScript().legacy(version).channel }, { era: "legacy" });
+      t.after(() => client.close());
+      equal(client.version, version);
+    }
+  },
+);
+
+for (const [id, answered, options] of [
+  ["lifecycle:version:reject-unsupported", "2099-01-01", {}],
+  ["lifecycle:version:initialize-never-modern", MODERN, {}],
+] as const) {
+  for (const era of ["legacy", "auto"] as const) {
+    proves(id, { wire: "legacy-memory" }, `a client in mode ${era} refuses ${answered}`, async () => {
+      const script = new ServerScript().legacy(answered);
+      await rejects(connect({ channel: script.channel }, { ...options, era }), (error) => {
+        ok(error instanceof McpError);
+        ok(error.message.includes(answered));
+        ok(error.message.includes("2025-11-25"));
+        return true;
+      });
+      await script.closed;
+      deepEqual(
+        script.methods.filter((method) => method !== "server/discover"),
+        ["initialize"],
+      );
+      equal(script.all("initialize")[0]?.params?.protocolVersion, "2025-11-25");
+    });
+  }
+}
+
+proves(
+  "lifecycle:version:initialize-never-modern",
+  { wire: "modern-memory" },
+  "without a common older version there is no handshake",
+  async () => {
+    const script = new ServerScript().legacy();
+    const only = connect({ channel: script.channel }, { versions: [MODERN] });
+    await rejects(only, ConnectionError);
+    deepEqual(script.methods, ["server/discover"]);
+  },
+);
+
+verifies("lifecycle:version:custom-supported-versions", eachWire, async ({ connect, era }: World) => {
+  const own = era === "modern" ? MODERN : "2025-06-18";
+  const server = () => new McpServer(me, { versions: [own] }).tool("v", {}, (_, ctx) => ctx.client.version);
+  const client = await connect(server(), { era: "auto" });
+  equal(client.version, own);
+  equal((await client.callTool("v")).text, own);
+  const limited = await connect(new McpServer(me), { era: "auto", versions: [own] });
+  equal(limited.version, own);
+  const others = [MODERN, ...LEGACY_VERSIONS].filter((version) => version !== own);
+  const disjoint = era === "modern" ? others : others.filter((version) => version !== MODERN);
+  await rejects(connect(server(), { era: "auto", versions: disjoint }), (error) => {
+    ok(error instanceof McpError);
+    ok(error.message.includes(own), error.message);
+    return true;
+  });
+});
+
+verifies("lifecycle:era:reported", eachWire, async ({ connect, era }: World) => {
+  const connecting = connect(new McpServer(me));
+  const client = await connecting;
+  equal(client.era, era);
+  equal(client.version, era === "modern" ? MODERN : "2025-11-25");
+  await client.close();
+  equal(client.era, undefined);
+  equal(client.version, undefined);
+});
+
+verifies("lifecycle:mode:legacy-never-probes", legacyWires, async ({ connect }: World) => {
+  const client = await connect(new McpServer(me), { era: "legacy" });
+  equal(client.wire.frames[0]?.message?.method, "initialize");
+  deepEqual(client.wire.requests("server/discover"), []);
+});

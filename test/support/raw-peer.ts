@@ -1,0 +1,209 @@
+import type { TestContext } from "node:test";
+import { type Channel, type ClientOptions, connect } from "bowline/client";
+import type { Server, ToolTypes } from "bowline/server";
+import { createChannelPair, type RecordedMessage, WireRecorder } from "bowline/testing";
+import { createPipePair, type RecordedClient, type World } from "./each-wire.js";
+import type { Wire } from "./verifies.js";
+
+/** One end of a channel that a test speaks itself, frame by frame. */
+export class RawPeer {
+  /** Everything that came, in order. */
+  readonly texts: string[] = [];
+  readonly messages: RecordedMessage[] = [];
+  /** Settles when the channel has closed. */
+  readonly closed: Promise<Error | undefined>;
+  readonly #channel: Channel;
+  #unseen: RecordedMessage[] = [];
+  #waiting: { readonly fits: (message: RecordedMessage) => boolean; readonly found: (m: RecordedMessage) => void }[] =
+    [];
+  #onClose: (reason: Error | undefined) => void = () => {};
+
+  private constructor(channel: Channel) {
+    this.#channel = channel;
+    this.closed = new Promise((resolve) => {
+      this.#onClose = resolve;
+    });
+  }
+
+  static async open(channel: Channel): Promise<RawPeer> {
+    const peer = new RawPeer(channel);
+    await channel.open({
+      onFrame: (text) => peer.#take(text),
+      onProblem: () => {},
+      onClose: (reason) => peer.#onClose(reason),
+    });
+    return peer;
+  }
+
+  /** Writes a message; a string goes out as it is. */
+  send(message: unknown): void {
+    this.#channel.send(
+      typeof message === "string" ? message : JSON.stringify({ jsonrpc: "2.0", ...(message as object) }),
+    );
+  }
+
+  /** The next message that fits, from those not taken yet. */
+  take(fits: (message: RecordedMessage) => boolean): Promise<RecordedMessage> {
+    const at = this.#unseen.findIndex(fits);
+    if (at >= 0) return Promise.resolve(this.#unseen.splice(at, 1)[0] as RecordedMessage);
+    return new Promise((found) => this.#waiting.push({ fits, found }));
+  }
+
+  /** The next request or notification of a method. */
+  asked(method: string): Promise<RecordedMessage> {
+    return this.take((message) => message.method === method);
+  }
+
+  /** The next answer to exactly this id; undefined for one without an id. */
+  answerTo(id: unknown): Promise<RecordedMessage> {
+    return this.take((message) => message.method === undefined && message.id === id);
+  }
+
+  /** All answers so far, by exact id. */
+  answersTo(id: unknown): RecordedMessage[] {
+    return this.messages.filter((message) => message.method === undefined && message.id === id);
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close();
+  }
+
+  #take(text: string): void {
+    const message = JSON.parse(text) as RecordedMessage;
+    this.texts.push(text);
+    this.messages.push(message);
+    const at = this.#waiting.findIndex(({ fits }) => fits(message));
+    if (at < 0) this.#unseen.push(message);
+    else this.#waiting.splice(at, 1)[0]?.found(message);
+  }
+}
+
+export const MODERN_VERSION = "2026-07-28";
+const LEGACY_VERSION = "2025-11-25";
+
+export interface RawClientOptions {
+  readonly version?: string;
+  readonly capabilities?: object;
+}
+
+/** A client of a server, written by the test. In the era of handshakes, the handshake is done. */
+export class RawClient {
+  #barriers = 0;
+
+  private constructor(
+    readonly peer: RawPeer,
+    readonly era: World["era"],
+    readonly capabilities: object,
+  ) {}
+
+  static async open<Tools extends ToolTypes>(
+    world: World,
+    server: Server<Tools>,
+    options: RawClientOptions = {},
+  ): Promise<RawClient> {
+    const peer = await RawPeer.open(await world.channel(server));
+    const { version = LEGACY_VERSION, capabilities = {} } = options;
+    const client = new RawClient(peer, world.era, capabilities);
+    if (world.era === "legacy") {
+      const params = { protocolVersion: version, capabilities, clientInfo: { name: "raw", version: "1" } };
+      peer.send({ id: "handshake", method: "initialize", params });
+      await peer.answerTo("handshake");
+      peer.send({ method: "notifications/initialized" });
+    }
+    return client;
+  }
+
+  /** Params as this era wants them. */
+  params(own: object = {}, meta: object = {}): object {
+    if (this.era === "legacy") return Object.keys(meta).length === 0 ? own : { ...own, _meta: meta };
+    return {
+      ...own,
+      _meta: {
+        "io.modelcontextprotocol/protocolVersion": MODERN_VERSION,
+        "io.modelcontextprotocol/clientCapabilities": this.capabilities,
+        ...meta,
+      },
+    };
+  }
+
+  send(id: unknown, method: string, own: object = {}, meta: object = {}): void {
+    this.peer.send({ id, method, params: this.params(own, meta) });
+  }
+
+  notify(method: string, params?: object): void {
+    this.peer.send(params === undefined ? { method } : { method, params });
+  }
+
+  request(id: unknown, method: string, own: object = {}, meta: object = {}): Promise<RecordedMessage> {
+    const answer = this.peer.answerTo(id);
+    this.send(id, method, own, meta);
+    return answer;
+  }
+
+  /** When this is answered, everything sent before has been looked at. */
+  async barrier(): Promise<void> {
+    await this.request(`barrier-${++this.#barriers}`, "no/such/method");
+  }
+}
+
+/** A server of a client, written by the test. */
+export interface ScriptedServer {
+  readonly era: World["era"];
+  readonly peer: RawPeer;
+  /** Connects; the opening exchange is answered. Frames are recorded as the client sees them. */
+  connect(options?: ClientOptions): Promise<RecordedClient>;
+}
+
+const capabilities = { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, logging: {} };
+
+async function scripted(t: TestContext, era: World["era"], pair: () => [Channel, Channel]): Promise<ScriptedServer> {
+  const [ours, theirs] = pair();
+  const peer = await RawPeer.open(theirs);
+  return {
+    era,
+    peer,
+    async connect(options = {}) {
+      const wire = new WireRecorder();
+      const connecting = connect({ channel: wire.channel(ours) }, { era, ...options });
+      const opening = await peer.asked(era === "modern" ? "server/discover" : "initialize");
+      peer.send({
+        id: opening.id,
+        result:
+          era === "modern"
+            ? {
+                resultType: "complete",
+                supportedVersions: [MODERN_VERSION],
+                capabilities,
+                ttlMs: 0,
+                cacheScope: "private",
+              }
+            : {
+                protocolVersion: options.version ?? LEGACY_VERSION,
+                capabilities,
+                serverInfo: { name: "scripted", version: "1" },
+              },
+      });
+      const client = await connecting;
+      t.after(() => client.close());
+      return Object.assign(client, { wire });
+    },
+  };
+}
+
+/** Scripted servers on channels, in both eras. */
+export const scriptedServers: readonly Wire<ScriptedServer>[] = (["modern", "legacy"] as const).flatMap((era) => [
+  { name: `${era}-memory`, open: (t: TestContext) => scripted(t, era, createChannelPair) },
+  { name: `${era}-stdio`, open: (t: TestContext) => scripted(t, era, createPipePair) },
+]);
+export const scriptedModern = scriptedServers.filter(({ name }) => name.startsWith("modern"));
+export const scriptedLegacy = scriptedServers.filter(({ name }) => name.startsWith("legacy"));
+
+/** A result of `tools/call` that says this. */
+export function toolText(text: string): object {
+  return { resultType: "complete", content: [{ type: "text", text }] };
+}
+
+/** The token under which a request asks for progress. */
+export function tokenOf(request: RecordedMessage): unknown {
+  return (request.params?._meta as { progressToken?: unknown } | undefined)?.progressToken;
+}
