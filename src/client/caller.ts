@@ -68,12 +68,15 @@ export class Caller {
     const onProgress =
       options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
-    let params = withMeta(call.params, options.meta);
+    const { logLevel } = options;
+    const original = withMeta(call.params, options.meta);
+    const manual = options.manual ?? this.#options.manual ?? false;
+    let params: Params | undefined = options.resume === undefined ? original : { ...original, ...options.resume };
     let { id } = options;
     for (let round = 0; round <= most; round++) {
-      const result = await this.#connection.call({ method, params, id, onProgress }, scope);
-      if (result.resultType !== "input_required") return result;
-      params = await this.#answerRound(method, withMeta(call.params, options.meta), result, scope);
+      const result = await this.#connection.call({ method, params, id, onProgress, logLevel }, scope);
+      if (result.resultType !== "input_required" || manual) return result;
+      params = await this.#answerRound(method, original, result, scope);
       id = undefined;
     }
     throw new McpError("too_many_rounds", `${method}: the server asked for input more than ${most} times`);

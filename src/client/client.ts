@@ -1,4 +1,4 @@
-import type { AbortSwitch } from "../call/abort-switch.js";
+import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
@@ -6,7 +6,7 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, RpcError } from "../schema/errors.js";
+import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
 import type { OutputOf, StandardSchema } from "../schema/standard.js";
 import type {
   ClientCapabilities,
@@ -14,12 +14,14 @@ import type {
   CompletionReference,
   GetPromptResult,
   Implementation,
+  InputRequiredResult,
   ListToolsResult,
   LoggingLevel,
   Prompt,
   ReadResourceResult,
   Resource,
   ResourceTemplate,
+  Root,
   ServerCapabilities,
   SubscriptionFilter,
   Tool,
@@ -28,6 +30,7 @@ import { answer, capabilitiesOf } from "./answers.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
 import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
+import { PageWaits } from "./page-waits.js";
 import { followPages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import { ChangeQueue, Watch } from "./watch.js";
@@ -50,6 +53,8 @@ export interface WatchFilter {
   readonly resources?: readonly string[];
 }
 
+const ROOTS_CHANGED = "notifications/roots/list_changed";
+const ELICITATION_COMPLETE = "notifications/elicitation/complete";
 const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
@@ -58,7 +63,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   readonly capabilities: ClientCapabilities;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly #options: ClientOptions;
+  readonly #options: { -readonly [Key in keyof ClientOptions]: ClientOptions[Key] };
+  readonly #pages = new PageWaits();
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
   #connection: Connection | undefined;
   #caller: Caller | undefined;
@@ -70,7 +76,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
-    this.#options = options;
+    this.#options = { ...options };
   }
 
   /** Called once, when negotiation has made a connection. */
@@ -127,7 +133,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return followPages(async (cursor) => {
       const page = await this.listTools(cursor, options);
       return { items: page.tools, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
@@ -141,7 +147,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return followPages(async (cursor) => {
       const page = await this.request("prompts/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.prompts, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   getPrompt(
@@ -156,7 +162,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return followPages(async (cursor) => {
       const page = await this.request("resources/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.resources, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   resourceTemplates(options: CallOptions = {}): AsyncGenerator<ResourceTemplate, void, void> {
@@ -167,7 +173,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
         options,
       );
       return { items: page.resourceTemplates, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
@@ -193,6 +199,27 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.#inScope("logging/setLevel", options, (scope) => connection.setLogLevel(level, scope));
   }
 
+  /** Waits until the server says that the user is done with a page. It may never say so: give a limit. */
+  async elicitationCompleted(elicitationId: string, options: CallOptions = {}): Promise<void> {
+    await this.#inScope("notifications/elicitation/complete", options, (scope) => {
+      return this.#pages.wait(elicitationId, scope);
+    });
+  }
+
+  /** Replaces the folders that the server may work in, and says so where there is a word for it. */
+  async setRoots(roots: readonly Root[]): Promise<void> {
+    this.#options.roots = roots;
+    await this.rootsChanged();
+  }
+
+  /** Says that the roots are others now. Where the server asks anew each time, there is nothing to say. */
+  async rootsChanged(): Promise<void> {
+    if (this.capabilities.roots?.listChanged !== true) {
+      throw new McpError("not_declared", "This client did not declare that it announces changes of its roots");
+    }
+    if (this.#missing(ROOTS_CHANGED) === undefined) await this.notify(ROOTS_CHANGED);
+  }
+
   /** Listens for changes until the watch, or the client, is closed. */
   async watch(filter: WatchFilter, options: CallOptions = {}): Promise<Watch> {
     const connection = this.#connected();
@@ -211,6 +238,12 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return watch;
   }
 
+  /** With `manual`, the server's questions are a result like any other; `resume` brings the answers. */
+  request<M extends keyof MethodResults>(
+    method: M,
+    params: Params | undefined,
+    options: CallOptions & { readonly manual: true },
+  ): Promise<MethodResults[M] | InputRequiredResult>;
   /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
   request<S extends StandardSchema>(
     method: string,
@@ -225,7 +258,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     options: CallOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
     this.#connected();
-    const result = await this.#call({ method, params, options });
+    const result = await this.#call({ method, params, options }).catch((error: unknown) => this.#onFailure(error));
     return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
@@ -251,11 +284,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   }
 
   answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
+    if (typeof params?.elicitationId === "string") this.#pages.expect(params.elicitationId);
     const work = () => answer(this.#options, method, params, end);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
 
   onNotification(notification: RpcNotification): void {
+    if (notification.method === ELICITATION_COMPLETE) this.#pages.complete(notification.params?.elicitationId);
     const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
     const { notifications: own, onNotification } = this.#options;
     const { method, params } = notification;
@@ -285,6 +320,18 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.#paramHeaders.get(tool);
+  }
+
+  /** Pages that a call requires are remembered, and shown where that is wanted, before the caller hears of them. */
+  async #onFailure(error: unknown): Promise<never> {
+    if (!(error instanceof UrlElicitationRequiredError)) throw error;
+    for (const page of error.elicitations) {
+      this.#pages.expect(page.elicitationId);
+      if (this.#options.showRequiredUrls === true) {
+        await answer(this.#options, "elicitation/create", { ...page }, new AbortSwitch());
+      }
+    }
+    throw error;
   }
 
   #connected(): Connection {

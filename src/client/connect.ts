@@ -1,6 +1,6 @@
 import { systemClock } from "../call/clock.js";
 import { ChannelLink } from "../era/channel-link.js";
-import type { ClientEra } from "../era/client-era.js";
+import type { ClientEra, Connection } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { createChannelPair } from "../jsonrpc/memory-channel.js";
@@ -51,6 +51,8 @@ export async function connectWith<S extends AnyServer>(
   try {
     const connection = await negotiate(wire, plan, client, options, clock);
     client.attach(connection);
+    const { logLevel } = options;
+    if (logLevel !== undefined && logs(connection)) await client.setLogLevel(logLevel);
     // Where the author left no choice, nothing was learnt about what the server prefers.
     if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
     return client;
@@ -58,6 +60,11 @@ export async function connectWith<S extends AnyServer>(
     if (wire.kind === "channel") await wire.link.close();
     throw error;
   }
+}
+
+/** A server that was not asked what it can do may log. */
+function logs({ era, server }: Connection): boolean {
+  return server.capabilities.logging !== undefined || !era.handshakes;
 }
 
 /** Eras are remembered per origin; processes and channels are asked each time. */

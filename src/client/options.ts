@@ -9,7 +9,9 @@ import type {
   ElicitResult,
   ElicitUrlParams,
   Implementation,
+  InputParams,
   JsonObject,
+  LoggingLevel,
   Progress,
   Root,
 } from "../schema/types.js";
@@ -47,6 +49,12 @@ export interface CallOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** The id to send, instead of one that the client makes. */
   readonly id?: RequestId | undefined;
+  /** The least severe log messages to send for this call, in the era where each call says so. */
+  readonly logLevel?: LoggingLevel | undefined;
+  /** Questions of the server are not answered but returned: the result may be an `InputRequiredResult`. */
+  readonly manual?: boolean | undefined;
+  /** Goes on with a call that came back with questions, from any process: the answers, and the state as it came. */
+  readonly resume?: InputParams | undefined;
   /** Goes along in `_meta`. */
   readonly meta?: { readonly [key: string]: unknown } | undefined;
 }
@@ -102,6 +110,14 @@ export interface ClientOptions {
   };
   /** Refuse calls that the server did not announce, before anything is sent. */
   readonly strictCapabilities?: boolean;
+  /** The least severe log messages that the server is to send; none are asked for by default. */
+  readonly logLevel?: LoggingLevel;
+  /** Whether questions of the server are returned instead of answered, for calls that do not say. */
+  readonly manual?: boolean;
+  /** Whether pages that the server requires by an error are shown by `onElicitUrl`, before the call rejects. */
+  readonly showRequiredUrls?: boolean;
+  /** How many pages of a list are followed. 1000 unless told otherwise. */
+  readonly maxPages?: number;
   readonly interceptors?: readonly ClientInterceptor[];
   readonly logger?: ClientLogger;
   readonly onError?: (error: Error) => void;
@@ -120,5 +136,6 @@ export const DEFAULTS = {
   deadlineMs: 3_600_000,
   probeTimeoutMs: 10_000,
   maxRounds: 16,
+  maxPages: 1000,
   maxMessageBytes: 32 * 1024 * 1024,
 } as const;

@@ -44,6 +44,8 @@ export interface ConnectionCall {
   readonly params: Params | undefined;
   readonly id?: RequestId | undefined;
   readonly onProgress?: ((params: Params) => void) | undefined;
+  /** The log messages that this call wants, in the era where each call says so. */
+  readonly logLevel?: LoggingLevel | undefined;
 }
 
 /** What a subscription tells its owner, in order; `onEnd` is last. */

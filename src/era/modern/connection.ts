@@ -3,7 +3,7 @@ import type { Params, RequestId, RpcNotification, RpcResponse } from "../../json
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 import { McpError, ProtocolError } from "../../schema/errors.js";
-import type { DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
+import type { ClientCapabilities, DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { notificationProblem } from "../check-notification.js";
 import type {
   ClientEra,
@@ -43,6 +43,7 @@ export class ModernConnection implements Connection {
   readonly #subscriptions = new Map<RequestId, ListenSubscription>();
   #version: string;
   #discovered: DiscoverResult | undefined;
+  readonly #capabilities: ClientCapabilities;
   #logLevel: LoggingLevel | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost, versions: readonly string[], version: string) {
@@ -50,6 +51,9 @@ export class ModernConnection implements Connection {
     this.mirrorsHeaders = link.kind === "http";
     this.#link = link;
     this.#host = host;
+    // Nobody is told of changes of the roots in this era.
+    const { roots, ...capabilities } = host.capabilities;
+    this.#capabilities = roots === undefined ? capabilities : { ...capabilities, roots: {} };
     this.#versions = versions;
     this.#version = version;
     link.receiver = {
@@ -160,19 +164,22 @@ export class ModernConnection implements Connection {
 
   #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
     const { id, method, onProgress } = call;
-    return this.#link.request({ id, method, params: this.#wrap(call.params), cancellable: true, onProgress }, scope);
+    return this.#link.request(
+      { id, method, params: this.#wrap(call.params, call.logLevel), cancellable: true, onProgress },
+      scope,
+    );
   }
 
   /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
-  #wrap(params: Params | undefined): Params {
+  #wrap(params: Params | undefined, logLevel = this.#logLevel): Params {
     return {
       ...params,
       _meta: {
         ...(params?._meta as object | undefined),
         [VERSION_KEY]: this.#version,
         [CLIENT_INFO_KEY]: this.#host.info,
-        [CAPABILITIES_KEY]: this.#host.capabilities,
-        ...(this.#logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: this.#logLevel }),
+        [CAPABILITIES_KEY]: this.#capabilities,
+        ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
       },
     };
   }
