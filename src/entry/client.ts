@@ -34,6 +34,7 @@ export type { Watch } from "../client/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+export { toolChoiceOf } from "../schema/sampling-rules.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./errors.js";
 export { Client };

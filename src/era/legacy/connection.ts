@@ -22,6 +22,7 @@ import type {
 import { honouredFilter } from "../honoured-filter.js";
 import type { Link } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { answerAt } from "./input-params.js";
 import { legacyMethods, legacyNotifications } from "./methods.js";
 
 /** A request of the server that is being answered. */
@@ -143,7 +144,8 @@ export class LegacyConnection implements Connection {
     this.#served.add(served);
     try {
       const result = request.method === "ping" ? {} : await this.#host.answer(request.method, request.params, end);
-      if (!end.aborted) this.#link.respond(request.id, JSON.stringify(result));
+      if (end.aborted) return;
+      this.#link.respond(request.id, JSON.stringify(answerAt(this.server.version, request.method, result)));
     } catch (error) {
       if (end.aborted) return;
       if (error instanceof RpcError) return this.#link.respondError(request.id, toErrorObject(error));

@@ -23,6 +23,12 @@ export function paramsAt(
   }
 }
 
+/** An answer as a server of this version understands it; throws where it cannot. */
+export function answerAt(version: string, method: string, result: Params): Params {
+  if (version >= RICH_VERSION || method !== "sampling/createMessage") return result;
+  return plainMessage(result as unknown as SamplingMessage) as unknown as Params;
+}
+
 /** A question by URL needs an id here. */
 function elicitAt(version: string, params: ElicitParams, elicitationId: string | undefined): Params {
   if (params.mode === "url") {
@@ -58,6 +64,6 @@ function plainMessage(message: SamplingMessage): SamplingMessage {
 function tooNew(what: string, version: string): McpError {
   return new McpError(
     "not_in_version",
-    `The client cannot be asked this: ${what}, unknown to its version (${version})`,
+    `This cannot be sent: ${what}, unknown to the other side (${version})`,
   );
 }
