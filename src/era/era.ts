@@ -194,9 +194,20 @@ export interface ServerHost {
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
+  /** What clients hear that need not ask, until they do. */
+  readonly logLevel: LoggingLevel;
+  /** Hears of log messages that belong to no call; returns the way to stop. */
+  onLog(listener: (message: LogMessage) => void): () => void;
   /** Somebody begins to watch a resource, and stops. */
   retain(uri: string): void;
   release(uri: string): void;
+}
+
+/** A log message on its way to clients. */
+export interface LogMessage {
+  readonly level: LoggingLevel;
+  readonly data: unknown;
+  readonly logger?: string | undefined;
 }
 
 export interface ReportContext {
@@ -213,6 +224,8 @@ export interface EraSession {
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */
   receive(notification: RpcNotification): void;
+  /** Something that belongs to no request but may ask and tell as a call can, where the era lets it. It ends with the session. */
+  aside(method: string): Call;
   /** Whether an inbound array may be taken apart. */
   acceptsBatch(items: readonly unknown[]): boolean;
   /** Whether a cancellation may end this call. */

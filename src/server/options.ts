@@ -4,7 +4,7 @@ import type { Call } from "../era/call.js";
 import type { HandlerResult, ReportContext, SessionLimits } from "../era/era.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
-import type { JsonObject } from "../schema/types.js";
+import type { JsonObject, LoggingLevel } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";
 import type { SealKey } from "./state-seal.js";
@@ -65,6 +65,8 @@ export interface ServerOptions {
   readonly stateTtlMs?: number;
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
+  /** The least severe log messages for clients that asked for no level, where they need not ask. All by default. */
+  readonly logLevel?: LoggingLevel;
   /** How long a pushed question may stay unanswered. */
   readonly askTimeoutMs?: number;
   /** Whether results say which server they come from. */

@@ -1,14 +1,25 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { Call } from "../era/call.js";
-import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
+import type {
+  EraSession,
+  HandlerResult,
+  LogMessage,
+  Outcome,
+  ReportContext,
+  ServerEra,
+  ServerHost,
+  StateSeal,
+} from "../era/era.js";
 import { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
-import type { Implementation, ServerCapabilities } from "../schema/types.js";
+import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
+import { Context } from "./context.js";
+import type { CustomMethod } from "./custom-method.js";
 import { dispatch } from "./dispatch.js";
 import { NotificationQueue } from "./notification-queue.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
@@ -30,6 +41,9 @@ export class ServerCore implements ServerHost {
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
   readonly pages = new UrlElicitations();
+  readonly logLevel: LoggingLevel;
+  readonly #logListeners = new Set<(message: LogMessage) => void>();
+  #droppedLog = false;
   readonly maxRounds: number;
   readonly identify: boolean;
   readonly versions: readonly string[];
@@ -49,6 +63,7 @@ export class ServerCore implements ServerHost {
     this.clock = clockOf(options);
     this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
+    this.logLevel = options.logLevel ?? "debug";
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
@@ -94,13 +109,32 @@ export class ServerCore implements ServerHost {
     return this.registry.methods.has(method);
   }
 
-  receive(notification: RpcNotification): void {
+  receive(notification: RpcNotification, session: EraSession): void {
     const { method, params } = notification;
     const own = this.registry.notifications.get(method);
     const other = this.registry.otherNotifications;
     const onError = (error: unknown) => this.report(error, { where: "notification", method });
-    if (own !== undefined) this.#notifications.deliver(() => own.parse(params), own.handler as Handle, onError);
+    if (own !== undefined)
+      this.#notifications.deliver(
+        () => own.parse(params),
+        (given) => this.#aside(session, own, given),
+        onError,
+      );
     else if (other !== undefined) this.#notifications.deliver(() => notification, other as Handle, onError);
+  }
+
+  /** Says something to every client that hears what belongs to no call. */
+  log(message: LogMessage): void {
+    if (this.capabilities.logging === undefined) return;
+    for (const listener of [...this.#logListeners]) listener(message);
+    if (this.#logListeners.size > 0 || this.#droppedLog) return;
+    this.#droppedLog = true;
+    this.report(new Error("a log message outside of any call was dropped: no client hears such"), { where: "log" });
+  }
+
+  onLog(listener: (message: LogMessage) => void): () => void {
+    this.#logListeners.add(listener);
+    return () => this.#logListeners.delete(listener);
   }
 
   report(error: unknown, context: ReportContext): void {
@@ -151,6 +185,19 @@ export class ServerCore implements ServerHost {
     const left = (this.#watched.get(uri) ?? 0) - 1;
     if (left > 0) this.#watched.set(uri, left);
     else this.#watched.delete(uri);
+  }
+
+  /** Runs the handler of a notification: it may ask and tell as a call can. */
+  async #aside(session: EraSession, own: CustomMethod, params: unknown): Promise<void> {
+    const call = session.aside(own.name);
+    try {
+      await call.era.settle(call, this, async (asker) => {
+        await own.handler(params as never, new Context(call, asker, this));
+        return {};
+      });
+    } finally {
+      call.close();
+    }
   }
 
   #compose(): (call: Call) => Promise<HandlerResult> {

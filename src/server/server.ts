@@ -5,7 +5,7 @@ import { createWebExchange } from "../http/web-exchange.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
-import type { Implementation, ServerCapabilities } from "../schema/types.js";
+import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
 import {
   CustomMethod,
@@ -149,6 +149,11 @@ export class Server<Tools extends ToolTypes = {}> {
     if (typeof name === "function") registry.otherNotifications = name;
     else registry.notifications.set(name, new CustomMethod(name, options, handler as never, undefined));
     return this;
+  }
+
+  /** Logs to every connected client that hears what belongs to no call of its own; `ctx.log` is for the rest. */
+  log(level: LoggingLevel, data: unknown, logger?: string): void {
+    this.#core.log({ level, data, logger });
   }
 
   /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */

@@ -17,6 +17,7 @@ export class FakeServerHost implements ServerHost {
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
   readonly askTimeoutMs = 1000;
+  readonly logLevel = "debug";
   readonly pages = new UrlElicitations();
   readonly maxRounds = 4;
   readonly identify = true;
@@ -78,6 +79,10 @@ export class FakeServerHost implements ServerHost {
   debug(): void {}
 
   warn(): void {}
+
+  onLog(): () => void {
+    return () => {};
+  }
 
   onClosing(listener: () => void): () => void {
     this.#closing.add(listener);

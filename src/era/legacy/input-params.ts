@@ -62,8 +62,5 @@ function plainMessage(message: SamplingMessage): SamplingMessage {
 }
 
 function tooNew(what: string, version: string): McpError {
-  return new McpError(
-    "not_in_version",
-    `This cannot be sent: ${what}, unknown to the other side (${version})`,
-  );
+  return new McpError("not_in_version", `This cannot be sent: ${what}, unknown to the other side (${version})`);
 }

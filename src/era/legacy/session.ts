@@ -1,11 +1,13 @@
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
+import { ConnectionError } from "../../schema/errors.js";
 import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
 import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
 import { notificationProblem } from "../check-notification.js";
-import type { EraSession, ServerEra, ServerHost } from "../era.js";
+import type { EraSession, LogMessage, ServerEra, ServerHost } from "../era.js";
+import { isWanted } from "../logging-level.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { legacyMethods, legacyNotifications } from "./methods.js";
 
@@ -28,7 +30,8 @@ export class LegacySession implements EraSession {
   #logLevel: LoggingLevel | undefined;
   readonly #awaitingReady: (() => void)[] = [];
   #promised: ServerCapabilities = {};
-  #stopListening: (() => void) | undefined;
+  readonly #stopListening: (() => void)[] = [];
+  readonly #asides = new Set<Call>();
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
   constructor(era: ServerEra, host: ServerHost, wire: ServerWire, client?: ClientFacts) {
@@ -75,16 +78,38 @@ export class LegacySession implements EraSession {
       wire: this.#wire,
       origin,
       progressToken: progressTokenOf(params),
-      logLevel: () => this.#logLevel,
+      logLevel: () => this.#heard(),
     });
+  }
+
+  aside(method: string): Call {
+    const wire = this.#wire;
+    const call = new ServedCall({
+      era: this.#era,
+      session: this,
+      id: "",
+      method,
+      params: {},
+      client: this.client,
+      wire: {
+        shared: wire.shared,
+        notify: (_call, name, params) => wire.notify(undefined, name, params),
+        request: (_call, name, params, scope) => wire.request(undefined, name, params, scope),
+      },
+      origin: {},
+      progressToken: undefined,
+      logLevel: () => this.#heard(),
+    });
+    for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
+    this.#asides.add(call);
+    return call;
   }
 
   receive(notification: RpcNotification): void {
     const { method } = notification;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
-    else if (method === "notifications/initialized") this.#ready();
-    else this.#host.receive(notification, this);
+    else if (method !== "notifications/initialized" || this.#ready()) this.#host.receive(notification, this);
   }
 
   acceptsBatch(items: readonly unknown[]): boolean {
@@ -112,8 +137,9 @@ export class LegacySession implements EraSession {
   }
 
   close(): void {
-    this.#stopListening?.();
-    this.#stopListening = undefined;
+    const reason = new ConnectionError("The client went away", { delivery: "sent" });
+    for (const call of this.#asides) call.end.abort(reason);
+    for (const stop of this.#stopListening.splice(0)) stop();
     for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
   }
 
@@ -129,11 +155,27 @@ export class LegacySession implements EraSession {
     this.#promised = this.#host.capabilities;
   }
 
-  #ready(): void {
-    if (this.#phase.name !== "answered") return;
+  /** Whether the client is ready just now. */
+  #ready(): boolean {
+    if (this.#phase.name !== "answered") return false;
     this.#phase = { name: "ready", client: this.#phase.client };
-    this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+    this.#stopListening.push(
+      this.#host.changes.subscribe((change) => this.#onChange(change)),
+      this.#host.onLog((message) => this.#onLog(message)),
+    );
     for (const listener of this.#awaitingReady.splice(0)) listener();
+    return true;
+  }
+
+  /** The least severe message that goes to this client; undefined where the server does not log. */
+  #heard(): LoggingLevel | undefined {
+    return this.#host.capabilities.logging === undefined ? undefined : (this.#logLevel ?? this.#host.logLevel);
+  }
+
+  #onLog({ level, data, logger }: LogMessage): void {
+    if (!isWanted(level, this.#heard())) return;
+    const params = { level, data, ...(logger === undefined ? undefined : { logger }) };
+    void this.#wire.notify(undefined, "notifications/message", params);
   }
 
   /** Only what the handshake, or the server's present features, promise is told. */
