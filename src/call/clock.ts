@@ -16,6 +16,11 @@ export const systemClock: Clock = {
   cancel: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
 };
 
+/** Lets the process end while this timer waits, where that can be said. */
+export function unref(timer: unknown): void {
+  (timer as { unref?: () => void } | undefined)?.unref?.();
+}
+
 /** Resolves after `ms`, or at once when the signal fires; either way nothing is left behind. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.js";
+import { type Clock, unref } from "./clock.js";
 
 /** Longer delays overflow timers; what waits longer waits for ever. */
 const LONGEST_WAIT = 2_147_483_647;
@@ -69,8 +69,4 @@ export class IdleQueue<T> {
     const [next] = this.#touchedAt.values();
     if (next !== undefined) this.#arm(Math.max(1, next + this.#idleMs - now));
   }
-}
-
-function unref(timer: unknown): void {
-  (timer as { unref?: () => void } | undefined)?.unref?.();
 }

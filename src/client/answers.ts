@@ -3,8 +3,9 @@ import type { ClientResult } from "../era/client-era.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
-import { applyDefaults, checkAnswer, type RequestedSchema } from "../schema/elicit-schema.js";
+import type { RequestedSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
+import { applyDefaults } from "../schema/form-defaults.js";
 import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
 import { inputShapes } from "../schema/input-shapes.js";
 import type {
@@ -45,11 +46,13 @@ export async function answer(
   method: string,
   params: Params | undefined,
   end: AbortSwitch,
+  progress: AnswerContext["progress"] = () => {},
 ): Promise<ClientResult> {
   const ctx: AnswerContext = {
     get signal() {
       return end.signal;
     },
+    progress,
   };
   if (!inputShapes.has(method)) return answerOwn(options, method, params, ctx);
   assertSupported(options, method, params);
@@ -87,6 +90,7 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
     }
   }
   if (method !== "elicitation/create") return;
+  if (options.onElicit === undefined && options.onElicitUrl === undefined) throw methodNotFound(method);
   const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
   const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
   if (handler === undefined) {
@@ -100,6 +104,8 @@ async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: Ans
   const form = params.requestedSchema as unknown as RequestedSchema;
   const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
   const content = options.applyDefaults === false ? given : applyDefaults(form, given);
+  // Loaded with the first answer: a client that is never asked does not pay for it.
+  const { checkAnswer } = await import("../schema/elicit-schema.js");
   const [issue] = checkAnswer(form, content, { lenient: true });
   if (issue !== undefined) {
     throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });

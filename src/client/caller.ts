@@ -1,9 +1,10 @@
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
+import { tellProgress } from "../call/tell-progress.js";
 import type { ClientResult, Connection } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
 import { McpError, ProtocolError } from "../schema/errors.js";
-import type { InputRequest, Progress } from "../schema/types.js";
+import type { InputRequest } from "../schema/types.js";
 import { answer } from "./answers.js";
 import type { ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
@@ -13,12 +14,19 @@ import { DEFAULTS } from "./options.js";
  * a client does with a request.
  */
 export class Caller {
-  readonly #connection: Connection;
+  readonly #connection: Pick<Connection, "call">;
   readonly #options: ClientOptions;
   readonly #clock: Clock;
+  readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
 
-  constructor(connection: Connection, options: ClientOptions, clock: Clock) {
+  constructor(
+    connection: Pick<Connection, "call">,
+    options: ClientOptions,
+    clock: Clock,
+    onProblem: (problem: unknown) => void,
+  ) {
+    this.#onProblem = onProblem;
     this.#connection = connection;
     this.#options = options;
     this.#clock = clock;
@@ -65,8 +73,9 @@ export class Caller {
 
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
+    const listener = options.onProgress;
     const onProgress =
-      options.onProgress === undefined ? undefined : (params: Params) => options.onProgress?.(toProgress(params));
+      listener === undefined ? undefined : (params: Params) => tellProgress(listener, params, this.#onProblem);
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
     const { logLevel } = options;
     const original = withMeta(call.params, options.meta);
@@ -74,7 +83,10 @@ export class Caller {
     let params: Params | undefined = options.resume === undefined ? original : { ...original, ...options.resume };
     let { id } = options;
     for (let round = 0; round <= most; round++) {
-      const result = await this.#connection.call({ method, params, id, onProgress, logLevel }, scope);
+      const result = await this.#connection.call(
+        { method, params, id, onProgress, logLevel, cache: options.cache },
+        scope,
+      );
       if (result.resultType !== "input_required" || manual) return result;
       params = await this.#answerRound(method, original, result, scope);
       id = undefined;
@@ -122,13 +134,4 @@ function defaultDeadline(timeoutMs: number): number {
 
 function withMeta(params: Params | undefined, meta: object | undefined): Params | undefined {
   return meta === undefined ? params : { ...params, _meta: { ...(params?._meta as object | undefined), ...meta } };
-}
-
-function toProgress(params: Params): Progress {
-  const { progress, total, message } = params as { progress: number; total?: number; message?: string };
-  return {
-    progress,
-    ...(total === undefined ? undefined : { total }),
-    ...(message === undefined ? undefined : { message }),
-  };
 }

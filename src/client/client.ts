@@ -7,7 +7,8 @@ import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
-import type { OutputOf, StandardSchema } from "../schema/standard.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
   ClientCapabilities,
   CompleteResult,
@@ -26,12 +27,24 @@ import type {
   SubscriptionFilter,
   Tool,
 } from "../schema/types.js";
+import { toChange } from "../store/change-bus.js";
 import { answer, capabilitiesOf } from "./answers.js";
+import { type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
-import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
+import { refreshLists } from "./list-refresh.js";
+import {
+  type AnswerContext,
+  type CallOptions,
+  type ClientCall,
+  type ClientOptions,
+  DEFAULTS,
+  type ToolCallOptions,
+  type TypedCallOptions,
+} from "./options.js";
+import { OutputChecks, parseOutput } from "./output-checks.js";
 import { PageWaits } from "./page-waits.js";
-import { followPages } from "./pages.js";
+import { Pages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import { ChangeQueue, Watch } from "./watch.js";
 
@@ -66,24 +79,38 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   readonly #options: { -readonly [Key in keyof ClientOptions]: ClientOptions[Key] };
   readonly #pages = new PageWaits();
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  readonly #outputs: OutputChecks;
+  #cache: ClientCache | undefined;
   #connection: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
   #closed = false;
+  #closing: Promise<void> | undefined;
 
-  constructor(options: ClientOptions, clock: Clock) {
+  constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
     this.info = options.info ?? DEFAULT_INFO;
     this.capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
     this.#options = { ...options };
+    this.#outputs = new OutputChecks(() => options.validator ?? loadValidator());
   }
 
-  /** Called once, when negotiation has made a connection. */
-  attach(connection: Connection): void {
-    const caller = new Caller(connection, this.#options, this.clock);
+  /** Called once, when negotiation has made a connection. `address` tells its server from others. */
+  attach(connection: Connection, address: string): void {
+    const cache = createCache(this.#options, connection, address, this);
+    this.#cache = cache;
+    const caller = new Caller(
+      cache === undefined
+        ? connection
+        : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
+      this.#options,
+      this.clock,
+      (problem) => this.onProblem(toError(problem)),
+    );
     this.#connection = connection;
     this.#caller = caller;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
       const refusal = this.#refuse(call.method);
       return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
@@ -119,18 +146,37 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return this.#caller?.pending ?? 0;
   }
 
-  async callTool<Name extends ToolName<S>>(
+  /** What the cache has done so far. */
+  get cacheStats(): CacheStats | undefined {
+    return this.#cache?.stats;
+  }
+
+  /** Calls a tool. A result that does not fit the schema that the tool was listed with is an `OutputError`. */
+  callTool<Name extends ToolName<S>, Output extends StandardSchema>(
+    name: Name,
+    args: Tools<S>[Name]["input"] | undefined,
+    options: TypedCallOptions<Output>,
+  ): Promise<ToolOutcome<OutputOf<Output>>>;
+  callTool<Name extends ToolName<S>>(
     name: Name,
     args?: Tools<S>[Name]["input"],
-    options: CallOptions = {},
-  ): Promise<ToolOutcome<Tools<S>[Name]["output"]>> {
-    const params = args === undefined ? { name } : { name, arguments: args };
-    return toToolOutcome(await this.request("tools/call", params, options));
+    options?: ToolCallOptions,
+  ): Promise<ToolOutcome<Tools<S>[Name]["output"]>>;
+  async callTool(
+    name: string,
+    args?: unknown,
+    options: ToolCallOptions & { readonly output?: StandardSchema } = {},
+  ): Promise<ToolOutcome> {
+    const { tool, output, ...rest } = options;
+    if (tool !== undefined) this.#outputs.learn({ ...tool, name });
+    const result = await this.request("tools/call", args === undefined ? { name } : { name, arguments: args }, rest);
+    await this.#outputs.assertFits(name, result);
+    return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
   }
 
   /** All tools, page by page. */
-  tools(options: CallOptions = {}): AsyncGenerator<Tool, void, void> {
-    return followPages(async (cursor) => {
+  tools(options: CallOptions = {}): Pages<Tool> {
+    return new Pages(async (cursor) => {
       const page = await this.listTools(cursor, options);
       return { items: page.tools, nextCursor: page.nextCursor };
     }, this.#options.maxPages);
@@ -139,12 +185,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
   async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
     const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
+    for (const tool of page.tools) this.#outputs.learn(tool);
     if (!this.#connected().mirrorsHeaders) return page;
     return { ...page, tools: page.tools.filter((tool) => this.#learnHeaders(tool)) };
   }
 
-  prompts(options: CallOptions = {}): AsyncGenerator<Prompt, void, void> {
-    return followPages(async (cursor) => {
+  prompts(options: CallOptions = {}): Pages<Prompt> {
+    return new Pages(async (cursor) => {
       const page = await this.request("prompts/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.prompts, nextCursor: page.nextCursor };
     }, this.#options.maxPages);
@@ -158,15 +205,15 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return this.request("prompts/get", args === undefined ? { name } : { name, arguments: args }, options);
   }
 
-  resources(options: CallOptions = {}): AsyncGenerator<Resource, void, void> {
-    return followPages(async (cursor) => {
+  resources(options: CallOptions = {}): Pages<Resource> {
+    return new Pages(async (cursor) => {
       const page = await this.request("resources/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.resources, nextCursor: page.nextCursor };
     }, this.#options.maxPages);
   }
 
-  resourceTemplates(options: CallOptions = {}): AsyncGenerator<ResourceTemplate, void, void> {
-    return followPages(async (cursor) => {
+  resourceTemplates(options: CallOptions = {}): Pages<ResourceTemplate> {
+    return new Pages(async (cursor) => {
       const page = await this.request(
         "resources/templates/list",
         cursor === undefined ? undefined : { cursor },
@@ -189,6 +236,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   ): Promise<CompleteResult["completion"]> {
     const context = others === undefined ? undefined : { context: { arguments: others } };
     return (await this.request("completion/complete", { ref, argument, ...context }, options)).completion;
+  }
+
+  /** Resolves when the server has shown that it is there. */
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.request(this.#connected().era.pingMethod, undefined, options);
   }
 
   /** Asks the server for log messages of this level and above. */
@@ -229,13 +281,28 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
     };
     const queue = new ChangeQueue();
-    const { signal, ...limits } = options;
-    const subscription = await this.#inScope("subscriptions/listen", { ...limits, signal }, (scope) =>
+    const subscription = await this.#inScope("subscriptions/listen", options, (scope) =>
       connection.watch(wire, queue, scope),
     );
-    const watch = new Watch(queue, subscription);
-    signal?.addEventListener("abort", () => void watch.close(), { once: true });
-    return watch;
+    return new Watch(queue, subscription, options.signal);
+  }
+
+  /** Starts what the options ask for once there is a connection. */
+  async begin(): Promise<void> {
+    const connection = this.#connected();
+    const { logLevel, onListChanged } = this.#options;
+    // A server that was not asked what it can do may log.
+    const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
+    if (logLevel !== undefined && logs) await this.setLogLevel(logLevel);
+    if (onListChanged === undefined) return;
+    await refreshLists(onListChanged, {
+      clock: this.clock,
+      capabilities: connection.server.capabilities,
+      read: (kind) => this[kind]({ cache: "refresh" }).all(),
+      watch: (filter, events) =>
+        this.#inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
+      onProblem: (problem) => this.onProblem(problem),
+    });
   }
 
   /** With `manual`, the server's questions are a result like any other; `resume` brings the answers. */
@@ -264,34 +331,41 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. */
   async notify(method: string, params?: Params): Promise<void> {
+    if (method === "notifications/progress") {
+      throw new McpError("unknown_progress_token", "Progress is reported by the handler of the request it belongs to");
+    }
     if (this.#closed || this.#connection === undefined) return;
     const missing = this.#missing(method);
     if (missing !== undefined) throw missing;
     await this.#connection.notify(method, params);
   }
 
-  /** Ends every call and the connection. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    const connection = this.#connection;
-    this.#connection = undefined;
-    await connection?.close();
+  /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult> {
+  answer(
+    method: string,
+    params: Params | undefined,
+    end: AbortSwitch,
+    progress: AnswerContext["progress"],
+  ): Promise<ClientResult> {
     if (typeof params?.elicitationId === "string") this.#pages.expect(params.elicitationId);
-    const work = () => answer(this.#options, method, params, end);
+    const work = () => answer(this.#options, method, params, end, progress);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
 
   onNotification(notification: RpcNotification): void {
     if (notification.method === ELICITATION_COMPLETE) this.#pages.complete(notification.params?.elicitationId);
-    const report = (error: unknown) => this.onProblem(error instanceof Error ? error : new Error(String(error)));
+    const change = this.#cache === undefined ? undefined : toChange(notification.method, notification.params);
+    if (change !== undefined) this.#cache?.invalidate(change);
+    const report = (error: unknown) => this.onProblem(toError(error));
     const { notifications: own, onNotification } = this.#options;
     const { method, params } = notification;
     try {
@@ -332,6 +406,14 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       }
     }
     throw error;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.close();
   }
 
   #connected(): Connection {
@@ -381,6 +463,30 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+function createCache(
+  options: ClientOptions,
+  connection: Connection,
+  address: string,
+  client: Client<AnyServer>,
+): ClientCache | undefined {
+  if (options.cache === false) return undefined;
+  return new ClientCache(options.cache ?? {}, {
+    server() {
+      const { version, info } = connection.server;
+      return JSON.stringify([address, version, info?.name, info?.version]);
+    },
+    honoursHints: (method) => connection.era.methods.get(method)?.cacheable === true,
+    // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
+    now: () => options.clock?.now() ?? Date.now(),
+    clock: client.clock,
+    onProblem: (problem) => client.onProblem(problem),
+  });
 }
 
 function notConnected(cause: unknown): ConnectionError {

@@ -1,12 +1,14 @@
 import { systemClock } from "../call/clock.js";
 import { ChannelLink } from "../era/channel-link.js";
-import type { ClientEra, Connection } from "../era/client-era.js";
+import type { ClientEra, ClientHost } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
-import { type EraMemory, negotiate, planNegotiation } from "./negotiate.js";
+import { KeptConnection, type RestartLimits } from "./kept-connection.js";
+import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** A server process to start. */
@@ -16,6 +18,15 @@ export interface CommandTarget {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
+  /** The longest line accepted from the server, in bytes. 32 MiB unless given. */
+  readonly maxLineBytes?: number;
+  /** How long closing waits after the end of the server's input, and again after SIGTERM. 2000 each unless given. */
+  readonly shutdown?: { readonly stdinMs?: number; readonly termMs?: number };
+  /**
+   * Whether a process that goes away unasked is started again. Calls that it had not answered are lost; later calls and
+   * open watches go on with the new one. It is not unless told so.
+   */
+  readonly restart?: boolean | RestartLimits;
 }
 
 /** A server in this process. */
@@ -36,6 +47,8 @@ export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
+  /** What compiles schemas of servers: loaded when the first is needed. */
+  validator(): Promise<JsonSchemaValidator>;
 }
 
 export async function connectWith<S extends AnyServer>(
@@ -46,31 +59,49 @@ export async function connectWith<S extends AnyServer>(
   const clock = options.clock ?? systemClock;
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
-  const client = new Client<S>(options, clock);
-  const wire = await openWire(dialer, target, options, client);
-  try {
-    const connection = await negotiate(wire, plan, client, options, clock);
-    client.attach(connection);
-    const { logLevel } = options;
-    if (logLevel !== undefined && logs(connection)) await client.setLogLevel(logLevel);
-    // Where the author left no choice, nothing was learnt about what the server prefers.
-    if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
-    return client;
-  } catch (error) {
-    if (wire.kind === "channel") await wire.link.close();
-    throw error;
-  }
+  const client = new Client<S>(options, clock, () => dialer.validator());
+  const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
+    const wire = await openWire(dialer, target, options, client);
+    try {
+      return await negotiate(wire, way, host, limits, clock);
+    } catch (error) {
+      if (wire.kind === "channel") await wire.link.close();
+      throw error;
+    }
+  };
+  const { signal, ...later } = options;
+  const restart = restartOf(target);
+  const connection =
+    restart === undefined
+      ? await open(client, plan, options)
+      : await KeptConnection.open(client, restart, (host, known) =>
+          known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
+        );
+  client.attach(connection, identityOf(target));
+  // Where the author left no choice, nothing was learnt about what the server prefers.
+  if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
+  await client.begin();
+  return client;
 }
 
-/** A server that was not asked what it can do may log. */
-function logs({ era, server }: Connection): boolean {
-  return server.capabilities.logging !== undefined || !era.handshakes;
+function restartOf(target: Target): RestartLimits | undefined {
+  if (typeof target !== "object" || !("command" in target)) return undefined;
+  const { restart = false } = target;
+  if (restart === false) return undefined;
+  return restart === true ? {} : restart;
 }
 
 /** Eras are remembered per origin; processes and channels are asked each time. */
 function addressOf(target: Target): string | undefined {
   if (typeof target !== "string" && !(target instanceof URL)) return undefined;
   return toUrl(target).origin;
+}
+
+/** What tells a server from others when results are kept for several clients. */
+function identityOf(target: Target): string {
+  if (typeof target === "string" || target instanceof URL) return toUrl(target).href;
+  if ("command" in target) return JSON.stringify([target.command, target.args ?? [], target.cwd ?? null]);
+  return crypto.randomUUID();
 }
 
 async function openWire(
@@ -93,6 +124,7 @@ async function openWire(
     };
   }
   const link = new ChannelLink(await openChannel(dialer, target));
+  link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
   await link.open();
   return { kind: "channel", link };
 }

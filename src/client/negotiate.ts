@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
-import { type ClientEra, type ClientHost, type Connection, WrongEra } from "../era/client-era.js";
+import { type ClientEra, type ClientHost, type Connection, type PriorKnowledge, WrongEra } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import { ConnectionError, McpError } from "../schema/errors.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
@@ -52,6 +52,12 @@ export function planNegotiation(
     );
   }
   return { steps, pinned, discovered: prior?.discovered };
+}
+
+/** The plan for a server that was connected to before: nothing is asked that is known. */
+export function planAgain(plan: Plan, known: PriorKnowledge): Plan {
+  const steps = plan.steps.filter(({ era }) => era.name === known.era);
+  return { steps, pinned: plan.pinned, discovered: known.discovered };
 }
 
 /** Tries one era after the other until the server answers in one. */

@@ -1,7 +1,11 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
-import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { PingOptions } from "../call/ping-loop.js";
+import type { CallProgress } from "../call/tell-progress.js";
+import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { StandardSchema } from "../schema/standard-schema.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -12,14 +16,18 @@ import type {
   InputParams,
   JsonObject,
   LoggingLevel,
-  Progress,
   Root,
+  Tool,
 } from "../schema/types.js";
+import type { CacheMode, ClientCacheOptions } from "./cache.js";
+import type { ListListeners } from "./list-refresh.js";
 
 /** What a handler of the server's questions gets besides the question. */
 export interface AnswerContext {
   /** Fires when the server, or the call that the question belongs to, gives up. */
   readonly signal: AbortSignal;
+  /** Tells the server how far the answer has got, where it asked and can hear. */
+  readonly progress: ReportProgress;
 }
 
 type Answer<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;
@@ -46,7 +54,7 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
   /** The longest the whole call may take. One hour unless told otherwise, none when `timeoutMs` is `Infinity`. */
   readonly deadlineMs?: number | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onProgress?: ((progress: CallProgress) => void) | undefined;
   /** The id to send, instead of one that the client makes. */
   readonly id?: RequestId | undefined;
   /** The least severe log messages to send for this call, in the era where each call says so. */
@@ -57,6 +65,18 @@ export interface CallOptions {
   readonly resume?: InputParams | undefined;
   /** Goes along in `_meta`. */
   readonly meta?: { readonly [key: string]: unknown } | undefined;
+  /** Listings and resources: whether what is kept may be used. It may unless told otherwise. */
+  readonly cache?: CacheMode | undefined;
+}
+
+export interface ToolCallOptions extends CallOptions {
+  /** The definition to check the result by, where the tool was not listed by this client. */
+  readonly tool?: Tool | undefined;
+}
+
+/** With a schema of one's own: the structured result is checked by it and has its type. */
+export interface TypedCallOptions<Output extends StandardSchema> extends ToolCallOptions {
+  readonly output: Output;
 }
 
 export interface ClientOptions {
@@ -75,6 +95,8 @@ export interface ClientOptions {
   /** For calls that set none. */
   readonly timeoutMs?: number;
   readonly deadlineMs?: number;
+  /** Pings the server while connected, in the era that has pings; silence is told to `onError`. */
+  readonly pings?: PingOptions;
   /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
   readonly probeTimeoutMs?: number;
   /** Fills in a form for the server. */
@@ -118,6 +140,12 @@ export interface ClientOptions {
   readonly showRequiredUrls?: boolean;
   /** How many pages of a list are followed. 1000 unless told otherwise. */
   readonly maxPages?: number;
+  /** How listings and resources are kept, as long as their server allows; `false` keeps none. */
+  readonly cache?: false | ClientCacheOptions;
+  /** What to do when a list of the server changes. */
+  readonly onListChanged?: ListListeners;
+  /** Compiles the output schemas of tools. */
+  readonly validator?: JsonSchemaValidator;
   readonly interceptors?: readonly ClientInterceptor[];
   readonly logger?: ClientLogger;
   readonly onError?: (error: Error) => void;

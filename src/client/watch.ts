@@ -1,3 +1,4 @@
+import { followSignal, unfollowSignal } from "../call/follow-signal.js";
 import type { Subscription, WatchEvents } from "../era/client-era.js";
 import { ConnectionError } from "../schema/errors.js";
 import type { SubscriptionFilter } from "../schema/types.js";
@@ -8,6 +9,8 @@ type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Erro
 /** Changes that nobody has read yet; equal ones count once, so a slow reader costs no more than one of each. */
 export class ChangeQueue implements WatchEvents {
   readonly #waiting = new Map<string, Change>();
+  /** Called once, when it has ended. */
+  onFinished: () => void = () => {};
   #wake: (() => void) | undefined;
   #end: End | undefined;
 
@@ -26,9 +29,11 @@ export class ChangeQueue implements WatchEvents {
   }
 
   finish(end: End): void {
-    this.#end ??= end;
     if (end.how === "closed") this.#waiting.clear();
+    if (this.#end !== undefined) return;
+    this.#end = end;
     this.#wake?.();
+    this.onFinished();
   }
 
   /** The oldest unread change, or undefined when there will be none any more. */
@@ -53,10 +58,16 @@ export class Watch implements AsyncIterable<Change> {
   readonly #queue: ChangeQueue;
   readonly #subscription: Subscription;
 
-  constructor(queue: ChangeQueue, subscription: Subscription) {
+  /** The signal, if there is one, closes the watch; it is let go of when the watch ends in any way. */
+  constructor(queue: ChangeQueue, subscription: Subscription, signal: AbortSignal | undefined) {
     this.#queue = queue;
     this.#subscription = subscription;
     this.honoured = subscription.honoured;
+    if (signal === undefined || queue.ended !== undefined) return;
+    const close = () => void this.close();
+    queue.onFinished = () => unfollowSignal(signal, close);
+    if (signal.aborted) close();
+    else followSignal(signal, close);
   }
 
   /** What the server agreed to tell. */

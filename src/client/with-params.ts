@@ -1,6 +1,6 @@
 import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
-import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard.js";
+import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
 /**
  * A handler for a method or notification of the author's own whose params are checked first. What does not fit never

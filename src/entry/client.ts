@@ -7,6 +7,7 @@ import { modernClient } from "../era/modern/client-era.js";
 const dialer: Dialer = {
   eras: [modernClient, legacyClient],
   memory: new Map<string, string>(),
+  validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
   spawn: async (target) => (await import("../node/stdio-client.js")).createStdioClientChannel(target),
 };
 
@@ -18,9 +19,15 @@ export function connect<S extends AnyServer = AnyServer>(
   return connectWith<S>(dialer, target, options);
 }
 
+export type { CallProgress } from "../call/tell-progress.js";
+export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache.js";
+export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache-store.js";
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
+export { displayName } from "../client/display-name.js";
 export { isResourceNotFound } from "../client/is-resource-not-found.js";
+export type { RestartLimits } from "../client/kept-connection.js";
+export type { ListListener, ListListeners, ListUpdate } from "../client/list-refresh.js";
 export type {
   AnswerContext,
   CallOptions,
@@ -28,13 +35,18 @@ export type {
   ClientInterceptor,
   ClientLogger,
   ClientOptions,
+  ToolCallOptions,
+  TypedCallOptions,
 } from "../client/options.js";
+export type { Pages } from "../client/pages.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export type { Watch } from "../client/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export { toolChoiceOf } from "../schema/sampling-rules.js";
+export type { StandardSchema } from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./errors.js";
 export { Client };

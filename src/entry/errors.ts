@@ -4,6 +4,7 @@ export {
   type Delivery,
   McpError,
   MissingCapabilityError,
+  OutputError,
   ProtocolError,
   type RequiredUrl,
   RpcError,

@@ -1,2 +1,3 @@
+export { isMetaKey, isReservedMetaKey } from "../schema/meta-key.js";
 export type * from "../schema/types.js";
 export * from "./errors.js";

@@ -1,5 +1,5 @@
 export { defaultEnvironment } from "../node/environment.js";
 export { type RunningHttpServer, type ServeHttpOptions, serveHttp, toNodeListener } from "../node/serve-http.js";
-export { serveStdio } from "../node/serve-stdio.js";
-export { createStdioClientChannel, type StdioClientOptions } from "../node/stdio-client.js";
-export { createStdioServerChannel } from "../node/stdio-server.js";
+export { type ServeStdioOptions, serveStdio } from "../node/serve-stdio.js";
+export { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "../node/stdio-client.js";
+export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio-server.js";

@@ -25,6 +25,8 @@ export class ServedCall implements Call {
   inputResponses: InputResponses | undefined;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
+  /** Runs when the handler is done, as long as something may still be sent. */
+  beforeClose: (() => void) | undefined;
   #open = true;
 
   constructor(facts: CallFacts) {
@@ -48,6 +50,7 @@ export class ServedCall implements Call {
 
   /** The handler is done: from here on nothing is written for this call but its answer. */
   close(): void {
+    this.beforeClose?.();
     this.#open = false;
   }
 

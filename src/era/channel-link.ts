@@ -3,8 +3,7 @@ import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import type { JsonText } from "../jsonrpc/format.js";
-import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcResponse } from "../jsonrpc/message.js";
-import { isRequestId } from "../jsonrpc/parse.js";
+import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../jsonrpc/message.js";
 import { Peer } from "../jsonrpc/peer.js";
 import { ProtocolError } from "../schema/errors.js";
 import type { Link, LinkReceiver, LinkRequest } from "./link.js";
@@ -20,7 +19,7 @@ export class ChannelLink implements Link {
   constructor(channel: Channel) {
     this.#peer = new Peer(channel, {
       onRequest: (request) => this.receiver.onRequest(request),
-      onNotification: (notification) => this.#receive(notification),
+      onNotification: (notification) => this.receiver.onNotification(notification),
       onInvalid: (failure) => this.receiver.onProblem(new ProtocolError(failure.message)),
       onProblem: (problem) => this.receiver.onProblem(problem),
       onClose: (reason) => this.receiver.onClose(reason),
@@ -62,14 +61,5 @@ export class ChannelLink implements Link {
 
   close(): Promise<void> {
     return this.#peer.close();
-  }
-
-  /** Progress belongs to the call whose id is its token; everything else to the connection. */
-  #receive(notification: RpcNotification): void {
-    const token = notification.params?.progressToken;
-    const call =
-      notification.method === "notifications/progress" && isRequestId(token) ? this.#peer.find(token) : undefined;
-    if (call?.sink.onProgress !== undefined) call.sink.onProgress(notification.params as Params);
-    else this.receiver.onNotification(notification);
   }
 }

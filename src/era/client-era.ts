@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
 import type {
@@ -13,6 +14,9 @@ import type { Change } from "../store/change-bus.js";
 import type { ClientWire } from "./link.js";
 import type { MethodTable } from "./method-table.js";
 
+/** Tells the other side how far a request has got, if it asked. */
+export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
+
 export type ClientResult = { readonly [key: string]: unknown };
 
 /** What an era may ask of the client that it connects. */
@@ -23,7 +27,7 @@ export interface ClientHost {
   /** How long opening a subscription and other upkeep may take. */
   readonly timeoutMs: number;
   /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
-  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
+  answer(method: string, params: Params | undefined, end: AbortSwitch, progress: ReportProgress): Promise<ClientResult>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
   debug(message: string, fields: Record<string, unknown>): void;
@@ -46,6 +50,8 @@ export interface ConnectionCall {
   readonly onProgress?: ((params: Params) => void) | undefined;
   /** The log messages that this call wants, in the era where each call says so. */
   readonly logLevel?: LoggingLevel | undefined;
+  /** Whether what is kept may be used instead of asking. */
+  readonly cache?: "use" | "refresh" | "bypass" | undefined;
 }
 
 /** What a subscription tells its owner, in order; `onEnd` is last. */
@@ -74,6 +80,8 @@ export interface Connection {
   call(call: ConnectionCall, scope: CallScope): Promise<ClientResult>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void>;
+  /** Asks for signs of life until the connection ends, in the era that can. */
+  keepPinging?(options: PingOptions): void;
   watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription>;
   close(): Promise<void>;
 }
@@ -101,6 +109,8 @@ export interface ClientEra {
   readonly methods: MethodTable;
   /** Whether connecting always tells what the server can do. */
   readonly handshakes: boolean;
+  /** What to call for nothing but a sign of life. */
+  readonly pingMethod: string;
   /** For a method that only other eras have: what to do instead. */
   missing(method: string): string | undefined;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */

@@ -1,5 +1,5 @@
 import { McpError } from "../schema/errors.js";
-import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard.js";
+import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
 /** The result of a method of the author's own as the caller's schema describes it, without what the protocol adds. */
 export async function toCustomResult<S extends StandardSchema>(

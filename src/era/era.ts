@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
@@ -23,6 +24,7 @@ import type {
   InputRequest,
   InputResponses,
   LoggingLevel,
+  Progress,
   ProgressToken,
   ServerCapabilities,
 } from "../schema/types.js";
@@ -47,7 +49,13 @@ export interface ServerWire {
   /** Sends a notification; `call` is the call it belongs to, if any. */
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
   /** Sends a request to the client, where the era has such a thing. */
-  request(call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse>;
+  request(
+    call: Call | undefined,
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse>;
   /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
   detachable?(call: Call | undefined): boolean;
   /**
@@ -92,6 +100,8 @@ export interface Call extends CallFacts {
   inputResponses: InputResponses | undefined;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
+  /** Runs when the handler is done, as long as something may still be sent. */
+  beforeClose: (() => void) | undefined;
   /** Whether anything may still be sent on behalf of this call. */
   readonly open: boolean;
   /** The handler is done: from here on nothing is written for this call but its answer. */
@@ -120,6 +130,8 @@ export interface AskOptions {
   readonly timeoutMs?: number | undefined;
   /** Names a question by URL for the notice that the page is done, in the versions that have one. */
   readonly elicitationId?: string | undefined;
+  /** Hears how far the client has got, where it can tell. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Looks closer at an answer of the right shape. */
   readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
 }
@@ -170,6 +182,10 @@ export interface ServerHost {
   readonly askTimeoutMs: number;
   /** The pages that clients were asked to send their users to. */
   readonly pages: UrlElicitations;
+  /** How to watch whether clients are there, if at all. */
+  readonly pings: PingOptions | undefined;
+  /** The shortest time between two reports of progress of a call, if there is one. */
+  readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
   /** Whether results name the server. */
@@ -274,6 +290,8 @@ export interface ServerEra {
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
+  /** What a report of progress looks like in this era. */
+  encodeProgress(call: Call, token: ProgressToken, progress: Progress): Params;
   /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */

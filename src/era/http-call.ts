@@ -23,6 +23,7 @@ export class HttpCall {
   readonly #onAbort: (reason: unknown) => void;
   #resolve!: (response: RpcResponse) => void;
   #reject!: (reason: unknown) => void;
+  #sent = false;
   #over = false;
 
   constructor(id: RequestId, request: LinkRequest, scope: CallScope, onOver: (call: HttpCall) => void, giveUp: GiveUp) {
@@ -41,6 +42,21 @@ export class HttpCall {
     this.#onAbort = (reason) => {
       if (this.fail(reason)) giveUp(this, reason);
     };
+  }
+
+  /**
+   * Resolves in the turn in which the call was made, and tells whether its POST is to be sent: one that is given up before
+   * that leaves no trace anywhere, not even a connection that was opened for it.
+   */
+  async begin(): Promise<boolean> {
+    await undefined;
+    this.#sent = !this.#over;
+    return this.#sent;
+  }
+
+  /** Whether the server may have heard of it. */
+  get sent(): boolean {
+    return this.#sent;
   }
 
   /** From here on the end of the scope ends the call. */

@@ -184,7 +184,8 @@ export function streamLost(call: HttpCall, trace: StreamTrace): ConnectionError 
 }
 
 export function closedBeforeAnswer(call: HttpCall): ConnectionError {
-  return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery: "sent" });
+  const delivery = call.sent ? "sent" : "not_sent";
+  return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery });
 }
 
 export function notConnected(): ConnectionError {

@@ -5,6 +5,15 @@ export interface LineLimits {
   readonly maxLineBytes: number;
 }
 
+/** What a decoder finds. The callbacks must not throw. */
+export interface LineEvents {
+  onLine(line: string): void;
+  /** A line was skipped: the stream goes on. */
+  onProblem(problem: ProtocolError): void;
+  /** A line is longer than the limit: the decoder has ended, since the frame that is lost may be one that is waited for. */
+  onOverflow(problem: ProtocolError): void;
+}
+
 /** The limit where none is chosen. */
 export const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
 
@@ -19,27 +28,24 @@ const KEPT_BUFFER_BYTES = 64 * 1024;
 
 /**
  * Cuts a byte stream into lines. Only LF ends a line; a CR right before it is dropped, and so is a byte order mark at the
- * very start of the stream. Blank lines are skipped. A line that is too long or not UTF-8 is reported and skipped, and
- * so are bytes without a terminator at the end of the stream; the lines around them are delivered.
+ * very start of the stream. Blank lines are skipped. A line that is not UTF-8 is reported and skipped, and so are bytes
+ * without a terminator at the end of the stream; the lines around them are delivered. A line that is too long is the end.
  *
  * Memory is bounded by the limit and time is linear in the bytes, however they are cut. A chunk is not kept after `push`
- * returns. The callbacks must not throw.
+ * returns.
  */
 export class LineDecoder {
-  readonly #onLine: (line: string) => void;
-  readonly #onProblem: (problem: Error) => void;
+  readonly #events: LineEvents;
   readonly #maxLineBytes: number;
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   /** The beginning of a line whose end has not arrived: the first `#length` bytes of `#buffer`. */
   #buffer = new Uint8Array(0);
   #length = 0;
-  #skipping = false;
   #atStart = true;
   #ended = false;
 
-  constructor(onLine: (line: string) => void, onProblem: (problem: Error) => void, limits: LineLimits) {
-    this.#onLine = onLine;
-    this.#onProblem = onProblem;
+  constructor(events: LineEvents, limits: LineLimits) {
+    this.#events = events;
     this.#maxLineBytes = limits.maxLineBytes;
   }
 
@@ -60,60 +66,50 @@ export class LineDecoder {
     this.#ended = true;
     const rest = this.#length;
     const blank = isBlank(this.#buffer, this.#contentStart(this.#buffer, 0, rest), rest);
-    this.#buffer = new Uint8Array(0);
-    this.#length = 0;
-    if (!blank) this.#onProblem(new ProtocolError(`The input ended within a line: its ${rest} bytes are dropped`));
+    this.#forget();
+    if (!blank)
+      this.#events.onProblem(new ProtocolError(`The input ended within a line: its ${rest} bytes are dropped`));
   }
 
   #finishLine(chunk: Uint8Array, start: number, end: number): void {
-    if (this.#length === 0 && !this.#skipping) {
+    if (this.#length === 0) {
       this.#deliver(chunk, start, end);
       return;
     }
     if (end > start) this.#keep(chunk, start, end);
-    const skipped = this.#skipping;
+    if (this.#ended) return;
     const line = this.#buffer;
     const length = this.#length;
-    this.#skipping = false;
     this.#length = 0;
     if (line.length > KEPT_BUFFER_BYTES) this.#buffer = new Uint8Array(0);
-    if (!skipped) this.#deliver(line, 0, length);
+    this.#deliver(line, 0, length);
   }
 
   #deliver(bytes: Uint8Array, from: number, to: number): void {
     const start = this.#contentStart(bytes, from, to);
     const end = to > start && bytes[to - 1] === CR ? to - 1 : to;
     this.#atStart = false;
-    if (end - start > this.#maxLineBytes) {
-      this.#onProblem(this.#tooLong());
-      return;
-    }
+    if (end - start > this.#maxLineBytes) return this.#overflow();
     if (isBlank(bytes, start, end)) return;
     const line = this.#decode(bytes.subarray(start, end));
-    if (line !== undefined) this.#onLine(line);
+    if (line !== undefined) this.#events.onLine(line);
   }
 
   #decode(bytes: Uint8Array): string | undefined {
     try {
       return this.#utf8.decode(bytes);
     } catch (cause) {
-      this.#onProblem(new ProtocolError(`A line of ${bytes.length} bytes is not valid UTF-8: skipped`, { cause }));
+      this.#events.onProblem(
+        new ProtocolError(`A line of ${bytes.length} bytes is not valid UTF-8: skipped`, { cause }),
+      );
       return undefined;
     }
   }
 
-  /** Adds bytes to the unfinished line, or drops it as soon as it is known to be too long. */
+  /** Adds bytes to the unfinished line, or gives up as soon as it is known to be too long. */
   #keep(chunk: Uint8Array, start: number, end: number): void {
-    if (this.#skipping) return;
     const length = this.#length + (end - start);
-    if (length > this.#maxLineBytes + FRAMING_BYTES) {
-      this.#skipping = true;
-      this.#atStart = false;
-      this.#length = 0;
-      this.#buffer = new Uint8Array(0);
-      this.#onProblem(this.#tooLong());
-      return;
-    }
+    if (length > this.#maxLineBytes + FRAMING_BYTES) return this.#overflow();
     if (length > this.#buffer.length) this.#grow(length);
     this.#buffer.set(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end), this.#length);
     this.#length = length;
@@ -132,8 +128,15 @@ export class LineDecoder {
     return marked ? from + BOM.length : from;
   }
 
-  #tooLong(): ProtocolError {
-    return new ProtocolError(`A line is longer than the limit of ${this.#maxLineBytes} bytes: skipped`);
+  #overflow(): void {
+    this.#ended = true;
+    this.#forget();
+    this.#events.onOverflow(new ProtocolError(`A line is longer than the limit of ${this.#maxLineBytes} bytes`));
+  }
+
+  #forget(): void {
+    this.#buffer = new Uint8Array(0);
+    this.#length = 0;
   }
 }
 

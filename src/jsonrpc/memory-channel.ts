@@ -1,8 +1,9 @@
+import { ConnectionError, McpError } from "../schema/errors.js";
 import type { Channel, ChannelEvents } from "./channel.js";
 
 /**
  * Two ends of a pipe within one process. Frames are texts, so neither side can reach into the other's objects; they are
- * delivered in order, in a turn of their own.
+ * delivered in order, in a turn of their own. What comes before an end is open waits for it.
  */
 export function createChannelPair(): [Channel, Channel] {
   const left = new MemoryChannel();
@@ -17,30 +18,38 @@ class MemoryChannel implements Channel {
   #events: ChannelEvents | undefined;
   #inbox: string[] = [];
   #draining = false;
-  #closed = false;
+  #closing: Promise<void> | undefined;
+  #ended = false;
 
   open(events: ChannelEvents): void {
+    if (this.#events !== undefined) throw new McpError("already_open", "The channel is already open");
+    if (this.#closing !== undefined) throw new ConnectionError("The channel is closed");
     this.#events = events;
     if (this.#inbox.length > 0) this.#scheduleDrain();
-    if (this.#closed) queueMicrotask(() => events.onClose(undefined));
+    if (this.#ended) queueMicrotask(() => this.#tellEnd());
   }
 
-  send(text: string): void {
-    if (this.#closed) throw new Error("the channel is closed");
-    this.other.#take(text);
+  send(text: string): void | Promise<void> {
+    const closed = this.#ended || this.#closing !== undefined;
+    if (this.#events !== undefined && !closed) return this.other.#take(text);
+    const state = closed ? "closed" : "not open";
+    return Promise.reject(new ConnectionError(`The channel is ${state}: the frame was not sent`));
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    const { other } = this;
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await undefined;
+    this.#inbox = [];
     this.#end();
-    // What was sent before is delivered before the other side hears of the end.
-    await new Promise<void>((resolve) => queueMicrotask(resolve));
-    other.#drain();
-    other.#end();
+    this.other.#end();
   }
 
   #take(text: string): void {
+    if (this.#ended) return;
     this.#inbox.push(text);
     if (this.#events !== undefined) this.#scheduleDrain();
   }
@@ -53,16 +62,21 @@ class MemoryChannel implements Channel {
 
   #drain(): void {
     this.#draining = false;
-    if (this.#events === undefined || this.#closed) return;
+    if (this.#events === undefined) return;
     const frames = this.#inbox;
     this.#inbox = [];
-    for (const frame of frames) this.#events.onFrame(frame);
+    for (const frame of frames) if (this.#closing === undefined) this.#events.onFrame(frame);
   }
 
+  /** What was sent before is delivered first, also to an end that is opened later. */
   #end(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#inbox = [];
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#tellEnd();
+  }
+
+  #tellEnd(): void {
+    this.#drain();
     this.#events?.onClose(undefined);
   }
 }

@@ -7,6 +7,8 @@ export interface ParseFailure {
   readonly id: string | number | undefined;
   /** Whether the text was meant as an answer: those are never answered themselves. */
   readonly answer: boolean;
+  /** Whether it is a whole batch that is refused. */
+  readonly batch?: boolean;
 }
 
 export type Parsed =

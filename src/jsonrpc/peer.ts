@@ -3,14 +3,14 @@ import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable } from "./inflight-table.js";
 import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
-import { classify, type Parsed, type ParseFailure, parseFrame } from "./parse.js";
+import { classify, isRequestId, type Parsed, type ParseFailure, parseFrame } from "./parse.js";
 import { idKey } from "./request-id.js";
 
 /** Who waits for the answer to a request that this side sent. Exactly one of the two is called, at most once. */
 export interface ResponseSink {
   onResponse(response: RpcResponse): void;
   onFailure(error: Error): void;
-  /** A notification that names this request. */
+  /** A report of progress on this request, if it asked for any. */
   onProgress?(params: Params): void;
 }
 
@@ -74,11 +74,6 @@ export class Peer {
     return this.#inflight.size;
   }
 
-  /** The request in flight under this id, in either spelling. */
-  find(id: RequestId): Inflight | undefined {
-    return this.#inflight.find(id);
-  }
-
   /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
   request(out: OutgoingRequest, sink: ResponseSink): Inflight {
     if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
@@ -136,7 +131,7 @@ export class Peer {
       for (const item of parsed.items) this.#take(classify(item));
     } else {
       const message = "Invalid request: batches are not part of this protocol version";
-      this.#events.onInvalid({ code: -32600, message, id: undefined, answer: false });
+      this.#events.onInvalid({ code: -32600, message, id: undefined, answer: false, batch: true });
     }
   }
 
@@ -145,7 +140,7 @@ export class Peer {
       case "request":
         return this.#events.onRequest(parsed.message);
       case "notification":
-        return this.#events.onNotification(parsed.message);
+        return this.#takeNotification(parsed.message);
       case "response":
         return this.#settle(parsed.message);
       case "invalid":
@@ -153,6 +148,15 @@ export class Peer {
       case "batch":
         return this.#events.onProblem(new ProtocolError("A batch inside a batch was dropped"));
     }
+  }
+
+  /** Progress belongs to the request whose id is its token; everything else to the connection. */
+  #takeNotification(notification: RpcNotification): void {
+    const { method, params } = notification;
+    const token = method === "notifications/progress" ? params?.progressToken : undefined;
+    const sink = isRequestId(token) ? this.#inflight.find(token)?.sink : undefined;
+    if (sink?.onProgress !== undefined) sink.onProgress(params as Params);
+    else this.#events.onNotification(notification);
   }
 
   #settle(response: RpcResponse): void {
@@ -194,14 +198,17 @@ function notConnected(reason: Error | undefined): ConnectionError {
   return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
 }
 
+/** The channel knows best how far the frame had got. */
 function notWritten(cause: Error): ConnectionError {
-  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery: "not_sent", cause });
+  const delivery = cause instanceof ConnectionError ? cause.delivery : "not_sent";
+  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, cause });
 }
 
 function connectionLost(reason: Error | undefined): ConnectionError {
   if (!(reason instanceof ConnectionError)) {
     return new ConnectionError("The connection was closed before the answer came", { delivery: "sent", cause: reason });
   }
-  const { message, exitCode, exitSignal, stderr } = reason;
-  return new ConnectionError(message, { delivery: "sent", cause: reason, exitCode, exitSignal, stderr });
+  const { message, exitCode, exitSignal, stderr, command, likelyCause } = reason;
+  const details = { exitCode, exitSignal, stderr, command, likelyCause };
+  return new ConnectionError(message, { delivery: "sent", cause: reason, ...details });
 }

@@ -22,7 +22,10 @@ export class FrameWriter {
   #idle: Waiter | undefined;
   #shut = false;
 
-  /** `onBroken` is called at most once, when the stream fails or closes before `detach`. */
+  /**
+   * `onBroken` is called at most once, when the stream fails or closes before `detach`. Whoever waits for room hears of
+   * it at `detach`, when its owner has had the time to find out why.
+   */
   constructor(stream: Writable, onBroken: (cause: Error) => void, write?: WriteLine) {
     this.#stream = stream;
     this.#onBroken = onBroken;
@@ -54,8 +57,9 @@ export class FrameWriter {
 
   /** Lets go of the stream. Frames still waiting count as lost. */
   detach(): void {
-    this.#stream.off("drain", this.#onDrain).off("error", this.#onError).off("close", this.#onStreamClose);
-    this.#giveUp();
+    this.#abandonStream();
+    this.#room?.reject(new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }));
+    this.#room = undefined;
   }
 
   readonly #onWritten = (error?: Error | null): void => {
@@ -71,22 +75,21 @@ export class FrameWriter {
   };
 
   readonly #onError = (cause: Error): void => {
-    this.detach();
+    this.#abandonStream();
     // A broken stream may report the same failure again for what is still queued in it.
     this.#stream.on("error", ignore);
     this.#onBroken(cause);
   };
 
   readonly #onStreamClose = (): void => {
-    this.detach();
+    this.#abandonStream();
     this.#onBroken(new Error("The stream was closed"));
   };
 
-  #giveUp(): void {
+  #abandonStream(): void {
+    this.#stream.off("drain", this.#onDrain).off("error", this.#onError).off("close", this.#onStreamClose);
     this.#shut = true;
     this.#pending = 0;
-    this.#room?.reject(new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }));
-    this.#room = undefined;
     this.#idle?.resolve();
     this.#idle = undefined;
   }

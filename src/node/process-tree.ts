@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { endGroupWithHost } from "./watchdog.js";
 
 /** How to end a process and its descendants on a platform. */
 export type EndTree =
@@ -34,14 +35,16 @@ function signalGroup(group: number, signal: "SIGTERM" | "SIGKILL"): boolean {
 const live = new Set<number>();
 
 /**
- * Ends the tree if this process exits first; returns how to take that back. A server that leads its own group does not
- * get the terminal's Ctrl-C: it goes when this process closes its channel, or exits, or (when this process dies without
- * an `exit` event) by the end of its input.
+ * Ends the tree if this process goes first; returns how to take that back. A server that leads its own group does not get
+ * the terminal's Ctrl-C: it goes when this process closes its channel or exits, and when it is killed by the end of its
+ * input or, at last, by the watchdog.
  */
-export function endTreeOnExit(pid: number): () => void {
+export function endTreeWithHost(pid: number): () => void {
   if (live.size === 0) process.on("exit", endLiveTrees);
   live.add(pid);
+  const unwatch = endGroupWithHost(pid);
   return () => {
+    unwatch();
     if (live.delete(pid) && live.size === 0) process.off("exit", endLiveTrees);
   };
 }

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { ConnectionError } from "../schema/errors.js";
 import { childEnvironment, type Environment } from "./environment.js";
-import { endTree, endTreeOnExit } from "./process-tree.js";
+import { endTree, endTreeWithHost } from "./process-tree.js";
 import { settlesWithin } from "./settles-within.js";
 
 export interface ServerProcessOptions {
@@ -59,7 +59,7 @@ export class ServerProcess {
       });
     });
     this.gone = new Promise((resolve) => child.once("close", () => resolve()));
-    this.#forget = endTreeOnExit(this.pid);
+    this.#forget = endTreeWithHost(this.pid);
   }
 
   /**
@@ -135,11 +135,16 @@ function spawned(child: ChildProcess): Promise<void> {
 }
 
 function startFailure(options: ServerProcessOptions, cause: unknown): ConnectionError {
-  const likely = likelyCause(options, cause as NodeJS.ErrnoException);
-  return new ConnectionError(`Cannot start the server process "${options.command}": ${likely}`, { cause });
+  const { command } = options;
+  const likelyCause = whyNotStarted(options, cause as NodeJS.ErrnoException);
+  return new ConnectionError(`Cannot start the server process "${command}": ${likelyCause}`, {
+    cause,
+    command,
+    likelyCause,
+  });
 }
 
-function likelyCause(options: ServerProcessOptions, cause: NodeJS.ErrnoException): string {
+function whyNotStarted(options: ServerProcessOptions, cause: NodeJS.ErrnoException): string {
   if (options.cwd !== undefined && !isDirectory(options.cwd)) {
     return `its working directory "${options.cwd}" is not a directory`;
   }

@@ -3,6 +3,7 @@ import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../jsonrpc/lines.js";
 import { ConnectionError, McpError } from "../schema/errors.js";
 import { FrameWriter } from "./frame-writer.js";
+import { likelyCauseOf } from "./likely-cause.js";
 import { type ServerProcess, type ServerProcessOptions, type StopTimes, startServerProcess } from "./server-process.js";
 import { StderrTail } from "./stderr-tail.js";
 
@@ -62,6 +63,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
   #opening: Promise<ServerProcess> | undefined;
   #link: Link | undefined;
   #closing: Promise<void> | undefined;
+  #spoke = false;
 
   constructor(options: StdioClientOptions) {
     this.#options = options;
@@ -117,8 +119,17 @@ class StdioClientChannelImpl implements StdioClientChannel {
     };
     const writer = new FrameWriter(server.stdin, (cause) => lost("closed its input", cause));
     const decoder = new LineDecoder(
-      (line) => events.onFrame(line),
-      (problem) => events.onProblem(problem),
+      {
+        onLine: (line) => {
+          this.#spoke = true;
+          events.onFrame(line);
+        },
+        onProblem: (problem) => events.onProblem(problem),
+        onOverflow: (problem) => {
+          events.onProblem(problem);
+          lost("wrote a line over the limit", problem);
+        },
+      },
       { maxLineBytes: this.#options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
     );
     const link: Link = { server, events, writer, decoder };
@@ -157,15 +168,23 @@ class StdioClientChannelImpl implements StdioClientChannel {
   }
 
   #lossOf(server: ServerProcess, ending: Ending & { by: "server" }): ConnectionError {
+    const { command } = this.#options;
     const stderr = this.#tail.lines;
+    const exitCode = server.exit?.code ?? null;
+    const exitSignal = server.exit?.signal ?? null;
+    const spoke = this.#spoke;
+    const likelyCause = server.forced ? undefined : likelyCauseOf({ exitCode, exitSignal, stderr, spoke });
     const lastWords = stderr.findLast((line) => line.trim() !== "");
-    const told = lastWords === undefined ? "" : `; its last line on stderr: ${lastWords.slice(0, 200)}`;
-    return new ConnectionError(`The server process "${this.#options.command}" ${describeEnd(server, ending)}${told}`, {
+    const message = [
+      `The server process "${command}" ${describeEnd(server, ending)}`,
+      ...(likelyCause === undefined ? [] : [`probably ${likelyCause}`]),
+      ...(lastWords === undefined ? [] : [`its last line on stderr: ${lastWords.slice(0, 200)}`]),
+    ].join("; ");
+    const details = { exitCode, exitSignal, stderr, command, likelyCause };
+    return new ConnectionError(message, {
       ...(ending.cause === undefined ? {} : { cause: ending.cause }),
       delivery: "sent",
-      exitCode: server.exit?.code ?? null,
-      exitSignal: server.exit?.signal ?? null,
-      stderr,
+      ...details,
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../jsonrpc/lines.js";
-import { ConnectionError, McpError } from "../schema/errors.js";
+import { ConnectionError, McpError, type ProtocolError } from "../schema/errors.js";
 import { FrameWriter, type WriteLine } from "./frame-writer.js";
 import { settlesWithin } from "./settles-within.js";
 
@@ -22,7 +22,8 @@ export interface StdioServerOptions {
  * The server's end of a pair of byte streams: one frame per line.
  *
  * The end of the input ends the channel: `onClose` comes at once, so that running calls can be aborted, and `close()`
- * resolves when what was sent before has been written. Output that breaks ends it with a `ConnectionError`.
+ * resolves when what was sent before has been written. Output that breaks, and a line over the limit, end it with a
+ * `ConnectionError`.
  */
 export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
   return new StdioServerChannel(options);
@@ -35,6 +36,7 @@ class StdioServerChannel implements Channel {
   readonly #decoder: LineDecoder;
   readonly #drainMs: number;
   #events: ChannelEvents | undefined;
+  #opened = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioServerOptions) {
@@ -43,17 +45,21 @@ class StdioServerChannel implements Channel {
     this.#drainMs = options.drainMs ?? 2000;
     this.#writer = new FrameWriter(this.#output, (cause) => this.#lose("output", cause), options.write);
     this.#decoder = new LineDecoder(
-      (line) => {
-        if (this.#closing === undefined) this.#events?.onFrame(line);
+      {
+        onLine: (line) => {
+          if (this.#closing === undefined) this.#events?.onFrame(line);
+        },
+        onProblem: (problem) => this.#events?.onProblem(problem),
+        onOverflow: (problem) => this.#overflow(problem),
       },
-      (problem) => this.#events?.onProblem(problem),
       { maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
     );
   }
 
   open(events: ChannelEvents): void {
-    if (this.#events !== undefined) throw new McpError("already_open", "The stdio channel is already open");
+    if (this.#opened) throw new McpError("already_open", "The stdio channel is already open");
     if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
+    this.#opened = true;
     this.#events = events;
     const input = this.#input;
     input.on("end", this.#onEnd).on("close", this.#onEnd).on("error", this.#onInputError).on("data", this.#onData);
@@ -61,7 +67,8 @@ class StdioServerChannel implements Channel {
   }
 
   send(text: string): void | Promise<void> {
-    return this.#writer.send(text);
+    if (this.#opened) return this.#writer.send(text);
+    return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
   }
 
   close(): Promise<void> {
@@ -79,6 +86,12 @@ class StdioServerChannel implements Channel {
   readonly #onEnd = (): void => this.#closeAtOnce(undefined);
 
   readonly #onInputError = (cause: Error): void => this.#lose("input", cause);
+
+  /** A frame that cannot be read may be the one that someone waits for: going on would leave them waiting. */
+  #overflow(problem: ProtocolError): void {
+    this.#events?.onProblem(problem);
+    this.#closeAtOnce(new ConnectionError(problem.message, { cause: problem, delivery: "sent" }));
+  }
 
   #lose(side: "input" | "output", cause: Error): void {
     const message = `The ${side} of the stdio channel failed: ${cause.message}`;

@@ -1,5 +1,5 @@
 import { DefinitionError } from "./errors.js";
-import { isObject, pointerTo } from "./json-schema/types.js";
+import { isObject, pointerTo } from "./json.js";
 import { defaultValidator, type JsonSchema, type SchemaIssue } from "./json-schema/validator.js";
 import {
   type AnySchema,
@@ -98,16 +98,6 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
     fields.push([name, shown]);
   }
   return (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
-}
-
-/** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
-export function applyDefaults(form: RequestedSchema, content: AnswerContent): AnswerContent {
-  const filled: Record<string, AnswerContent[string]> = { ...content };
-  for (const [name, field] of Object.entries(form.properties ?? {})) {
-    const value = isObject(field) ? field.default : undefined;
-    if (value !== undefined && (filled[name] === undefined || !Object.hasOwn(filled, name))) filled[name] = value;
-  }
-  return filled;
 }
 
 /** The members of an answer that the form has fields for. */

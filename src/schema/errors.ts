@@ -134,6 +134,10 @@ export interface ConnectionErrorDetails extends ErrorOptions {
   readonly exitCode?: number | null | undefined;
   readonly exitSignal?: string | null | undefined;
   readonly stderr?: readonly string[];
+  /** Of a process: the program that was started, without its arguments. */
+  readonly command?: string | undefined;
+  /** What probably went wrong, where the signs tell. */
+  readonly likelyCause?: string | undefined;
 }
 
 /** The other side went away, or could not be reached. */
@@ -145,6 +149,8 @@ export class ConnectionError extends McpError {
   readonly exitCode: number | null | undefined;
   readonly exitSignal: string | null | undefined;
   readonly stderr: readonly string[];
+  readonly command: string | undefined;
+  readonly likelyCause: string | undefined;
   constructor(message: string, details: ConnectionErrorDetails = {}) {
     super("connection_error", message, details);
     this.delivery = details.delivery ?? "not_sent";
@@ -153,6 +159,8 @@ export class ConnectionError extends McpError {
     this.exitCode = details.exitCode;
     this.exitSignal = details.exitSignal;
     this.stderr = details.stderr ?? [];
+    this.command = details.command;
+    this.likelyCause = details.likelyCause;
   }
 }
 
@@ -173,6 +181,21 @@ export class ToolError extends McpError {
   override readonly name = "ToolError";
   constructor(message: string, options?: ErrorOptions) {
     super("tool_error", message, options);
+  }
+}
+
+/** A tool's structured result does not fit the schema that it was listed with, or that the caller gave. */
+export class OutputError extends McpError {
+  override readonly name = "OutputError";
+  constructor(
+    readonly tool: string,
+    /** What is wrong, and where in the structured content. */
+    readonly issues: readonly { readonly path: string; readonly message: string }[],
+    /** The result as it came. */
+    readonly result: unknown,
+  ) {
+    const places = issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
+    super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${places}`);
   }
 }
 

@@ -1,59 +1,17 @@
 import { DefinitionError } from "./errors.js";
-import { isObject, pointerTo } from "./json-schema/types.js";
+import { isObject, pointerTo } from "./json.js";
+import { defaultValidator, type JsonSchema, type JsonSchemaValidator } from "./json-schema/validator.js";
 import {
-  defaultValidator,
-  type JsonSchema,
-  type JsonSchemaValidator,
-  type SchemaIssue,
-} from "./json-schema/validator.js";
+  type AnySchema,
+  type InputOf,
+  isStandardSchema,
+  type OutputOf,
+  type ParseOutcome,
+  parseStandard,
+  type StandardSchema,
+} from "./standard-schema.js";
 
-/** What a validator library offers by the Standard Schema and Standard JSON Schema conventions (version 1). */
-export interface StandardSchema<Input = unknown, Output = Input> {
-  readonly "~standard": {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    readonly jsonSchema?: StandardConverter | undefined;
-  };
-}
-
-export interface StandardConverter {
-  readonly input: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
-  readonly output: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
-}
-
-export type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly StandardIssue[] };
-
-export interface StandardIssue {
-  readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-}
-
-/** What an author may describe data with: a schema of a validator library, or plain JSON Schema. */
-export type AnySchema = StandardSchema | JsonSchema;
-
-type TypesOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } } ? NonNullable<Types> : never;
-
-/** What is sent: by a caller to a tool, or by a handler as its result. `Plain` is for JSON Schema, which carries no type. */
-export type InputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
-  ? TypesOf<S> extends { readonly input: infer Input }
-    ? Input
-    : unknown
-  : Plain;
-
-/** What arrives after validation: at the handler, or on the wire. */
-export type OutputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
-  ? TypesOf<S> extends { readonly output: infer Output }
-    ? Output
-    : unknown
-  : Plain;
-
-export type ParseOutcome =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly issues: readonly SchemaIssue[] };
+export * from "./standard-schema.js";
 
 /** `input` describes what callers may send and must be an object; `output` describes what is sent to them. */
 export type SchemaDirection = "input" | "output";
@@ -102,12 +60,6 @@ export function withJsonSchema<S extends StandardSchema>(
   const standard = schema["~standard"] as StandardSchema<InputOf<S>, OutputOf<S>>["~standard"];
   const describe = () => ({ ...jsonSchema });
   return { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
-}
-
-export function isStandardSchema(schema: unknown): schema is StandardSchema {
-  // Some libraries make their schemas functions.
-  const canHold = (typeof schema === "object" && schema !== null) || typeof schema === "function";
-  return canHold && isObject((schema as Record<string, unknown>)["~standard"]);
 }
 
 /** Drops what tells a host nothing: the default dialect, empty lists; and names the type of a union of objects. */
@@ -188,22 +140,6 @@ function converts(schema: unknown, direction: SchemaDirection): boolean {
 /** What a library makes of a value that fits its schema's description. Plain JSON Schema has no more to say. */
 export function parseWith(schema: AnySchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
   return isStandardSchema(schema) ? parseStandard(schema, value) : { ok: true, value };
-}
-
-/** Checks a value by the library's own means. A promise only where the schema validates asynchronously. */
-export function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
-  const result = schema["~standard"].validate(value);
-  return result instanceof Promise ? result.then(toOutcome) : toOutcome(result);
-}
-
-function toOutcome(result: StandardResult<unknown>): ParseOutcome {
-  if (result.issues === undefined) return { ok: true, value: result.value };
-  return { ok: false, issues: result.issues.map(toIssue) };
-}
-
-function toIssue({ message, path }: StandardIssue): SchemaIssue {
-  const keys = (path ?? []).map((step) => (typeof step === "object" ? step.key : step));
-  return { path: keys.map(pointerTo).join(""), message };
 }
 
 /** Runs a definition step so that its error names the thing being defined. */

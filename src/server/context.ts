@@ -1,4 +1,5 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
+import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { Call, ClientFacts } from "../era/call.js";
 import { toCustomResult } from "../era/custom-result.js";
 import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
@@ -22,6 +23,7 @@ import type {
   ListRootsResult,
   LoggingLevel,
   Meta,
+  ProgressToken,
   RequestId,
   Root,
 } from "../schema/types.js";
@@ -35,20 +37,23 @@ export type ElicitAnswer<T> =
 export class Context {
   readonly #call: Call;
   readonly #asker: Asker;
-  readonly #host: Pick<ServerHost, "warn">;
+  readonly #host: ServerHost;
   readonly #end: AbortSwitch;
-  #lastProgress = Number.NEGATIVE_INFINITY;
+  /** The context that reports for this one too, when this is the same call with another end. */
+  readonly #root: Context;
+  #progress: ProgressReporter | undefined;
 
-  constructor(call: Call, asker: Asker, host: Pick<ServerHost, "warn">, end: AbortSwitch = call.end) {
+  constructor(call: Call, asker: Asker, host: ServerHost, end: AbortSwitch = call.end, root?: Context) {
+    this.#root = root ?? this;
     this.#call = call;
-    this.#asker = asker;
     this.#host = host;
+    this.#asker = asker;
     this.#end = end;
   }
 
   /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
   endingWith(end: AbortSwitch): Context {
-    return new Context(this.#call, this.#asker, this.#host, end);
+    return new Context(this.#call, this.#asker, this.#host, end, this.#root);
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
@@ -94,15 +99,16 @@ export class Context {
     return this.#call.open && !this.#end.aborted;
   }
 
-  /** Reports progress, if the caller asked for it. Values that do not grow are left out, as the protocol wants. */
+  /** Reports progress, if the caller asked for it. Values must grow: others are left out, and reported as a mistake. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
-    return this.#report({ progress, total, message });
+    return this.#reporter()?.report(toReport(progress, total, message));
   }
 
   /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
   partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
-    const progress = Math.max(this.#lastProgress, 0) + 1;
-    return this.#report({ progress, message, _meta: { [PARTIAL_CONTENT_KEY]: content } });
+    const reporter = this.#reporter();
+    const _meta = { [PARTIAL_CONTENT_KEY]: content };
+    return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
   }
 
   /** Sends a log message to the client, if it asked for this level. */
@@ -117,6 +123,7 @@ export class Context {
 
   /** Sends a notification that belongs to this call. */
   notify(method: string, params?: { readonly [key: string]: unknown }): void | Promise<void> {
+    if (method === "notifications/progress") assertOwnToken(this.#call, params);
     return this.#call.notify(method, params);
   }
 
@@ -209,12 +216,12 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  #report(params: { readonly progress: number; readonly [member: string]: unknown }): void | Promise<void> {
+  #reporter(): ProgressReporter | undefined {
     const { progressToken } = this.#call;
-    const { progress } = params;
-    if (progressToken === undefined || progress <= this.#lastProgress || !Number.isFinite(progress)) return;
-    this.#lastProgress = progress;
-    return this.#call.notify("notifications/progress", { progressToken, ...params });
+    if (progressToken === undefined) return undefined;
+    const root = this.#root;
+    root.#progress ??= createReporter(this.#call, progressToken, this.#host);
+    return root.#progress;
   }
 
   async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
@@ -237,6 +244,24 @@ function isPlainHttp(url: string): boolean {
   if (!/^http:/i.test(url)) return false;
   const { hostname } = new URL(url);
   return hostname !== "localhost" && hostname !== "[::1]" && !hostname.startsWith("127.");
+}
+
+function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
+  const { clock, progressIntervalMs: intervalMs } = host;
+  const { method, id } = call;
+  const reporter = new ProgressReporter(
+    (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
+    (error) => host.report(error, { where: "progress", method, id }),
+    intervalMs === undefined ? undefined : { clock, intervalMs },
+  );
+  if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();
+  return reporter;
+}
+
+/** Progress may only be told of a request that is in progress and asked for it. */
+function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
+  if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
+  throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");
 }
 
 function problemWith(issue: SchemaIssue | undefined): Problem {

@@ -1,15 +1,20 @@
 import { cancelledBy } from "../call/cancelled.js";
+import { pause } from "../call/clock.js";
 import { exchange } from "../call/exchange.js";
+import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
 import type { Call, CallOrigin, ClientFacts, ServerWire } from "../era/call.js";
 import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
-import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
+import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
 import type { ParseFailure } from "../jsonrpc/parse.js";
 import { Peer } from "../jsonrpc/peer.js";
 import { ConnectionError, McpError, RpcError } from "../schema/errors.js";
+
+/** How long a channel may take to write what is left and to end. */
+const CLOSE_MS = 5_000;
 
 /** A connection that a server is serving. */
 export interface ServedConnection {
@@ -69,8 +74,15 @@ export class Door implements ServedConnection, ServerWire {
     return this.#peer.notify(method, params);
   }
 
-  request(_call: Call | undefined, method: string, params: Params | undefined, scope: CallScope): Promise<RpcResponse> {
-    return exchange(this.#peer, { method, params }, scope, { cancellable: true });
+  request(
+    _call: Call | undefined,
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse> {
+    const asked = onProgress === undefined ? params : (id: RequestId) => withProgressToken(params, id);
+    return exchange(this.#peer, { method, params: asked }, scope, { cancellable: true, onProgress });
   }
 
   /** Tells every caller that the server is going, then ends the channel. */
@@ -81,7 +93,15 @@ export class Door implements ServedConnection, ServerWire {
     for (const call of this.#calls.keys()) {
       if (call.end.abort(reason)) this.#peer.respondError(call.id, { code: INTERNAL_ERROR, message: reason.message });
     }
-    await this.#peer.close();
+    await this.#closeChannel();
+  }
+
+  /** A channel that cannot even be closed is left behind. */
+  async #closeChannel(): Promise<void> {
+    const over = new AbortController();
+    const closed = this.#peer.close().finally(() => over.abort());
+    await Promise.race([closed, pause(this.#host.clock, CLOSE_MS, over.signal)]);
+    this.#end(undefined);
   }
 
   #serve(request: RpcRequest): void {
@@ -127,10 +147,12 @@ export class Door implements ServedConnection, ServerWire {
     }
   }
 
+  /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
   #onInvalid(failure: ParseFailure): void {
-    this.#host.report(new RpcError(failure.code, failure.message), { where: "connection", id: failure.id });
-    if (failure.answer) return;
-    this.#peer.respondError(failure.id, toErrorObject(new RpcError(failure.code, failure.message)));
+    const error = new RpcError(failure.code, failure.message);
+    this.#host.report(error, { where: "connection", id: failure.id });
+    const meant = failure.id !== undefined || failure.batch === true;
+    if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
   }
 
   #sessionFor(era: ServerEra): EraSession {
@@ -143,6 +165,7 @@ export class Door implements ServedConnection, ServerWire {
   }
 
   #end(reason: Error | undefined): void {
+    if (reason !== undefined) this.#host.report(reason, { where: "connection" });
     this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();

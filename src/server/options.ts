@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
 import type { HandlerResult, ReportContext, SessionLimits } from "../era/era.js";
 import type { GuardOptions } from "../http/guard.js";
@@ -67,8 +68,12 @@ export interface ServerOptions {
   readonly maxRounds?: number;
   /** The least severe log messages for clients that asked for no level, where they need not ask. All by default. */
   readonly logLevel?: LoggingLevel;
+  /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
+  readonly pings?: PingOptions;
   /** How long a pushed question may stay unanswered. */
   readonly askTimeoutMs?: number;
+  /** The shortest time between two reports of progress of one call; what comes between is left out but for the latest. */
+  readonly progressIntervalMs?: number;
   /** Whether results say which server they come from. */
   readonly identify?: boolean;
   readonly http?: HttpServerOptions;

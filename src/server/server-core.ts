@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
 import type {
   EraSession,
@@ -44,6 +45,8 @@ export class ServerCore implements ServerHost {
   readonly logLevel: LoggingLevel;
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
+  readonly pings: PingOptions | undefined;
+  readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
   readonly identify: boolean;
   readonly versions: readonly string[];
@@ -62,6 +65,8 @@ export class ServerCore implements ServerHost {
     this.instructions = options.instructions;
     this.clock = clockOf(options);
     this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
+    this.pings = options.pings;
+    this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
     this.logLevel = options.logLevel ?? "debug";
     this.identify = options.identify ?? true;

@@ -60,7 +60,7 @@ export class Server<Tools extends ToolTypes = {}> {
   readonly #http: HttpServerOptions;
   readonly #doors = new Set<Door>();
   #front: HttpFront | undefined;
-  #closed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
     this.#core = new ServerCore(info, options, eras);
@@ -192,14 +192,18 @@ export class Server<Tools extends ToolTypes = {}> {
 
   /** What is being held at the moment. */
   stats(): Readonly<Record<string, number>> {
-    const running = [...this.#doors].reduce((sum, door) => sum + door.running, 0);
-    return { connections: this.#doors.size, running, ...this.#front?.stats() };
+    const front = this.#front?.stats();
+    const running = [...this.#doors].reduce((sum, door) => sum + door.running, front?.running ?? 0);
+    return { ...front, connections: this.#doors.size, running };
   }
 
-  /** Ends every connection, session and call. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#core.beginClosing();
     this.#front?.close();
     await Promise.all([...this.#doors].map((door) => door.close()));

@@ -19,6 +19,8 @@ export class FakeServerHost implements ServerHost {
   readonly askTimeoutMs = 1000;
   readonly logLevel = "debug";
   readonly pages = new UrlElicitations();
+  readonly pings = undefined;
+  readonly progressIntervalMs = undefined;
   readonly maxRounds = 4;
   readonly identify = true;
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];

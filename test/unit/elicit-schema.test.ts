@@ -4,8 +4,9 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
 import * as z from "zod";
-import { applyDefaults, checkAnswer, type RequestedSchema, toRequestedSchema } from "#src/schema/elicit-schema.js";
+import { checkAnswer, type RequestedSchema, toRequestedSchema } from "#src/schema/elicit-schema.js";
 import { DefinitionError } from "#src/schema/errors.js";
+import { applyDefaults } from "#src/schema/form-defaults.js";
 
 const form = (properties: Record<string, unknown>, rest = {}) => ({ type: "object", properties, ...rest });
 const titled = [

@@ -16,7 +16,8 @@ function decode(chunks: Iterable<Uint8Array>, maxLineBytes = 1024): Outcome {
     assert.ok(problem instanceof ProtocolError);
     problems.push(problem.message);
   };
-  const decoder = new LineDecoder((line) => lines.push(line), onProblem, { maxLineBytes });
+  const onLine = (line: string) => void lines.push(line);
+  const decoder = new LineDecoder({ onLine, onProblem, onOverflow: onProblem }, { maxLineBytes });
   for (const chunk of chunks) decoder.push(chunk);
   decoder.end();
   return { lines, problems };
@@ -63,7 +64,8 @@ describe("LineDecoder", () => {
 
   test("does not keep a chunk that its owner uses again", () => {
     const lines: string[] = [];
-    const decoder = new LineDecoder((line) => lines.push(line), assert.fail, { maxLineBytes: 100 });
+    const onLine = (line: string) => void lines.push(line);
+    const decoder = new LineDecoder({ onLine, onProblem: assert.fail, onOverflow: assert.fail }, { maxLineBytes: 100 });
     const chunk = bytes("abc");
     decoder.push(chunk);
     chunk.fill(0x7a);
@@ -105,17 +107,18 @@ describe("LineDecoder", () => {
     }
   });
 
-  test("skips an oversized line to its end, reports it once, and delivers the lines after it", () => {
+  test("ends with an oversized line: reports it once, and delivers nothing after it", () => {
     for (const cuts of [[], [3], [5, 17, 19], [20, 21]]) {
       const { lines, problems } = decode(cutAt(bytes(`a\n${"x".repeat(30)}\nb\n`), cuts), 10);
-      assert.deepEqual(lines, ["a", "b"]);
-      assert.deepEqual(problems, ["A line is longer than the limit of 10 bytes: skipped"]);
+      assert.deepEqual(lines, ["a"]);
+      assert.deepEqual(problems, ["A line is longer than the limit of 10 bytes"]);
     }
   });
 
   test("reports an oversized line as soon as it is one", () => {
     const problems: Error[] = [];
-    const decoder = new LineDecoder(assert.fail, (problem) => problems.push(problem), { maxLineBytes: 10 });
+    const onOverflow = (problem: Error) => void problems.push(problem);
+    const decoder = new LineDecoder({ onLine: assert.fail, onProblem: assert.fail, onOverflow }, { maxLineBytes: 10 });
     decoder.push(bytes("x".repeat(20)));
     assert.equal(problems.length, 1);
     decoder.push(bytes("x".repeat(20)));
@@ -125,14 +128,11 @@ describe("LineDecoder", () => {
 
   test("delivers nothing after the end", () => {
     const lines: string[] = [];
-    const decoder = new LineDecoder(
-      (line) => {
-        lines.push(line);
-        decoder.end();
-      },
-      assert.fail,
-      { maxLineBytes: 10 },
-    );
+    const onLine = (line: string) => {
+      lines.push(line);
+      decoder.end();
+    };
+    const decoder = new LineDecoder({ onLine, onProblem: assert.fail, onOverflow: assert.fail }, { maxLineBytes: 10 });
     decoder.push(bytes("a\nb\nc"));
     decoder.push(bytes("d\n"));
     assert.deepEqual(lines, ["a"]);

@@ -101,14 +101,14 @@ describe("stdio client channel: frames", { timeout: 60_000 }, () => {
     assert.equal(reason.exitCode, 0);
   });
 
-  test("reports an oversized line and lives on", async () => {
+  test("reports an oversized line and ends the channel", async () => {
     const channel = run("echo", [], { maxLineBytes: 10 });
     const log = await ChannelLog.open(channel);
-    channel.send("x".repeat(11));
     channel.send("x".repeat(10));
-    assert.deepEqual(await log.received(1), ["x".repeat(10)]);
-    assert.equal(log.problems.length, 1);
-    await channel.close();
+    channel.send("x".repeat(11));
+    const reason = asConnectionError(await log.closed);
+    assert.deepEqual(log.frames, ["x".repeat(10)]);
+    assert.deepEqual([log.problems.length, reason.cause], [1, log.problems[0]]);
   });
 });
 

@@ -24,6 +24,7 @@ export const legacyClient: ClientEra = {
   versions: HANDSHAKE_VERSIONS,
   methods: legacyMethods,
   handshakes: true,
+  pingMethod: "ping",
   missing: (method) => ADDED.get(method),
   open,
 };

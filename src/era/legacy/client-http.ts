@@ -171,6 +171,7 @@ export class LegacyHttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
+    if (!(await call.begin())) return;
     try {
       const response = await this.#wire.post({ ...this.#wire.headers.post, ...facts }, body, call.wire.signal);
       if (!call.over && isSessionLost(response.status, facts)) {
@@ -246,9 +247,12 @@ export class LegacyHttpLink implements Link {
     if (this.#openMs > 0) await pause(this.#target.clock, this.#openMs, tried.signal);
   }
 
-  /** The handshake is never cancelled, and a stream that is about to be read on is not worth waiting for. */
+  /**
+   * What was not sent needs no cancelling. The handshake is never cancelled, and a stream that is about to be read on is
+   * not worth waiting for.
+   */
   #giveUp(call: HttpCall, facts: HeaderRecord, reason: unknown): void {
-    const cancels = call.cancellable && call.method !== "initialize";
+    const cancels = call.sent && call.cancellable && call.method !== "initialize";
     if (!cancels || this.#streams.resuming.has(call)) call.wire.abort();
     if (cancels) void this.#cancel(call, facts, reason);
   }

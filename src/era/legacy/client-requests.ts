@@ -1,4 +1,5 @@
 import { cancelParams } from "../../call/exchange.js";
+import { withProgressToken } from "../../call/progress-token.js";
 import type { CallScope } from "../../call/scope.js";
 import { formatNotification, formatRequest } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcResponse } from "../../jsonrpc/message.js";
@@ -6,6 +7,7 @@ import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 
 interface Waiting {
+  readonly onProgress: ((params: Params) => void) | undefined;
   resolve(response: RpcResponse): void;
   reject(error: unknown): void;
 }
@@ -21,6 +23,7 @@ export class ClientRequests {
     params: Params | undefined,
     scope: CallScope,
     send: (frame: string) => void,
+    onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     return new Promise((resolve, reject) => {
       scope.throwIfAborted();
@@ -35,6 +38,7 @@ export class ClientRequests {
         scope.offAbort(giveUp);
       };
       this.#waiting.set(id, {
+        onProgress,
         resolve: (response) => {
           over();
           resolve(response);
@@ -45,13 +49,21 @@ export class ClientRequests {
         },
       });
       scope.onAbort(giveUp);
-      send(formatRequest(id, method, params));
+      send(formatRequest(id, method, onProgress === undefined ? params : withProgressToken(params, id)));
     });
   }
 
   /** Takes the client's answer; one that nobody waits for any more is of no interest. */
   settle(response: RpcResponse): void {
     if (isRequestId(response.id)) this.#waiting.get(idKey(response.id))?.resolve(response);
+  }
+
+  /** Takes a report of progress; tells whether it belongs to one of these requests. */
+  progress(params: Params | undefined): boolean {
+    const token = params?.progressToken;
+    const onProgress = isRequestId(token) ? this.#waiting.get(idKey(token))?.onProgress : undefined;
+    onProgress?.(params as Params);
+    return onProgress !== undefined;
   }
 
   /** Something came that was meant as the answer to this request and is none. */

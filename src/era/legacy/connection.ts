@@ -1,5 +1,8 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import { cancelledBy } from "../../call/cancelled.js";
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import { ProgressReporter, toReport } from "../../call/progress-reporter.js";
+import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
@@ -15,6 +18,7 @@ import type {
   Connection,
   ConnectionCall,
   PriorKnowledge,
+  ReportProgress,
   ServerFacts,
   Subscription,
   WatchEvents,
@@ -43,6 +47,7 @@ export class LegacyConnection implements Connection {
   readonly #host: ClientHost;
   readonly #served = new ServedCalls<ServedRequest>();
   readonly #watches = new Set<Watch>();
+  #pings: PingLoop | undefined;
   #initialized: InitializeResult | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost) {
@@ -105,6 +110,15 @@ export class LegacyConnection implements Connection {
     await this.call({ method: "logging/setLevel", params: { level } }, scope);
   }
 
+  keepPinging(options: PingOptions): void {
+    this.#pings ??= new PingLoop(
+      this.#host.clock,
+      options,
+      (scope) => this.call({ method: "ping", params: undefined }, scope),
+      (error) => this.#host.onProblem(error),
+    );
+  }
+
   /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
   async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
     const honoured = honouredFilter(filter, this.server.capabilities);
@@ -121,6 +135,7 @@ export class LegacyConnection implements Connection {
   }
 
   close(): Promise<void> {
+    this.#pings?.stop();
     return this.#link.close();
   }
 
@@ -143,7 +158,7 @@ export class LegacyConnection implements Connection {
     const served: ServedRequest = { id: request.id, method: request.method, end };
     this.#served.add(served);
     try {
-      const result = request.method === "ping" ? {} : await this.#host.answer(request.method, request.params, end);
+      const result = request.method === "ping" ? {} : await this.#answer(request, end);
       if (end.aborted) return;
       this.#link.respond(request.id, JSON.stringify(answerAt(this.server.version, request.method, result)));
     } catch (error) {
@@ -154,6 +169,22 @@ export class LegacyConnection implements Connection {
     } finally {
       this.#served.remove(served);
     }
+  }
+
+  #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
+    const progressToken = progressTokenOf(params);
+    if (progressToken === undefined) return this.#host.answer(method, params, end, () => {});
+    let over = false;
+    const reporter = new ProgressReporter(
+      (progress) => {
+        if (!over && !end.aborted) return this.#link.notify("notifications/progress", { progressToken, ...progress });
+      },
+      (error) => this.#host.onProblem(error),
+    );
+    const report: ReportProgress = (progress, total, message) => reporter.report(toReport(progress, total, message));
+    return this.#host.answer(method, params, end, report).finally(() => {
+      over = true;
+    });
   }
 
   #cancel(params: Params | undefined): void {
@@ -177,6 +208,7 @@ export class LegacyConnection implements Connection {
   }
 
   #end(reason: Error | undefined): void {
+    this.#pings?.stop();
     this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
     for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
     this.#watches.clear();

@@ -1,4 +1,6 @@
 import type { JsonText } from "../../jsonrpc/format.js";
+import type { Params } from "../../jsonrpc/message.js";
+import type { Progress, ProgressToken } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { HandlerResult, Result } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
@@ -50,4 +52,13 @@ function listingAt(version: string, listing: Result): Result {
     ...(icons !== undefined && version >= ICONS_SINCE ? { icons } : undefined),
     ...(execution !== undefined && version >= EXECUTION_SINCE ? { execution } : undefined),
   };
+}
+
+/** The first version whose progress has words. */
+const MESSAGE_VERSION = "2025-03-26";
+
+export function encodeProgress(call: Call, progressToken: ProgressToken, progress: Progress): Params {
+  if (call.client.version >= MESSAGE_VERSION) return { progressToken, ...progress };
+  const { message: _, ...known } = progress;
+  return { progressToken, ...known };
 }

@@ -142,9 +142,10 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     method: string,
     params: Params | undefined,
     scope: CallScope,
+    onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     const stream = this.#streamForRequest(call, method);
-    return this.#requests.request(method, params, scope, (frame) => stream.send(frame));
+    return this.#requests.request(method, params, scope, (frame) => stream.send(frame), onProgress);
   }
 
   detachable(call: Call | undefined): boolean {
@@ -228,7 +229,9 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   #receive(notification: RpcNotification): void {
-    if (notification.method === "notifications/cancelled") this.#calls.cancel(notification.params);
+    const { method, params } = notification;
+    if (method === "notifications/cancelled") this.#calls.cancel(params);
+    else if (method === "notifications/progress" && this.#requests.progress(params)) return;
     else this.protocol.receive(notification);
   }
 

@@ -1,4 +1,5 @@
 import { CallScope } from "../../call/scope.js";
+import { tellProgress } from "../../call/tell-progress.js";
 import { fromErrorObject, INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
 import { McpError, ProtocolError, RpcError, UrlElicitationRequiredError } from "../../schema/errors.js";
@@ -83,14 +84,23 @@ class Pushed implements Asker {
     const endWithCall = (reason: unknown) => scope.abort(reason);
     call.end.onAbort(endWithCall);
     try {
-      await untilReady(LegacySession.of(call), scope);
-      const response = await call.wire.request(call, method, params, scope);
+      const session = LegacySession.of(call);
+      if (!session.isReady) await untilReady(session, scope);
+      const response = await call.wire.request(call, method, params, scope, this.#toListener(options));
       if ("error" in response) throw fromErrorObject(response.error, method);
       return response.result;
     } finally {
       call.end.offAbort(endWithCall);
       scope.close();
     }
+  }
+
+  #toListener(options: AskOptions): ((params: Params) => void) | undefined {
+    const { onProgress } = options;
+    if (onProgress === undefined) return undefined;
+    const { method, id } = this.#call;
+    return (params) =>
+      tellProgress(onProgress, params, (error) => this.#host.report(error, { where: "progress", method, id }));
   }
 
   /** The handler mostly runs once; where it returns its questions, its steps still do. */

@@ -7,6 +7,7 @@ import { idTwin } from "../../jsonrpc/request-id.js";
 import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin } from "../call.js";
 import type { Outcome, ServerEra, ServerHost } from "../era.js";
+import { EarlyCancels } from "./early-cancels.js";
 import type { PostReply, ReplyKind } from "./post-reply.js";
 import { type HttpRefusal, invalidRequest, refuse, refuseFailed, shuttingDown } from "./refuse.js";
 import type { LegacySession } from "./session.js";
@@ -31,9 +32,11 @@ interface Running {
 export class PostCalls {
   readonly #owner: CallOwner;
   readonly #running = new Map<RequestId, Running>();
+  readonly #early: EarlyCancels;
 
   constructor(owner: CallOwner) {
     this.#owner = owner;
+    this.#early = new EarlyCancels(owner.host.clock);
   }
 
   get size(): number {
@@ -58,6 +61,7 @@ export class PostCalls {
     if (entries === undefined) return;
     const { reply } = entries[0] as Running;
     const start = () => {
+      for (const { call } of entries) if (this.#early.take(call.id)) this.cancel({ requestId: call.id });
       for (const entry of entries) this.#run(entry);
       onStarted?.();
     };
@@ -80,8 +84,10 @@ export class PostCalls {
   /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
-    const entry = isRequestId(id) ? this.#find(id) : undefined;
-    if (entry === undefined || !this.#owner.protocol.cancellable(entry.call)) return;
+    if (!isRequestId(id)) return;
+    const entry = this.#find(id);
+    if (entry === undefined) return this.#early.keep(id);
+    if (!this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
     entry.reply.drop();
     const reason = cancelledBy(params);

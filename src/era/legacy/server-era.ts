@@ -1,7 +1,7 @@
 import { toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { BuiltinHandler, ServerEra } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { encodeResult } from "./encode.js";
+import { encodeProgress, encodeResult } from "./encode.js";
 import { initialize } from "./initialize.js";
 import { settleByPushing } from "./input.js";
 import { legacyMethods } from "./methods.js";
@@ -28,6 +28,7 @@ export const legacyServer: ServerEra = {
   encode: encodeResult,
   encodeError: toErrorObject,
   misuse: () => undefined,
+  encodeProgress,
   settle: settleByPushing,
   http: (host, options) => createLegacyBinding(legacyServer, host, options),
 };

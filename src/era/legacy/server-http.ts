@@ -54,7 +54,7 @@ class LegacyBinding implements HttpBinding {
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
-    const id = body?.kind === "request" ? body.message.id : undefined;
+    const id = body === undefined ? undefined : answerableId(body);
     if (this.#closed) return this.#refuse(exchange, shuttingDown, id);
     const version = exchange.header("mcp-protocol-version");
     if (version !== undefined && !this.#versions.includes(version))
@@ -212,4 +212,10 @@ function methodsOf({ enabled, clientMayListen, clientMayEnd }: SessionLimits): s
 function pickReplyKind(accept: string | undefined, preferJson: boolean): ReplyKind | undefined {
   if (preferJson && accepts(accept, "application/json")) return "json";
   return accepts(accept, "text/event-stream") ? "stream" : undefined;
+}
+
+/** The id that an error in answer to this body carries, where one can be read. */
+function answerableId(body: Parsed): RequestId | undefined {
+  if (body.kind === "request") return body.message.id;
+  return body.kind === "invalid" && !body.failure.answer ? body.failure.id : undefined;
 }

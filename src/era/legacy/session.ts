@@ -1,3 +1,5 @@
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import type { CallScope } from "../../call/scope.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
@@ -28,6 +30,7 @@ export class LegacySession implements EraSession {
   readonly #subscriptions = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
+  #pings: PingLoop | undefined;
   readonly #awaitingReady: (() => void)[] = [];
   #promised: ServerCapabilities = {};
   readonly #stopListening: (() => void)[] = [];
@@ -58,9 +61,14 @@ export class LegacySession implements EraSession {
     return this.#phase.name !== "new";
   }
 
+  /** Whether the client has said that it may be asked. */
+  get isReady(): boolean {
+    return this.#phase.name === "ready";
+  }
+
   /** Calls back when the client has said that it may be asked; at once when it has. */
   onReady(listener: () => void): void {
-    if (this.#phase.name === "ready") listener();
+    if (this.isReady) listener();
     else this.#awaitingReady.push(listener);
   }
 
@@ -137,6 +145,7 @@ export class LegacySession implements EraSession {
   }
 
   close(): void {
+    this.#pings?.stop();
     const reason = new ConnectionError("The client went away", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();
@@ -163,6 +172,7 @@ export class LegacySession implements EraSession {
       this.#host.changes.subscribe((change) => this.#onChange(change)),
       this.#host.onLog((message) => this.#onLog(message)),
     );
+    if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
     for (const listener of this.#awaitingReady.splice(0)) listener();
     return true;
   }
@@ -176,6 +186,13 @@ export class LegacySession implements EraSession {
     if (!isWanted(level, this.#heard())) return;
     const params = { level, data, ...(logger === undefined ? undefined : { logger }) };
     void this.#wire.notify(undefined, "notifications/message", params);
+  }
+
+  /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
+  #startPinging(options: PingOptions): PingLoop {
+    const { clock } = this.#host;
+    const ping = (scope: CallScope) => this.#wire.request(undefined, "ping", undefined, scope);
+    return new PingLoop(clock, options, ping, (error) => this.#host.report(error, { where: "ping" }));
   }
 
   /** Only what the handshake, or the server's present features, promise is told. */

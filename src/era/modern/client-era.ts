@@ -35,6 +35,7 @@ export const modernClient: ClientEra = {
   versions: STATELESS_VERSIONS,
   methods: modernMethods,
   handshakes: false,
+  pingMethod: "server/discover",
   missing: (method) => REMOVED.get(method),
   open,
 };

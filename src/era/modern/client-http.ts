@@ -97,6 +97,7 @@ export class ModernHttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, headers: HeaderRecord, body: string): Promise<void> {
+    if (!(await call.begin())) return;
     try {
       const response = await this.#wire.post(headers, body, call.wire.signal);
       const trace = await this.#wire.readReply(call, response, (parsed) => this.#take(call, parsed));

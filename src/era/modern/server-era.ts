@@ -29,6 +29,7 @@ export const modernServer: ServerEra = {
   encode: encodeResult,
   encodeError,
   misuse: codeMisuse,
+  encodeProgress: (_call, progressToken, progress) => ({ progressToken, ...progress }),
   settle: settleInRounds,
   http: (host, options) => createModernBinding(modernServer, host, options),
 };

@@ -1,4 +1,4 @@
-import { isObject, pointerTo } from "./types.js";
+import { isObject, pointerTo } from "../json.js";
 
 const ONE_OR_LIST = [
   "additionalItems",

@@ -1,3 +1,5 @@
+export { isObject, keysOf, pointerTo } from "../json.js";
+
 /** A JSON Schema object as an author or a peer gives it. It is never changed and never copied. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -38,17 +40,3 @@ export interface Seen {
 
 /** A compiled schema or keyword: true when the value fits; else it has reported why, unless the run is quiet. */
 export type Node = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The keys that JSON would carry. */
-export function keysOf(value: Record<string, unknown>): string[] {
-  return Object.keys(value).filter((key) => value[key] !== undefined);
-}
-
-/** A JSON pointer of one step, with its leading slash. */
-export function pointerTo(key: PropertyKey): string {
-  return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
-}

@@ -4,7 +4,7 @@ import { FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { legacyChannels, legacyWires, modernChannels } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
-import { RawClient, RawPeer, scriptedLegacy } from "../../support/raw-peer.js";
+import { RawClient, RawPeer, scriptedLegacy, scriptedModern, toolText } from "../../support/raw-peer.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
@@ -41,6 +41,30 @@ verifies("protocol:cancel:sender-targeting", scriptedLegacy, async ({ peer, conn
   release.open();
   equal((await peer.answerTo(1)).result?.model, "m");
   equal(client.wire.notifications("client", "notifications/cancelled").length, 1);
+});
+
+verifies("protocol:cancel:sender-targeting", "only what is in progress", scriptedModern, async ({ peer, connect }) => {
+  const client = await connect();
+  const [one, two] = [new AbortController(), new AbortController()];
+  const first = client.callTool("a", {}, { id: 1, signal: one.signal });
+  const second = client.callTool("b", {}, { id: 2, signal: two.signal });
+  await peer.asked("tools/call");
+  await peer.asked("tools/call");
+  // The server's word about an id is about a request of its own kind, never about this call.
+  peer.send({ method: "notifications/cancelled", params: { requestId: 2 } });
+  one.abort("enough");
+  await rejects(first, (reason) => reason === "enough");
+  peer.send({ id: 2, result: toolText("done") });
+  equal((await second).text, "done");
+  two.abort("too late");
+  const last = client.callTool("c");
+  const { id } = await peer.asked("tools/call");
+  peer.send({ id, result: toolText("last") });
+  await last;
+  deepEqual(
+    client.wire.notifications("client", "notifications/cancelled").map(({ params }) => params?.requestId),
+    [1],
+  );
 });
 
 verifies(["protocol:cancel:server-to-client", "protocol:cancel:reason-logged"], legacyWires, async (world) => {

@@ -185,11 +185,14 @@ proves(
     const answered = link.request(request, new CallScope("t", { signal: abort.signal }));
     abort.abort("at once");
     await rejects(answered, (error) => error === "at once");
-    equal(slow.calls[0]?.signal.aborted, true);
+    await settled();
+    equal(slow.calls.length, 0);
     equal(link.pending, 0);
+    equal(link.open, 0);
 
     await rejects(link.request(request, new CallScope("t", { signal: abort.signal })), (error) => error === "at once");
-    equal(slow.calls.length, 1);
+    await settled();
+    equal(slow.calls.length, 0);
 
     const late = new AbortController();
     const scope = new CallScope("t", { signal: late.signal });
@@ -197,7 +200,8 @@ proves(
       link.request({ ...request, onId: () => late.abort("in onId") }, scope),
       (error) => error === "in onId",
     );
-    equal(slow.calls.length, 1);
+    await settled();
+    equal(slow.calls.length, 0);
     equal(link.pending, 0);
   },
 );
@@ -236,6 +240,7 @@ proves("client-transport:http:cancel-id-verbatim", wire, "a cancellation by hand
   ] as const) {
     const { slow, link } = slowLink();
     const answered = link.request({ ...request, id }, new CallScope("t", {}));
+    await settled();
     link.notify("notifications/cancelled", { requestId: other });
     equal(slow.calls[0]?.signal.aborted, false);
     equal(link.pending, 1);
@@ -253,6 +258,7 @@ proves(
   async () => {
     const { slow, link, told } = slowLink();
     const first = link.request({ ...request, id: "X" }, new CallScope("t", {}));
+    await settled();
     link.notify("notifications/cancelled", { requestId: "X" });
     await rejects(first, { name: "AbortError" });
     const second = link.request({ ...request, id: "X" }, new CallScope("t", {}));
@@ -264,6 +270,7 @@ proves(
     deepEqual(await second, { jsonrpc: "2.0", id: "X", result: { from: "second" } });
 
     const fourth = link.request({ ...request, id: "X" }, third);
+    await settled();
     link.notify("notifications/cancelled", { requestId: "X" });
     await rejects(fourth, { name: "AbortError" });
     const fifth = link.request({ ...request, id: "X" }, new CallScope("t", {}));

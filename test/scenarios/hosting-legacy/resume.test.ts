@@ -247,6 +247,7 @@ proves(
   "a standalone stream too",
   async () => {
     const { endpoint } = createFed();
+    endpoint.server.prompt("p", {}, () => "p").resource("r://1", { name: "r" }, () => "r");
     const client = await endpoint.open();
     const listener = client.get();
     await until(() => blocks(listener).length === 1);

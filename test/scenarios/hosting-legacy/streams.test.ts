@@ -181,8 +181,8 @@ proves("hosting:http:standalone-sse", http, "stays open, and opens again", async
   assert.equal(textOf(await answer(client.call(1, "quick"))), "done");
   const again = client.get();
   await until(() => again.status === 200);
-  endpoint.server.changes.promptsChanged();
-  assert.deepEqual(methodsOf(again), ["notifications/prompts/list_changed"]);
+  endpoint.server.changes.toolsChanged();
+  assert.deepEqual(methodsOf(again), ["notifications/tools/list_changed"]);
 });
 
 proves("hosting:http:second-sse-rejected", http, "while the first is there", async () => {

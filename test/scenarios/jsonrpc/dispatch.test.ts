@@ -20,7 +20,7 @@ verifies("protocol:dispatch:concurrent", eachWire, async ({ connect: dial }) => 
       await release.opened;
       return "at last";
     })
-    .tool("quick", {}, (args) => JSON.stringify(args))
+    .tool("quick", { input: { type: "object" } }, (args) => JSON.stringify(args))
     .onNotification("vendor/event", {}, () => heard.open());
   const client = await dial(server);
   let done = false;

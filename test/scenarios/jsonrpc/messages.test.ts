@@ -90,7 +90,7 @@ const HOSTILE = ["constructor", "__proto__", "toString", "hasOwnProperty", "prot
 verifies("protocol:message:prototype-safe", channelWires, async (world) => {
   const metas: unknown[] = [];
   const server = new McpServer(me)
-    .tool("meta", {}, (_, ctx) => {
+    .tool("meta", { input: { type: "object" } }, (_, ctx) => {
       metas.push(ctx.meta);
       return "ok";
     })

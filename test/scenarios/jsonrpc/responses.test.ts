@@ -13,7 +13,7 @@ const me = { name: "scenario", version: "1.0.0" };
 verifies(
   ["protocol:response:result-xor-error", "protocol:jsonrpc:version-tag"],
   eachWire,
-  async ({ connect: dial }) => {
+  async ({ connect: dial, era }) => {
     const server = new McpServer(me, { onError: () => {} })
       .tool("returns", {}, () => "x")
       .tool("throws", {}, () => {
@@ -38,7 +38,7 @@ verifies(
     await rejects(client.request("vendor/none"), { rpcCode: -32601 });
     await client.getPrompt("p");
     await client.readResource("note://1");
-    await client.notify("notifications/roots/list_changed");
+    await client.notify(era === "legacy" ? "notifications/roots/list_changed" : "vendor/event");
     await client.listTools();
     ok(client.wire.frames.length > 15);
     for (const { text, message } of client.wire.frames) {

@@ -15,10 +15,10 @@ function toolsOnly() {
 }
 
 const unserved: readonly [string, (client: Client) => Promise<unknown>, string][] = [
-  ["resources/list", (client) => client.resources().next(), "resources"],
-  ["resources/templates/list", (client) => client.resourceTemplates().next(), "resources"],
+  ["resources/list", (client) => client.resources().all(), "resources"],
+  ["resources/templates/list", (client) => client.resourceTemplates().all(), "resources"],
   ["resources/read", (client) => client.readResource("a:b"), "resources"],
-  ["prompts/list", (client) => client.prompts().next(), "prompts"],
+  ["prompts/list", (client) => client.prompts().all(), "prompts"],
   ["prompts/get", (client) => client.getPrompt("p"), "prompts"],
   [
     "completion/complete",

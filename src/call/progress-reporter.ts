@@ -1,0 +1,89 @@
+import { McpError } from "../schema/errors.js";
+import type { Progress } from "../schema/types.js";
+import type { Clock } from "./clock.js";
+
+export interface ProgressLimit {
+  readonly clock: Clock;
+  /** The shortest time between two reports on the wire; what comes between is left out but for the latest. */
+  readonly intervalMs: number;
+}
+
+/** Progress, perhaps with something beside it. */
+export interface ProgressReport extends Progress {
+  readonly _meta?: { readonly [key: string]: unknown };
+}
+
+/** What one request reports of itself: values that grow, and no more of them than the limit allows. */
+export class ProgressReporter {
+  readonly #send: (progress: ProgressReport) => void | Promise<void>;
+  readonly #onMisuse: (error: Error) => void;
+  readonly #limit: ProgressLimit | undefined;
+  #last = Number.NEGATIVE_INFINITY;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #waiting: ProgressReport | undefined;
+  #timer: unknown;
+
+  constructor(
+    send: (progress: ProgressReport) => void | Promise<void>,
+    onMisuse: (error: Error) => void,
+    limit?: ProgressLimit,
+  ) {
+    this.#send = send;
+    this.#onMisuse = onMisuse;
+    this.#limit = limit;
+  }
+
+  /** The value for a step further than all before. */
+  get next(): number {
+    return Math.max(this.#last, 0) + 1;
+  }
+
+  report(value: ProgressReport): void | Promise<void> {
+    const { progress, total } = value;
+    const problem = this.#problem(progress, total);
+    if (problem !== undefined) return this.#onMisuse(new McpError("invalid_progress", `Invalid progress: ${problem}`));
+    this.#last = progress;
+    return this.#limit === undefined ? this.#send(value) : this.#sendLimited(value, this.#limit);
+  }
+
+  /** Sends what is held back. */
+  flush(): void | Promise<void> {
+    const { clock } = this.#limit ?? {};
+    if (clock === undefined || this.#waiting === undefined) return;
+    clock.cancel(this.#timer);
+    const value = this.#waiting;
+    this.#waiting = undefined;
+    this.#sentAt = clock.now();
+    return this.#send(value);
+  }
+
+  #problem(progress: number, total: number | undefined): string | undefined {
+    if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total))) return "it must be finite";
+    return progress > this.#last ? undefined : `it must grow, but ${progress} follows ${this.#last}`;
+  }
+
+  /** What carries more than a number is never left out. */
+  #sendLimited(value: ProgressReport, { clock, intervalMs }: ProgressLimit): void | Promise<void> {
+    if (value._meta !== undefined) {
+      void this.flush();
+      return this.#send(value);
+    }
+    const isHeldBack = this.#waiting !== undefined;
+    const leftMs = this.#sentAt + intervalMs - clock.now();
+    if (!isHeldBack && leftMs <= 0) {
+      this.#sentAt = clock.now();
+      return this.#send(value);
+    }
+    this.#waiting = value;
+    if (!isHeldBack) this.#timer = clock.schedule(() => void this.flush(), leftMs);
+  }
+}
+
+/** A report without the members that were not given. */
+export function toReport(progress: number, total: number | undefined, message: string | undefined): ProgressReport {
+  return {
+    progress,
+    ...(total === undefined ? undefined : { total }),
+    ...(message === undefined ? undefined : { message }),
+  };
+}

@@ -1,0 +1,255 @@
+import { pause } from "../call/clock.js";
+import type { PingOptions } from "../call/ping-loop.js";
+import { CallScope } from "../call/scope.js";
+import type {
+  ClientEra,
+  ClientHost,
+  ClientResult,
+  Connection,
+  ConnectionCall,
+  PriorKnowledge,
+  ServerFacts,
+  Subscription,
+  WatchEvents,
+} from "../era/client-era.js";
+import type { Params } from "../jsonrpc/message.js";
+import { ConnectionError } from "../schema/errors.js";
+import type { LoggingLevel, SubscriptionFilter } from "../schema/types.js";
+
+export interface RestartLimits {
+  /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */
+  readonly attempts?: number;
+  /** How long to wait before the first attempt; twice as long before each further one. 250 unless given. */
+  readonly delayMs?: number;
+}
+
+/** Makes a connection; `known` is what an earlier one has learnt. */
+export type Reopen = (host: ClientHost, known: PriorKnowledge | undefined) => Promise<Connection>;
+
+const STABLE_MS = 60_000;
+
+type State =
+  | { readonly name: "up"; readonly since: number }
+  | { readonly name: "down"; readonly up: Promise<void>; readonly settle: (failure: Error | undefined) => void }
+  | { readonly name: "over" };
+
+/** A subscription that outlives the connection it was made on. */
+interface KeptWatch {
+  readonly filter: SubscriptionFilter;
+  readonly events: WatchEvents;
+  /** Undefined while there is no connection. */
+  inner: Subscription | undefined;
+  closed: boolean;
+}
+
+/**
+ * A connection that is made again when the server goes away unasked. Calls under way are lost with it; later ones wait for
+ * the next connection, within their own limits, and subscriptions are made again on it.
+ */
+export class KeptConnection implements Connection {
+  readonly #host: ClientHost;
+  readonly #limits: Required<RestartLimits>;
+  readonly #reopen: Reopen;
+  readonly #watches = new Set<KeptWatch>();
+  readonly #stop = new AbortController();
+  #connection!: Connection;
+  #state: State | undefined;
+  #failures = 0;
+  #logLevel: LoggingLevel | undefined;
+  #pings: PingOptions | undefined;
+
+  private constructor(host: ClientHost, limits: RestartLimits, reopen: Reopen) {
+    this.#host = host;
+    this.#limits = { attempts: 5, delayMs: 250, ...limits };
+    this.#reopen = reopen;
+  }
+
+  static async open(host: ClientHost, limits: RestartLimits, reopen: Reopen): Promise<KeptConnection> {
+    const kept = new KeptConnection(host, limits, reopen);
+    kept.#connection = await reopen(kept.#innerHost(), undefined);
+    kept.#state = { name: "up", since: host.clock.now() };
+    return kept;
+  }
+
+  get era(): ClientEra {
+    return this.#connection.era;
+  }
+
+  get server(): ServerFacts {
+    return this.#connection.server;
+  }
+
+  get prior(): PriorKnowledge {
+    return this.#connection.prior;
+  }
+
+  get mirrorsHeaders(): boolean {
+    return this.#connection.mirrorsHeaders;
+  }
+
+  async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    if (this.#state?.name !== "up") await this.#whenUp(scope);
+    return this.#connection.call(call, scope);
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (this.#state?.name === "up") return this.#connection.notify(method, params);
+  }
+
+  async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
+    if (this.#state?.name !== "up") await this.#whenUp(scope);
+    await this.#connection.setLogLevel(level, scope);
+    this.#logLevel = level;
+  }
+
+  keepPinging(options: PingOptions): void {
+    this.#pings = options;
+    this.#connection.keepPinging?.(options);
+  }
+
+  async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
+    if (this.#state?.name !== "up") await this.#whenUp(scope);
+    const kept: KeptWatch = { filter, events, inner: undefined, closed: false };
+    const inner = await this.#connection.watch(filter, this.#innerEvents(kept), scope);
+    kept.inner = inner;
+    this.#watches.add(kept);
+    return { honoured: inner.honoured, close: () => this.#unwatch(kept) };
+  }
+
+  async close(): Promise<void> {
+    const state = this.#state;
+    if (state?.name === "over") return;
+    this.#finish(undefined);
+    if (state?.name === "down") return this.#host.onClose(undefined);
+    await this.#connection.close();
+  }
+
+  #innerHost(): ClientHost {
+    const host = this.#host;
+    return {
+      info: host.info,
+      capabilities: host.capabilities,
+      clock: host.clock,
+      timeoutMs: host.timeoutMs,
+      answer: (method, params, end, progress) => host.answer(method, params, end, progress),
+      onNotification: (notification) => host.onNotification(notification),
+      onProblem: (problem) => host.onProblem(problem),
+      debug: (message, fields) => host.debug(message, fields),
+      onClose: (reason) => this.#lost(reason),
+    };
+  }
+
+  /** An end that comes with the end of the connection is not passed on before it is clear that none follows. */
+  #innerEvents(kept: KeptWatch): WatchEvents {
+    return {
+      onChange: (change) => kept.events.onChange(change),
+      onEnd: (how, reason) => {
+        queueMicrotask(() => {
+          if (how === "lost" && this.#state?.name === "down") kept.inner = undefined;
+          else if (this.#watches.delete(kept)) kept.events.onEnd(how, reason);
+        });
+      },
+    };
+  }
+
+  #lost(reason: Error | undefined): void {
+    const state = this.#state;
+    // An attempt that fails is told by its rejection.
+    if (state?.name === "down") return;
+    if (state?.name !== "up" || reason === undefined) {
+      this.#finish(reason);
+      return this.#host.onClose(reason);
+    }
+    if (this.#host.clock.now() - state.since >= STABLE_MS) this.#failures = 0;
+    this.#state = downState();
+    this.#host.onProblem(reason);
+    void this.#restart(reason);
+  }
+
+  async #restart(reason: Error): Promise<void> {
+    const { attempts, delayMs } = this.#limits;
+    let last = reason;
+    while (this.#failures < attempts) {
+      await pause(this.#host.clock, delayMs * 2 ** this.#failures++, this.#stop.signal);
+      if (this.#stop.signal.aborted) return;
+      try {
+        const connection = await this.#reopen(this.#innerHost(), this.#connection.prior);
+        if (this.#stop.signal.aborted) return await connection.close();
+        return this.#resume(connection);
+      } catch (error) {
+        last = error instanceof Error ? error : new Error(String(error));
+      }
+    }
+    if (this.#stop.signal.aborted) return;
+    this.#finish(last);
+    this.#host.onClose(last);
+  }
+
+  #resume(connection: Connection): void {
+    const state = this.#state;
+    this.#connection = connection;
+    if (this.#pings !== undefined) connection.keepPinging?.(this.#pings);
+    this.#state = { name: "up", since: this.#host.clock.now() };
+    if (this.#logLevel !== undefined) this.#inScope((scope) => connection.setLogLevel(this.#logLevel!, scope));
+    for (const kept of this.#watches) {
+      kept.inner = undefined;
+      this.#inScope((scope) => this.#watchAgain(kept, connection, scope));
+    }
+    if (state?.name === "down") state.settle(undefined);
+  }
+
+  async #watchAgain(kept: KeptWatch, connection: Connection, scope: CallScope): Promise<void> {
+    try {
+      const inner = await connection.watch(kept.filter, this.#innerEvents(kept), scope);
+      if (kept.closed) await inner.close();
+      else kept.inner = inner;
+    } catch (error) {
+      // When the connection has gone again, the next one is the next chance.
+      if (this.#state?.name !== "up" || this.#connection !== connection) return;
+      const reason = error instanceof Error ? error : new Error(String(error));
+      if (this.#watches.delete(kept)) kept.events.onEnd("lost", reason);
+    }
+  }
+
+  async #unwatch(kept: KeptWatch): Promise<void> {
+    kept.closed = true;
+    this.#watches.delete(kept);
+    await kept.inner?.close();
+  }
+
+  /** Upkeep that nobody waits for. */
+  #inScope(work: (scope: CallScope) => Promise<void>): void {
+    const scope = new CallScope("restart", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+    work(scope)
+      .catch((error: Error) => this.#host.onProblem(error))
+      .finally(() => scope.close());
+  }
+
+  #finish(reason: Error | undefined): void {
+    const state = this.#state;
+    this.#state = { name: "over" };
+    this.#stop.abort();
+    if (state?.name !== "down") return;
+    state.settle(new ConnectionError("Not connected: the server could not be started again", { cause: reason }));
+    for (const kept of this.#watches) kept.events.onEnd("lost", reason);
+    this.#watches.clear();
+  }
+
+  #whenUp(scope: CallScope): Promise<void> {
+    const state = this.#state;
+    if (state?.name !== "down") return Promise.reject(new ConnectionError("Not connected: the client is closed"));
+    return new Promise<void>((resolve, reject) => {
+      scope.onAbort(reject);
+      state.up.then(resolve, reject).finally(() => scope.offAbort(reject));
+    });
+  }
+}
+
+function downState(): State {
+  let settle: (failure: Error | undefined) => void = () => {};
+  const up = new Promise<void>((resolve, reject) => {
+    settle = (failure) => (failure === undefined ? resolve() : reject(failure));
+  });
+  up.catch(() => {});
+  return { name: "down", up, settle };
+}

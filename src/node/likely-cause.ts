@@ -1,0 +1,39 @@
+/** What is known about a process that has ended. */
+export interface Remains {
+  readonly exitCode: number | null;
+  readonly exitSignal: string | null;
+  readonly stderr: readonly string[];
+  /** Whether it ever wrote a line to its standard output. */
+  readonly spoke: boolean;
+}
+
+/** What runtimes and launchers say, and what it means. The first that fits is told. */
+const SAYINGS: readonly (readonly [RegExp, string])[] = [
+  [
+    /ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (module|package)/,
+    "a module is missing: not installed or not built",
+  ],
+  [/ModuleNotFoundError|No module named/, "a Python module is missing"],
+  [/npm (error|ERR!) (code )?E?404/, "npm found no such package"],
+  [/could not determine executable to run/, "the package has no program of that name"],
+  [/heap out of memory/, "it ran out of memory"],
+  [/EADDRINUSE/, "an address it listens on is in use"],
+  [/(command )?not found|No such file or directory/, "a program or file that it needs is missing"],
+  [/[Pp]ermission denied|EACCES|EPERM/, "it lacks a permission"],
+  [/SyntaxError|ERR_UNKNOWN_FILE_EXTENSION/, "the runtime cannot read its program: wrong version or not built"],
+];
+
+const SHELL_CODES: ReadonlyMap<number, string> = new Map([
+  [126, "the program that it should run is not executable"],
+  [127, "the program that it should run was not found"],
+  [137, "it was killed, perhaps for want of memory"],
+]);
+
+/** A guess at why a process ended, in words that follow "probably"; undefined when there is no sign. */
+export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: Remains): string | undefined {
+  for (const [saying, meaning] of SAYINGS) if (stderr.some((line) => saying.test(line))) return meaning;
+  if (exitSignal === "SIGKILL") return SHELL_CODES.get(137);
+  if (exitSignal === "SIGSEGV" || exitSignal === "SIGABRT") return "the program itself or a native library crashed";
+  if (exitCode === 0 && !spoke) return "it does not serve on its standard input: wrong program or arguments";
+  return exitCode === null ? undefined : SHELL_CODES.get(exitCode);
+}

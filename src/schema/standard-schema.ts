@@ -1,0 +1,72 @@
+import { isObject, pointerTo } from "./json.js";
+import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
+
+/** What a validator library offers by the Standard Schema and Standard JSON Schema conventions (version 1). */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly jsonSchema?: StandardConverter | undefined;
+  };
+}
+
+export interface StandardConverter {
+  readonly input: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
+  readonly output: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
+}
+
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** What an author may describe data with: a schema of a validator library, or plain JSON Schema. */
+export type AnySchema = StandardSchema | JsonSchema;
+
+type TypesOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } } ? NonNullable<Types> : never;
+
+/** What is sent: by a caller to a tool, or by a handler as its result. `Plain` is for JSON Schema, which carries no type. */
+export type InputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
+  ? TypesOf<S> extends { readonly input: infer Input }
+    ? Input
+    : unknown
+  : Plain;
+
+/** What arrives after validation: at the handler, or on the wire. */
+export type OutputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
+  ? TypesOf<S> extends { readonly output: infer Output }
+    ? Output
+    : unknown
+  : Plain;
+
+export type ParseOutcome =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly SchemaIssue[] };
+
+export function isStandardSchema(schema: unknown): schema is StandardSchema {
+  // Some libraries make their schemas functions.
+  const canHold = (typeof schema === "object" && schema !== null) || typeof schema === "function";
+  return canHold && isObject((schema as Record<string, unknown>)["~standard"]);
+}
+
+/** Checks a value by the library's own means. A promise only where the schema validates asynchronously. */
+export function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise ? result.then(toOutcome) : toOutcome(result);
+}
+
+function toOutcome(result: StandardResult<unknown>): ParseOutcome {
+  if (result.issues === undefined) return { ok: true, value: result.value };
+  return { ok: false, issues: result.issues.map(toIssue) };
+}
+
+function toIssue({ message, path }: StandardIssue): SchemaIssue {
+  const keys = (path ?? []).map((step) => (typeof step === "object" ? step.key : step));
+  return { path: keys.map(pointerTo).join(""), message };
+}

@@ -1,0 +1,92 @@
+import type { TestContext } from "node:test";
+import { type Client, type ClientOptions, connect } from "bowline/client";
+import { serveHttp } from "bowline/node";
+import type { Server, ToolTypes } from "bowline/server";
+import { createChannelPair } from "bowline/testing";
+import { createPipePair } from "./each-wire.js";
+import type { Wire } from "./verifies.js";
+
+/** A wire without a recorder: nothing but the SDK itself remembers anything. */
+export interface BareWorld {
+  readonly era: "modern" | "legacy";
+  readonly transport: "memory" | "stdio" | "node" | "fetch";
+  /** Connects a client; both are closed when the test ends, or by `close`. */
+  connect<Tools extends ToolTypes>(server: Server<Tools>, options?: ClientOptions): Promise<BareClient>;
+}
+
+export interface BareClient {
+  readonly client: Client;
+  /** Closes connections that are kept for later calls, where there are such. */
+  rest(): void;
+  /** Ends client, server and listener. */
+  close(): Promise<void>;
+}
+
+function bareWorld(t: TestContext, era: BareWorld["era"], transport: BareWorld["transport"]): BareWorld {
+  return {
+    era,
+    transport,
+    async connect(server, options = {}) {
+      const { client, rest, close } = await dial(transport, server as unknown as Server<ToolTypes>, {
+        era,
+        ...options,
+      });
+      const end = async () => {
+        await client.close();
+        await close();
+      };
+      t.after(end);
+      return { client, rest, close: end };
+    },
+  };
+}
+
+async function dial(
+  transport: BareWorld["transport"],
+  server: Server<ToolTypes>,
+  options: ClientOptions,
+): Promise<BareClient> {
+  if (transport === "fetch") {
+    const client = await connect("http://localhost/mcp", { ...options, fetch: fetchInto(server) });
+    return { client, rest() {}, close: () => server.close() };
+  }
+  if (transport === "node") {
+    const running = await serveHttp(server);
+    const rest = () => running.server.closeIdleConnections();
+    return { client: await connect(running.url, options), rest, close: running.close };
+  }
+  const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
+  await server.accept(theirs);
+  return { client: await connect({ channel: ours }, options), rest() {}, close: () => server.close() };
+}
+
+/** A fetch handler in place of the network: like a fetch, it rejects when its signal fires. */
+function fetchInto(server: Server<ToolTypes>): NonNullable<ClientOptions["fetch"]> {
+  return (url, init) =>
+    new Promise((resolve, reject) => {
+      const { signal } = init;
+      const request = new Request(url, init);
+      const giveUp = () => reject(signal?.reason);
+      signal?.addEventListener("abort", giveUp, { once: true });
+      server
+        .fetch(request)
+        .then(resolve, reject)
+        .finally(() => signal?.removeEventListener("abort", giveUp));
+    });
+}
+
+function bareWires(transports: readonly BareWorld["transport"][]): readonly Wire<BareWorld>[] {
+  return (["modern", "legacy"] as const).flatMap((era) =>
+    transports.map((transport) => ({
+      name: `${era}-${transport}`,
+      open: (t: TestContext) => bareWorld(t, era, transport),
+    })),
+  );
+}
+
+export const bareChannels = bareWires(["memory", "stdio"]);
+export const modernNode = bareWires(["node"]).filter(({ name }) => name.startsWith("modern"));
+export const legacyNode = bareWires(["node"]).filter(({ name }) => name.startsWith("legacy"));
+export const bareFetch = bareWires(["fetch"]);
+export const eachBareWire = bareWires(["memory", "stdio", "node", "fetch"]);
+export const legacyBareHttp = bareWires(["node", "fetch"]).filter(({ name }) => name.startsWith("legacy"));
