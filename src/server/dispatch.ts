@@ -3,6 +3,8 @@ import type { HandlerResult, Result, ServerHost } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import { params } from "../schema/shapes.js";
+import type { CompleteResult } from "../schema/types.js";
+import { boundCompletion } from "./completion.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
 import type { Route } from "./routes.js";
@@ -49,10 +51,17 @@ async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): 
   });
 }
 
+function isCompletion(value: unknown): value is CompleteResult {
+  return Array.isArray((value as Partial<CompleteResult> | null)?.completion?.values);
+}
+
 /** A result on the wire is an object; nothing is an empty one. */
 function toResult(value: unknown, method: string): HandlerResult {
   if (value === undefined) return {};
   if (value instanceof PreparedResult) return value;
+  if (method === "completion/complete" && isCompletion(value)) {
+    return { ...value, completion: boundCompletion(value.completion) };
+  }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
   throw new TypeError(`the handler of ${method} must return an object or nothing`);
 }

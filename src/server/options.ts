@@ -60,6 +60,13 @@ export interface ServerOptions {
     readonly extensions?: { readonly [key: string]: JsonObject };
     readonly logging?: boolean;
   };
+  readonly resources?: {
+    /** Called when the first client begins to watch a resource, and when the last has stopped. */
+    readonly onSubscribe?: (uri: string) => void;
+    readonly onUnsubscribe?: (uri: string) => void;
+    /** Lets the variables of all templates climb by `..`, be absolute paths or hold NUL. */
+    readonly unsafePaths?: boolean;
+  };
   /** Keys that seal the state of calls with questions; the first seals, all open. One of this process by default. */
   readonly stateKeys?: readonly SealKey[];
   /** How long sealed state is good for. */

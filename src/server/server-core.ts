@@ -183,13 +183,23 @@ export class ServerCore implements ServerHost {
   }
 
   retain(uri: string): void {
-    this.#watched.set(uri, (this.#watched.get(uri) ?? 0) + 1);
+    const watching = this.#watched.get(uri) ?? 0;
+    this.#watched.set(uri, watching + 1);
+    if (watching === 0) this.#tellWatched("onSubscribe", uri);
   }
 
   release(uri: string): void {
     const left = (this.#watched.get(uri) ?? 0) - 1;
     if (left > 0) this.#watched.set(uri, left);
-    else this.#watched.delete(uri);
+    else if (this.#watched.delete(uri)) this.#tellWatched("onUnsubscribe", uri);
+  }
+
+  #tellWatched(hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
+    try {
+      this.#options.resources?.[hook]?.(uri);
+    } catch (error) {
+      this.report(error, { where: hook });
+    }
   }
 
   /** Runs the handler of a notification: it may ask and tell as a call can. */

@@ -113,7 +113,11 @@ export class Server<Tools extends ToolTypes = {}> {
   }
 
   /** A resource at a URI, or a family of them at a URI template. */
-  resource<const Uri extends string>(uri: Uri, options: ResourceOptions, handler: ResourceHandler<Uri>): this {
+  resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
+    uri: Uri,
+    options: ResourceOptions<V>,
+    handler: ResourceHandler<Uri, V>,
+  ): this {
     this.#core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
     return this;
   }
