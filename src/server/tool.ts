@@ -23,6 +23,7 @@ import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Context } from "./context.js";
 import { Turnstile, withinTime } from "./tool-limits.js";
 import {
+  contentProblem,
   describeIssues,
   drain,
   failed,
@@ -125,7 +126,9 @@ export class RegisteredTool {
       return this.#toFailure(error, ctx);
     }
     // What cannot be written is a defect of the server that a model cannot mend.
-    return this.#toResult(value);
+    const result = await this.#toResult(value);
+    const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
+    return problem === undefined ? result : this.#toFailure(new TypeError(`tool ${name}: ${problem}`), ctx);
   }
 
   #run(args: unknown, ctx: Context): unknown {
