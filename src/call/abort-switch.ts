@@ -51,6 +51,15 @@ export class AbortSwitch {
     if (at >= 0) this.#listeners?.splice(at, 1);
   }
 
+  /** Whether an error is only the echo of this end: its reason, or an error made of it. */
+  isEchoedBy(error: unknown): boolean {
+    if (!this.#aborted) return false;
+    return (
+      error === this.#reason ||
+      (error instanceof Error && (error.name === "AbortError" || error.cause === this.#reason))
+    );
+  }
+
   throwIfAborted(): void {
     if (this.#aborted) throw this.#reason;
   }

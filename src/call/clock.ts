@@ -5,6 +5,8 @@ export interface Clock {
   /** Runs the callback once, after at least `ms`. */
   schedule(callback: () => void, ms: number): unknown;
   cancel(handle: unknown): void;
+  /** The time of day in milliseconds since 1970, for what several processes compare; `Date.now` where it is not given. */
+  timeOfDay?(): number;
 }
 
 /** The longest delay timers can take; longer ones are re-armed. */

@@ -27,6 +27,7 @@ export function exchange(
       inflight.abandon();
       if (options.cancellable) peer.notify("notifications/cancelled", cancelParams(inflight.id, reason));
     };
+    const { onProgress } = options;
     const sink: ResponseSink = {
       onResponse: (response) => {
         scope.offAbort(giveUp);
@@ -36,11 +37,13 @@ export function exchange(
         scope.offAbort(giveUp);
         reject(error);
       },
-      onProgress: (params) => {
-        scope.touch();
-        options.onProgress?.(params);
-      },
     };
+    if (onProgress !== undefined) {
+      sink.onProgress = (params) => {
+        scope.touch();
+        onProgress(params);
+      };
+    }
     scope.onAbort(giveUp);
     inflight = peer.request(out, sink);
   });

@@ -6,8 +6,9 @@ interface Following {
 
 const followed = new WeakMap<AbortSignal, Following>();
 
-/** Calls the follower once when the signal fires, unless it is taken away before. */
+/** Calls the follower once when the signal fires, at once if it has, unless it is taken away before. */
 export function followSignal(signal: AbortSignal, follower: () => void): void {
+  if (signal.aborted) return follower();
   let following = followed.get(signal);
   if (following === undefined) {
     following = start(signal);

@@ -1,13 +1,16 @@
+import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
 import { tellProgress } from "../call/tell-progress.js";
 import type { ClientResult, Connection } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
-import { McpError, ProtocolError } from "../schema/errors.js";
-import type { InputRequest } from "../schema/types.js";
-import { answer } from "./answers.js";
+import { InputRequiredError, ProtocolError } from "../schema/errors.js";
+import type { InputRequests, InputRequiredResult } from "../schema/types.js";
 import type { ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
+
+/** Answers one question of the server. */
+export type Answerer = (method: string, params: Params | undefined, end: AbortSwitch) => Promise<ClientResult>;
 
 /**
  * Makes calls: scope, send, and the rounds of questions that a server may answer with. The one place to read to know what
@@ -16,6 +19,7 @@ import { DEFAULTS } from "./options.js";
 export class Caller {
   readonly #connection: Pick<Connection, "call">;
   readonly #options: ClientOptions;
+  readonly #answer: Answerer;
   readonly #clock: Clock;
   readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
@@ -23,12 +27,14 @@ export class Caller {
   constructor(
     connection: Pick<Connection, "call">,
     options: ClientOptions,
+    answer: Answerer,
     clock: Clock,
     onProblem: (problem: unknown) => void,
   ) {
     this.#onProblem = onProblem;
     this.#connection = connection;
     this.#options = options;
+    this.#answer = answer;
     this.#clock = clock;
   }
 
@@ -73,58 +79,89 @@ export class Caller {
 
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
+    const { capabilities, logLevel, cache } = options;
+    const manual = (options.input ?? this.#options.input) === "manual";
     const listener = options.onProgress;
     const onProgress =
       listener === undefined ? undefined : (params: Params) => tellProgress(listener, params, this.#onProblem);
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
-    const { logLevel } = options;
-    const original = withMeta(call.params, options.meta);
-    const manual = options.manual ?? this.#options.manual ?? false;
-    let params: Params | undefined = options.resume === undefined ? original : { ...original, ...options.resume };
+    const original = this.#mayBeAsked(call) ? structuredClone(withMeta(call.params, options.meta)) : undefined;
+    let params = original ?? withMeta(call.params, options.meta);
     let { id } = options;
-    for (let round = 0; round <= most; round++) {
-      const result = await this.#connection.call(
-        { method, params, id, onProgress, logLevel, cache: options.cache },
-        scope,
-      );
+    let pauses = 0;
+    for (let round = 0; ; round++) {
+      const sent = { method, params, id, onProgress, capabilities, logLevel, cache };
+      const result = await this.#connection.call(sent, scope);
       if (result.resultType !== "input_required" || manual) return result;
-      params = await this.#answerRound(method, original, result, scope);
+      if (round === most) throw tooManyRounds(method, most, result);
+      const { inputRequests, requestState } = result as unknown as InputRequiredResult;
+      if (requestState === undefined && Object.keys(inputRequests ?? {}).length === 0) {
+        throw new ProtocolError(`${method}: the server asked for input but not for what`);
+      }
+      const next: Record<string, unknown> = { ...(original ?? withMeta(call.params, options.meta)) };
+      if (inputRequests !== undefined) next.inputResponses = await this.#answerAll(inputRequests, scope);
+      if (requestState !== undefined) next.requestState = requestState;
+      pauses = inputRequests === undefined ? pauses + 1 : 0;
+      if (pauses > 0) await pauseWithin(scope, this.#clock, pauseBefore(pauses));
+      params = next;
       id = undefined;
     }
-    throw new McpError("too_many_rounds", `${method}: the server asked for input more than ${most} times`);
   }
 
-  /** The params of the next round: what was asked for, and the server's state exactly as it came. */
-  async #answerRound(
-    method: string,
-    params: Params | undefined,
-    asked: ClientResult,
-    scope: CallScope,
-  ): Promise<Params> {
-    const requests = asked.inputRequests as Record<string, InputRequest> | undefined;
-    const { requestState } = asked;
-    if (requests === undefined && requestState === undefined) {
-      throw new ProtocolError(`${method}: the server asked for input but not for what`);
-    }
-    const next: Record<string, unknown> = { ...params };
-    if (requests !== undefined) next.inputResponses = await this.#answerAll(requests, scope);
-    if (requestState !== undefined) next.requestState = requestState;
-    return next;
+  /** Only then may params be sent again, and what the caller does to them meanwhile must not matter. */
+  #mayBeAsked({ options }: ClientCall): boolean {
+    const { onElicit, onElicitUrl, onSample, roots } = this.#options;
+    return (onElicit ?? onElicitUrl ?? onSample ?? roots ?? options.capabilities) !== undefined;
   }
 
-  async #answerAll(requests: Record<string, InputRequest>, scope: CallScope): Promise<Record<string, unknown>> {
-    const answers = Object.entries(requests).map(async ([key, request]) => {
-      return [key, await answer(this.#options, request.method, request.params as Params | undefined, scope)] as const;
-    });
-    const settled = Promise.all(answers);
-    const ended = new Promise<never>((_, reject) => scope.onAbort(reject));
+  /** All answers, or the first failure, which ends the work on the others. */
+  async #answerAll(requests: InputRequests, scope: CallScope): Promise<Record<string, unknown>> {
+    const round = new AbortSwitch();
+    const endRound = (reason: unknown) => round.abort(reason);
+    scope.onAbort(endRound);
     scope.hold();
     try {
-      return Object.fromEntries(await Promise.race([settled, ended]));
+      const ended = new Promise<never>((_, reject) => round.onAbort(reject));
+      const answers = Object.entries(requests).map(async ([key, { method, params }]) => {
+        return [key, await this.#answer(method, params as Params | undefined, round)] as const;
+      });
+      return Object.fromEntries(await Promise.race([Promise.all(answers), ended]));
+    } catch (error) {
+      round.abort(error);
+      throw error;
     } finally {
       scope.release();
+      scope.offAbort(endRound);
     }
   }
+}
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** How long to wait before a round that only brings the state back, which asks whether the server is ready. */
+function pauseBefore(count: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS);
+}
+
+function pauseWithin(scope: CallScope, clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (reason: unknown) => {
+      clock.cancel(timer);
+      reject(reason);
+    };
+    const timer = clock.schedule(() => {
+      scope.offAbort(giveUp);
+      scope.touch();
+      resolve();
+    }, ms);
+    scope.onAbort(giveUp);
+  });
+}
+
+function tooManyRounds(method: string, most: number, result: ClientResult): InputRequiredError {
+  const message = `${method}: the server asked for input more than ${most} times`;
+  return new InputRequiredError("too_many_rounds", message, result as unknown as InputRequiredResult);
 }
 
 /** A peer that shows signs of life may not do so for ever; who switched the idle time off wants no limit at all. */

@@ -6,13 +6,20 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
+import {
+  ConnectionError,
+  InputRequiredError,
+  McpError,
+  RpcError,
+  UrlElicitationRequiredError,
+} from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
   ClientCapabilities,
   CompleteResult,
   CompletionReference,
+  DiscoverResult,
   GetPromptResult,
   Implementation,
   InputRequiredResult,
@@ -35,6 +42,7 @@ import { capabilityRefusal } from "./capability-check.js";
 import { refreshLists } from "./list-refresh.js";
 import {
   type AnswerContext,
+  type AnswerOptions,
   type CallOptions,
   type ClientCall,
   type ClientOptions,
@@ -73,14 +81,15 @@ const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   readonly info: Implementation;
-  readonly capabilities: ClientCapabilities;
+  readonly identify: boolean;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly #options: { -readonly [Key in keyof ClientOptions]: ClientOptions[Key] };
   readonly #pages = new PageWaits();
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
   readonly #outputs: OutputChecks;
   #cache: ClientCache | undefined;
+  #options: ClientOptions;
+  #capabilities: ClientCapabilities;
   #connection: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected(undefined));
@@ -89,10 +98,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
     this.info = options.info ?? DEFAULT_INFO;
-    this.capabilities = capabilitiesOf(options);
+    this.identify = options.identify ?? true;
+    this.#capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
-    this.#options = { ...options };
+    this.#options = options;
     this.#outputs = new OutputChecks(() => options.validator ?? loadValidator());
   }
 
@@ -105,6 +115,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
         ? connection
         : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
       this.#options,
+      (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
       (problem) => this.onProblem(toError(problem)),
     );
@@ -115,6 +126,26 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       const refusal = this.#refuse(call.method);
       return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
     });
+  }
+
+  /** What this client declares: what its handlers amount to. */
+  get capabilities(): ClientCapabilities {
+    return this.#capabilities;
+  }
+
+  /**
+   * Changes how the server's questions are answered from now on. Where the handshake told the server what this client
+   * can do, nothing can be added to that.
+   */
+  answerWith(handlers: AnswerOptions): void {
+    const options = { ...this.#options, ...handlers };
+    const capabilities = capabilitiesOf(options);
+    if (this.#connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
+      const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
+      throw new McpError("not_declared", message);
+    }
+    this.#options = options;
+    this.#capabilities = capabilities;
   }
 
   /** The version being spoken; undefined once closed. */
@@ -169,7 +200,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   ): Promise<ToolOutcome> {
     const { tool, output, ...rest } = options;
     if (tool !== undefined) this.#outputs.learn({ ...tool, name });
-    const result = await this.request("tools/call", args === undefined ? { name } : { name, arguments: args }, rest);
+    const params = args === undefined ? { name } : { name, arguments: args };
+    const result = completed("tools/call", await this.request("tools/call", params, rest));
     await this.#outputs.assertFits(name, result);
     return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
   }
@@ -197,12 +229,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     }, this.#options.maxPages);
   }
 
-  getPrompt(
+  async getPrompt(
     name: string,
     args?: Readonly<Record<string, string>>,
     options: CallOptions = {},
   ): Promise<GetPromptResult> {
-    return this.request("prompts/get", args === undefined ? { name } : { name, arguments: args }, options);
+    const params = args === undefined ? { name } : { name, arguments: args };
+    return completed("prompts/get", await this.request("prompts/get", params, options));
   }
 
   resources(options: CallOptions = {}): Pages<Resource> {
@@ -223,8 +256,8 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     }, this.#options.maxPages);
   }
 
-  readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return this.request("resources/read", { uri }, options);
+  async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return completed("resources/read", await this.request("resources/read", { uri }, options));
   }
 
   /** Suggestions for an argument of a prompt or a variable of a resource template. */
@@ -260,7 +293,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   /** Replaces the folders that the server may work in, and says so where there is a word for it. */
   async setRoots(roots: readonly Root[]): Promise<void> {
-    this.#options.roots = roots;
+    this.#options = { ...this.#options, roots };
     await this.rootsChanged();
   }
 
@@ -287,7 +320,12 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return new Watch(queue, subscription, options.signal);
   }
 
-  /** Starts what the options ask for once there is a connection. */
+  /** Asks the server again what it speaks and offers, in the era that has this. */
+  discover(options: CallOptions = {}): Promise<DiscoverResult> {
+    return this.request("server/discover", undefined, options);
+  }
+
+  /** Starts what the options ask for once there is a connection. What cannot be started is reported. */
   async begin(): Promise<void> {
     const connection = this.#connected();
     const { logLevel, onListChanged } = this.#options;
@@ -302,21 +340,20 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
       watch: (filter, events) =>
         this.#inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
       onProblem: (problem) => this.onProblem(problem),
-    });
+    }).catch((error: unknown) => this.onProblem(toError(error)));
   }
 
-  /** With `manual`, the server's questions are a result like any other; `resume` brings the answers. */
-  request<M extends keyof MethodResults>(
-    method: M,
-    params: Params | undefined,
-    options: CallOptions & { readonly manual: true },
-  ): Promise<MethodResults[M] | InputRequiredResult>;
   /** Any method: those of the specification are checked and typed, others by `result` or not at all. */
   request<S extends StandardSchema>(
     method: string,
     params: Params | undefined,
     options: CallOptions & { readonly result: S },
   ): Promise<OutputOf<S>>;
+  request<M extends keyof MethodResults>(
+    method: M,
+    params: Params | undefined,
+    options: CallOptions & { readonly input: "manual" },
+  ): Promise<MethodResults[M] | InputRequiredResult>;
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
   async request(
@@ -386,7 +423,9 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#options.logger?.debug?.(message, fields);
   }
 
+  /** While connecting, whoever connects hears of it. */
   onClose(reason: Error | undefined): void {
+    if (this.#caller === undefined) return;
     this.#connection = undefined;
     this.#closed = true;
     this.#options.onClose?.(reason);
@@ -463,6 +502,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+/** A caller that answers by hand gets questions by `request`; here they can only be in the way. */
+function completed<Result extends ClientResult>(method: string, result: Result | InputRequiredResult): Result {
+  if ((result as ClientResult).resultType !== "input_required") return result as Result;
+  const message = `${method}: the server answered with input_required; answer its requests and call again`;
+  throw new InputRequiredError("input_required", message, result as InputRequiredResult);
 }
 
 function toError(thrown: unknown): Error {

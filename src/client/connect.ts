@@ -7,7 +7,7 @@ import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
-import { KeptConnection, type RestartLimits } from "./kept-connection.js";
+import type { RestartLimits } from "./kept-connection.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
@@ -60,10 +60,20 @@ export async function connectWith<S extends AnyServer>(
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
   const client = new Client<S>(options, clock, () => dialer.validator());
+  let nextId = () => 0;
   const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
-    const wire = await openWire(dialer, target, options, client);
+    const openAgain = async () => {
+      const opened = await openWire(dialer, target, options, client, nextId());
+      if (opened.kind === "channel") nextId = () => opened.link.nextId;
+      return opened;
+    };
+    let wire = await openAgain();
+    const reopen = async () => {
+      wire = await openAgain();
+      return wire;
+    };
     try {
-      return await negotiate(wire, way, host, limits, clock);
+      return await negotiate("command" in Object(target) ? { wire, reopen } : { wire }, way, host, limits, clock);
     } catch (error) {
       if (wire.kind === "channel") await wire.link.close();
       throw error;
@@ -74,7 +84,7 @@ export async function connectWith<S extends AnyServer>(
   const connection =
     restart === undefined
       ? await open(client, plan, options)
-      : await KeptConnection.open(client, restart, (host, known) =>
+      : await (await import("./kept-connection.js")).KeptConnection.open(client, restart, (host, known) =>
           known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
         );
   client.attach(connection, identityOf(target));
@@ -90,6 +100,8 @@ function restartOf(target: Target): RestartLimits | undefined {
   if (restart === false) return undefined;
   return restart === true ? {} : restart;
 }
+
+type OpenWire = Extract<ClientWire, { kind: "http" }> | { readonly kind: "channel"; readonly link: ChannelLink };
 
 /** Eras are remembered per origin; processes and channels are asked each time. */
 function addressOf(target: Target): string | undefined {
@@ -109,7 +121,8 @@ async function openWire(
   target: Target,
   options: ClientOptions,
   client: Client<AnyServer>,
-): Promise<ClientWire> {
+  firstId: number,
+): Promise<OpenWire> {
   if (typeof target === "string" || target instanceof URL) {
     return {
       kind: "http",
@@ -123,7 +136,8 @@ async function openWire(
       },
     };
   }
-  const link = new ChannelLink(await openChannel(dialer, target));
+  const link = new ChannelLink(await openChannel(dialer, target), firstId);
+  // Until an era takes over, only problems are of interest.
   link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
   await link.open();
   return { kind: "channel", link };

@@ -128,7 +128,10 @@ export class KeptConnection implements Connection {
     const host = this.#host;
     return {
       info: host.info,
-      capabilities: host.capabilities,
+      get capabilities() {
+        return host.capabilities;
+      },
+      identify: host.identify,
       clock: host.clock,
       timeoutMs: host.timeoutMs,
       answer: (method, params, end, progress) => host.answer(method, params, end, progress),

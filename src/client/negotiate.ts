@@ -1,8 +1,15 @@
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
-import { type ClientEra, type ClientHost, type Connection, type PriorKnowledge, WrongEra } from "../era/client-era.js";
+import {
+  type ClientEra,
+  type ClientHost,
+  type Connection,
+  type OpenOptions,
+  type PriorKnowledge,
+  WrongEra,
+} from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
-import { ConnectionError, McpError } from "../schema/errors.js";
+import { ConnectionError, isVersionList, McpError, VersionError } from "../schema/errors.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** Which eras to try, in order, and with which of their versions. */
@@ -60,37 +67,84 @@ export function planAgain(plan: Plan, known: PriorKnowledge): Plan {
   return { steps, pinned: plan.pinned, discovered: known.discovered };
 }
 
-/** Tries one era after the other until the server answers in one. */
+/** What negotiation talks through; `reopen` makes a new one where the server took the first one down with it. */
+export interface Way {
+  readonly wire: ClientWire;
+  reopen?(): Promise<ClientWire>;
+}
+
+/** Tries one era after the other until the server answers in one. A server that names its versions is taken at its word. */
 export async function negotiate(
-  wire: ClientWire,
+  way: Way,
   plan: Plan,
   host: ClientHost,
   options: ClientOptions,
   clock: Clock,
 ): Promise<Connection> {
-  let evidence: WrongEra | undefined;
-  for (const [index, { era, versions }] of plan.steps.entries()) {
-    const last = index === plan.steps.length - 1;
-    const timeoutMs =
-      last || wire.kind === "http"
-        ? (options.timeoutMs ?? DEFAULTS.timeoutMs)
-        : (options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs);
-    const scope = new CallScope("connect", { signal: options.signal, timeoutMs }, clock);
+  const wanted = plan.steps.flatMap((step) => step.versions);
+  const waiting = [...plan.steps];
+  let { wire } = way;
+  let discovered = plan.discovered;
+  let corrections = 1;
+  for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
+    const last = waiting.length === 0;
+    const open: OpenOptions = { versions: step.versions, pinned: plan.pinned, last, discovered };
     try {
-      scope.throwIfAborted();
-      const discovered = index === 0 ? plan.discovered : undefined;
-      return await era.open(wire, host, { versions, pinned: plan.pinned, discovered }, scope);
+      return await attempt(step.era, wire, host, open, options, clock);
     } catch (error) {
       if (!(error instanceof WrongEra)) throw error;
-      evidence = error;
-    } finally {
-      scope.close();
+      const named = error.versions;
+      if (named !== undefined) {
+        const spoken = plan.steps.filter(({ versions }) => versions.some((version) => named.includes(version)));
+        const untried = spoken.filter((candidate) => waiting.includes(candidate));
+        const again =
+          untried.length === 0 && corrections-- > 0 ? spoken.filter(({ era }) => era !== step?.era) : untried;
+        waiting.splice(0, waiting.length, ...again);
+      }
+      if (waiting.length === 0) throw lastWord(error, wire, wanted);
+      if (isDown(wire)) {
+        if (way.reopen === undefined) throw error.cause;
+        wire = await way.reopen();
+      }
+      discovered = undefined;
     }
   }
-  const versions = plan.steps.flatMap((step) => step.versions).join(", ");
-  throw new ConnectionError(
-    `The server does not speak any version that this client may use (${versions}): ${evidence?.message}`,
-    { cause: evidence },
+  throw new McpError("unknown_version", "No era to try");
+}
+
+async function attempt(
+  era: ClientEra,
+  wire: ClientWire,
+  host: ClientHost,
+  open: OpenOptions,
+  options: ClientOptions,
+  clock: Clock,
+): Promise<Connection> {
+  const timeoutMs =
+    open.last || wire.kind === "http"
+      ? (options.timeoutMs ?? DEFAULTS.timeoutMs)
+      : (options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs);
+  const scope = new CallScope("connect", { signal: options.signal, timeoutMs }, clock);
+  try {
+    scope.throwIfAborted();
+    return await era.open(wire, host, open, scope);
+  } finally {
+    scope.close();
+  }
+}
+
+function isDown(wire: ClientWire): boolean {
+  return wire.kind === "channel" && wire.link.closed;
+}
+
+/** A server that is gone is told as such; one that is there speaks nothing that this client may use. */
+function lastWord(evidence: WrongEra, wire: ClientWire, wanted: readonly string[]): unknown {
+  if (isDown(wire) && evidence.cause instanceof ConnectionError) return evidence.cause;
+  return new VersionError(
+    `The server does not speak any version that this client may use (${wanted.join(", ")}): ${evidence.message}`,
+    evidence.versions,
+    wanted,
+    { cause: evidence.cause ?? evidence },
   );
 }
 
@@ -99,8 +153,13 @@ function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["st
   if (step === undefined) throw new McpError("invalid_prior", "prior names an era that this client may not use");
   const { discovered } = prior;
   if (discovered === undefined) return;
-  const versions = (discovered as { supportedVersions?: unknown } | null)?.supportedVersions;
-  if (!Array.isArray(versions)) throw new McpError("invalid_prior", "prior.discovered is no answer to discovery");
+  const { supportedVersions: versions, capabilities } = (discovered ?? {}) as {
+    supportedVersions?: unknown;
+    capabilities?: unknown;
+  };
+  if (!isVersionList(versions) || typeof capabilities !== "object" || capabilities === null) {
+    throw new McpError("invalid_prior", "prior.discovered is no answer to discovery");
+  }
   if (!step.versions.some((version) => versions.includes(version))) {
     throw new McpError("invalid_prior", `prior shares no version with this client: it names ${versions.join(", ")}`);
   }

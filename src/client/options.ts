@@ -7,13 +7,13 @@ import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { StandardSchema } from "../schema/standard-schema.js";
 import type {
+  ClientCapabilities,
   CreateMessageParams,
   CreateMessageResult,
   ElicitFormParams,
   ElicitResult,
   ElicitUrlParams,
   Implementation,
-  InputParams,
   JsonObject,
   LoggingLevel,
   Root,
@@ -57,14 +57,14 @@ export interface CallOptions {
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
   /** The id to send, instead of one that the client makes. */
   readonly id?: RequestId | undefined;
-  /** The least severe log messages to send for this call, in the era where each call says so. */
-  readonly logLevel?: LoggingLevel | undefined;
-  /** Questions of the server are not answered but returned: the result may be an `InputRequiredResult`. */
-  readonly manual?: boolean | undefined;
-  /** Goes on with a call that came back with questions, from any process: the answers, and the state as it came. */
-  readonly resume?: InputParams | undefined;
   /** Goes along in `_meta`. */
   readonly meta?: { readonly [key: string]: unknown } | undefined;
+  /** What this client can do for this call alone, in the era in which each call says so. */
+  readonly capabilities?: ClientCapabilities | undefined;
+  /** Which log messages this call wants, in the era in which each call says so. */
+  readonly logLevel?: LoggingLevel | undefined;
+  /** `"manual"` hands a result that asks for input to the caller instead of answering it. */
+  readonly input?: "auto" | "manual" | undefined;
   /** Listings and resources: whether what is kept may be used. It may unless told otherwise. */
   readonly cache?: CacheMode | undefined;
 }
@@ -79,9 +79,17 @@ export interface TypedCallOptions<Output extends StandardSchema> extends ToolCal
   readonly output: Output;
 }
 
+/** The part of the options that answers the server's questions. */
+export type AnswerOptions = Pick<
+  ClientOptions,
+  "onElicit" | "onElicitUrl" | "onSample" | "samplingTools" | "roots" | "methods" | "capabilities"
+>;
+
 export interface ClientOptions {
   /** Who this client says it is. */
   readonly info?: Implementation;
+  /** Whether calls say who makes them, where that is left open. They do unless told otherwise. */
+  readonly identify?: boolean;
   /** The era to speak: `"auto"` probes and falls back. */
   readonly era?: string;
   /** The one version to speak. In the era without handshakes, nothing is negotiated then. */
@@ -134,8 +142,6 @@ export interface ClientOptions {
   readonly strictCapabilities?: boolean;
   /** The least severe log messages that the server is to send; none are asked for by default. */
   readonly logLevel?: LoggingLevel;
-  /** Whether questions of the server are returned instead of answered, for calls that do not say. */
-  readonly manual?: boolean;
   /** Whether pages that the server requires by an error are shown by `onElicitUrl`, before the call rejects. */
   readonly showRequiredUrls?: boolean;
   /** How many pages of a list are followed. 1000 unless told otherwise. */
@@ -150,6 +156,8 @@ export interface ClientOptions {
   readonly logger?: ClientLogger;
   readonly onError?: (error: Error) => void;
   readonly onClose?: (reason: Error | undefined) => void;
+  /** `"manual"` hands results that ask for input to the callers instead of answering them. */
+  readonly input?: "auto" | "manual";
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
   /** HTTP: headers to send along, and another way to fetch. */

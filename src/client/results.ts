@@ -4,7 +4,6 @@ import type {
   ContentBlock,
   DiscoverResult,
   GetPromptResult,
-  InputRequiredResult,
   ListPromptsResult,
   ListResourcesResult,
   ListResourceTemplatesResult,
@@ -36,15 +35,11 @@ export interface ToolOutcome<Structured = unknown> {
   /** All text of the content. */
   readonly text: string;
   readonly meta: Meta | undefined;
-  /** What the server asks before it goes on; only for calls that are made with `manual`. */
-  readonly inputRequired?: InputRequiredResult;
 }
 
-export function toToolOutcome<Structured>(result: CallToolResult | InputRequiredResult): ToolOutcome<Structured> {
-  const inputRequired = result.resultType === "input_required" ? (result as InputRequiredResult) : undefined;
-  const { content = [], structuredContent, isError, _meta } = result as Partial<CallToolResult>;
+export function toToolOutcome<Structured>(result: CallToolResult): ToolOutcome<Structured> {
+  const { content, structuredContent, isError, _meta } = result;
   return {
-    ...(inputRequired === undefined ? undefined : { inputRequired }),
     content,
     structured: structuredContent as Structured,
     isError: isError === true,

@@ -30,6 +30,7 @@ export type { RestartLimits } from "../client/kept-connection.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/list-refresh.js";
 export type {
   AnswerContext,
+  AnswerOptions,
   CallOptions,
   ClientCall,
   ClientInterceptor,

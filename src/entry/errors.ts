@@ -2,6 +2,7 @@ export {
   ConnectionError,
   DefinitionError,
   type Delivery,
+  InputRequiredError,
   McpError,
   MissingCapabilityError,
   OutputError,
@@ -13,4 +14,5 @@ export {
   UnsupportedVersionError,
   UrlElicitationRequiredError,
   UserRejectedError,
+  VersionError,
 } from "../schema/errors.js";

@@ -2,6 +2,14 @@ export { createChannelPair } from "../jsonrpc/memory-channel.js";
 export { createArrayExchange } from "../testing/array-exchange.js";
 export { FakeClock } from "../testing/fake-clock.js";
 export {
+  type Direction,
+  type Fate,
+  type FaultOptions,
+  type Faults,
+  type FaultyChannel,
+  withFaults,
+} from "../testing/faults.js";
+export {
   type RecordedExchange,
   type RecordedFrame,
   type RecordedMessage,

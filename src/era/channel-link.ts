@@ -4,7 +4,7 @@ import type { CallScope } from "../call/scope.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../jsonrpc/message.js";
-import { Peer } from "../jsonrpc/peer.js";
+import { Peer, type PeerEvents } from "../jsonrpc/peer.js";
 import { ProtocolError } from "../schema/errors.js";
 import type { Link, LinkReceiver, LinkRequest } from "./link.js";
 
@@ -16,18 +16,24 @@ export class ChannelLink implements Link {
   receiver: LinkReceiver = NOBODY;
   readonly #peer: Peer;
 
-  constructor(channel: Channel) {
-    this.#peer = new Peer(channel, {
+  /** Ids count from the given one on, so that a connection made again does not repeat those of its predecessor. */
+  constructor(channel: Channel, firstId = 0) {
+    const events: PeerEvents = {
       onRequest: (request) => this.receiver.onRequest(request),
       onNotification: (notification) => this.receiver.onNotification(notification),
       onInvalid: (failure) => this.receiver.onProblem(new ProtocolError(failure.message)),
       onProblem: (problem) => this.receiver.onProblem(problem),
       onClose: (reason) => this.receiver.onClose(reason),
-    });
+    };
+    this.#peer = new Peer(channel, events, firstId);
   }
 
   open(): void | Promise<void> {
     return this.#peer.open();
+  }
+
+  get nextId(): number {
+    return this.#peer.nextId;
   }
 
   get pending(): number {

@@ -23,6 +23,8 @@ export type ClientResult = { readonly [key: string]: unknown };
 export interface ClientHost {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
+  /** Whether to say who this is where that is left open. */
+  readonly identify: boolean;
   readonly clock: Clock;
   /** How long opening a subscription and other upkeep may take. */
   readonly timeoutMs: number;
@@ -48,7 +50,8 @@ export interface ConnectionCall {
   readonly params: Params | undefined;
   readonly id?: RequestId | undefined;
   readonly onProgress?: ((params: Params) => void) | undefined;
-  /** The log messages that this call wants, in the era where each call says so. */
+  /** Instead of those of the client, where each call carries its own. */
+  readonly capabilities?: ClientCapabilities | undefined;
   readonly logLevel?: LoggingLevel | undefined;
   /** Whether what is kept may be used instead of asking. */
   readonly cache?: "use" | "refresh" | "bypass" | undefined;
@@ -98,6 +101,8 @@ export interface OpenOptions {
   readonly versions: readonly string[];
   /** Speak the first version without asking. */
   readonly pinned: boolean;
+  /** No other era is left to try: what the server says to this one is the last word. */
+  readonly last: boolean;
   /** An answer to discovery from an earlier connection. */
   readonly discovered: ClientResult | undefined;
 }

@@ -71,6 +71,8 @@ export interface CallOrigin {
   readonly auth?: unknown;
   /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
   readonly principal?: string | undefined;
+  /** Path and query as requested, on HTTP. */
+  readonly url?: string;
   /** A request header by lower-case name, on HTTP. */
   header?(name: string): string | undefined;
   readonly sessionId?: string | undefined;
@@ -188,6 +190,8 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
+  /** The subscriptions that are open, and how many there may be. */
+  readonly subscriptions: { readonly max: number; open: number };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */

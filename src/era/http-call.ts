@@ -44,12 +44,8 @@ export class HttpCall {
     };
   }
 
-  /**
-   * Resolves in the turn in which the call was made, and tells whether its POST is to be sent: one that is given up before
-   * that leaves no trace anywhere, not even a connection that was opened for it.
-   */
-  async begin(): Promise<boolean> {
-    await undefined;
+  /** Tells whether its POST is to be sent, now that it can be. */
+  begin(): boolean {
     this.#sent = !this.#over;
     return this.#sent;
   }

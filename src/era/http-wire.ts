@@ -19,6 +19,12 @@ const DEAF: LinkReceiver = {
   onClose() {},
 };
 
+/**
+ * Every POST awaits this first, so that they keep their order: it starts in the turn in which it was asked for, and yet a
+ * call that is given up at once leaves no trace, not even a connection that was opened for it.
+ */
+export const nextInTurn: Promise<void> = Promise.resolve();
+
 /** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
 export class HttpWire {
   readonly headers: ClientHeaders;
@@ -72,6 +78,7 @@ export class HttpWire {
   }
 
   async #deliver(what: string, headers: HeaderRecord, body: string, signal: AbortSignal): Promise<void> {
+    await nextInTurn;
     let response: Response;
     try {
       response = await this.post(headers, body, signal);

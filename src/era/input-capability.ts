@@ -1,10 +1,11 @@
+import { Refusal } from "../jsonrpc/error-codes.js";
 import type { ClientCapabilities, InputRequest } from "../schema/types.js";
 
 /** The first version in which the inclusion of context is a capability of its own. */
 const CONTEXT_VERSION = "2025-11-25";
 
 /** The part of the client's capabilities that a question needs and that was not declared; undefined when it may be asked. */
-export function missingCapability(
+export function undeclaredFor(
   request: InputRequest,
   declared: ClientCapabilities,
   version = CONTEXT_VERSION,
@@ -32,4 +33,41 @@ export function missingCapability(
       return form ? undefined : { elicitation: elicitation === undefined ? {} : { form: {} } };
     }
   }
+}
+
+export const MISSING_CAPABILITY = -32021;
+
+/** The part of `required` that was not declared; undefined when all of it was. */
+export function undeclared(
+  required: ClientCapabilities | undefined,
+  declared: ClientCapabilities,
+): ClientCapabilities | undefined {
+  if (required === undefined) return undefined;
+  const missing = absent(required as Members, declared as Members);
+  return Object.keys(missing).length > 0 ? missing : undefined;
+}
+
+type Members = { readonly [key: string]: unknown };
+
+function absent(required: Members, declared: Members): Members {
+  const missing: Record<string, unknown> = {};
+  for (const [key, wanted] of Object.entries(required)) {
+    const given = Object.hasOwn(declared, key) ? declared[key] : undefined;
+    if (!isMembers(given)) missing[key] = wanted;
+    else if (isMembers(wanted)) {
+      const parts = absent(wanted, given);
+      if (Object.keys(parts).length > 0) missing[key] = parts;
+    }
+  }
+  return missing;
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function missingCapability(requiredCapabilities: ClientCapabilities): Refusal {
+  const names = Object.keys(requiredCapabilities).join(", ");
+  const message = `The client did not declare a capability that this request needs: ${names}`;
+  return new Refusal(MISSING_CAPABILITY, message, { requiredCapabilities });
 }

@@ -61,5 +61,5 @@ export interface HttpTarget {
 
 /** What a client has to talk through. */
 export type ClientWire =
-  | { readonly kind: "channel"; readonly link: Link }
+  | { readonly kind: "channel"; readonly link: Link & { readonly closed: boolean } }
   | { readonly kind: "http"; readonly target: HttpTarget };

@@ -6,7 +6,17 @@ import { idKey } from "./request-id.js";
 /** The requests that one side has sent and whose answers it awaits, under the ids they went out with. */
 export class InflightTable<Entry extends { readonly id: RequestId }> {
   readonly #entries = new Map<RequestId, Entry>();
-  #nextId = 0;
+  #nextId: number;
+
+  /** Ids count from the given one on: those below it were handed out by a predecessor. */
+  constructor(firstId = 0) {
+    this.#nextId = firstId;
+  }
+
+  /** The number that the next request gets, unless a caller chooses its own. */
+  get nextId(): number {
+    return this.#nextId;
+  }
 
   get size(): number {
     return this.#entries.size;

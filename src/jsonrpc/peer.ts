@@ -48,13 +48,14 @@ const REMEMBERED_ABANDONED = 64;
 export class Peer {
   readonly #channel: Channel;
   readonly #events: PeerEvents;
-  readonly #inflight = new InflightTable<Inflight>();
+  readonly #inflight: InflightTable<Inflight>;
   readonly #abandoned: RequestId[] = [];
   #closed: { readonly reason: Error | undefined } | undefined;
 
-  constructor(channel: Channel, events: PeerEvents) {
+  constructor(channel: Channel, events: PeerEvents, firstId = 0) {
     this.#channel = channel;
     this.#events = events;
+    this.#inflight = new InflightTable(firstId);
   }
 
   open(): void | Promise<void> {
@@ -67,6 +68,11 @@ export class Peer {
 
   get closed(): boolean {
     return this.#closed !== undefined;
+  }
+
+  /** Where a successor goes on counting. */
+  get nextId(): number {
+    return this.#inflight.nextId;
   }
 
   /** How many requests await an answer. */

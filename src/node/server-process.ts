@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { ConnectionError } from "../schema/errors.js";
 import { childEnvironment, type Environment } from "./environment.js";
+import { planLaunch } from "./launch-plan.js";
 import { endTree, endTreeWithHost } from "./process-tree.js";
 import { settlesWithin } from "./settles-within.js";
 
@@ -112,9 +113,12 @@ export async function startServerProcess(
 
 function launch(options: ServerProcessOptions, stderr: "pipe" | "ignore"): ChildProcess {
   try {
-    return spawn(options.command, options.args ?? [], {
+    const env = childEnvironment(options.env);
+    const plan = planLaunch(options.command, options.args ?? [], { name: process.platform, env, isFile });
+    return spawn(plan.file, plan.args, {
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-      env: childEnvironment(options.env),
+      env,
+      windowsVerbatimArguments: plan.verbatim,
       stdio: ["pipe", "pipe", stderr],
       shell: false,
       windowsHide: true,
@@ -151,13 +155,17 @@ function whyNotStarted(options: ServerProcessOptions, cause: NodeJS.ErrnoExcepti
   switch (cause.code) {
     case "ENOENT":
       return process.platform === "win32"
-        ? "no such program (ENOENT); a script such as npx.cmd must be run by its interpreter"
+        ? "no such program (ENOENT)"
         : "no such program, or the interpreter named in its first line is missing (ENOENT)";
     case "EACCES":
       return "it is not an executable file, or may not be run by this user (EACCES)";
     default:
       return cause.message;
   }
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 function isDirectory(path: string): boolean {

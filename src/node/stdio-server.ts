@@ -14,9 +14,13 @@ export interface StdioServerOptions {
   readonly write?: WriteLine;
   /** The longest line accepted, in bytes. 32 MiB unless given. */
   readonly maxLineBytes?: number;
+  /** Nothing is read while more than this is waiting to be written. 16 MiB unless given. */
+  readonly maxUnwrittenBytes?: number;
   /** How long closing waits for the other side to take what was sent. 2000 unless given. */
   readonly drainMs?: number;
 }
+
+const DEFAULT_MAX_UNWRITTEN_BYTES = 16 * 1024 * 1024;
 
 /**
  * The server's end of a pair of byte streams: one frame per line.
@@ -35,14 +39,17 @@ class StdioServerChannel implements Channel {
   readonly #writer: FrameWriter;
   readonly #decoder: LineDecoder;
   readonly #drainMs: number;
+  readonly #maxUnwrittenBytes: number;
   #events: ChannelEvents | undefined;
   #opened = false;
+  #behind = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioServerOptions) {
     this.#input = options.input ?? process.stdin;
     this.#output = options.output ?? process.stdout;
     this.#drainMs = options.drainMs ?? 2000;
+    this.#maxUnwrittenBytes = options.maxUnwrittenBytes ?? DEFAULT_MAX_UNWRITTEN_BYTES;
     this.#writer = new FrameWriter(this.#output, (cause) => this.#lose("output", cause), options.write);
     this.#decoder = new LineDecoder(
       {
@@ -67,8 +74,14 @@ class StdioServerChannel implements Channel {
   }
 
   send(text: string): void | Promise<void> {
-    if (this.#opened) return this.#writer.send(text);
-    return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
+    if (!this.#opened) {
+      return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
+    }
+    const room = this.#writer.send(text);
+    if (room !== undefined && !this.#behind && this.#output.writableLength > this.#maxUnwrittenBytes) {
+      this.#holdInput(room);
+    }
+    return room;
   }
 
   close(): Promise<void> {
@@ -77,6 +90,17 @@ class StdioServerChannel implements Channel {
       this.#closing = this.#finishWriting().then(() => this.#tellClosed(undefined));
     }
     return this.#closing;
+  }
+
+  /** Who does not take answers is not asked for more questions: what is kept for them stays bounded. */
+  #holdInput(room: Promise<void>): void {
+    this.#behind = true;
+    this.#input.pause();
+    const release = () => {
+      this.#behind = false;
+      if (this.#closing === undefined) this.#input.resume();
+    };
+    room.then(release, release);
   }
 
   readonly #onData = (chunk: Uint8Array | string): void => {

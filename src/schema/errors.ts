@@ -1,4 +1,4 @@
-import type { ClientCapabilities } from "./types.js";
+import type { ClientCapabilities, InputRequiredResult } from "./types.js";
 
 /**
  * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
@@ -35,6 +35,33 @@ export class RpcError extends McpError {
     this.data = data;
     this.method = options?.method;
     this.local = options?.local === true;
+  }
+}
+
+/** The server's last word was a question: `result` holds it. The code says why it was not answered. */
+export class InputRequiredError extends McpError {
+  override readonly name = "InputRequiredError";
+  constructor(
+    code: "input_required" | "too_many_rounds",
+    message: string,
+    readonly result: InputRequiredResult,
+  ) {
+    super(code, message);
+  }
+}
+
+/** The two sides have no protocol version in common that this side may speak. */
+export class VersionError extends McpError {
+  override readonly name = "VersionError";
+  constructor(
+    message: string,
+    /** What the server said it speaks, if it said so. */
+    readonly supported: readonly string[] | undefined,
+    /** What this side may speak. */
+    readonly wanted: readonly string[],
+    options?: ErrorOptions,
+  ) {
+    super("no_common_version", message, options);
   }
 }
 
@@ -205,4 +232,9 @@ export class DefinitionError extends McpError {
   constructor(message: string, options?: ErrorOptions) {
     super("definition_error", message, options);
   }
+}
+
+/** Whether a value lists protocol versions, one at least. */
+export function isVersionList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
 }

@@ -89,7 +89,12 @@ export class Context {
     return this.#call.origin.sessionId;
   }
 
-  /** A header of the HTTP request, by name in any case. */
+  /** Path and query of the HTTP request; undefined where there is none. */
+  get url(): string | undefined {
+    return this.#call.origin.url;
+  }
+
+  /** A header of the HTTP request, by name in any case; undefined where there is none. */
   header(name: string): string | undefined {
     return this.#call.origin.header?.(name.toLowerCase());
   }

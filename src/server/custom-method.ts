@@ -7,11 +7,14 @@ import {
   type ParseOutcome,
   type UsableSchema,
 } from "../schema/standard.js";
+import type { ClientCapabilities } from "../schema/types.js";
 import type { Context } from "./context.js";
 
 export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   /** What params must look like. */
   readonly params?: P;
+  /** What a client must have declared to be served; others are told what is missing. */
+  readonly requires?: ClientCapabilities;
 }
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
@@ -26,6 +29,7 @@ export type NotificationHandler<P> = (params: MethodParams<P>, ctx: Context) => 
 
 /** A method or notification that an author defined, with its schema compiled. */
 export class CustomMethod {
+  readonly requires: ClientCapabilities | undefined;
   readonly #params: UsableSchema | undefined;
 
   constructor(
@@ -34,6 +38,7 @@ export class CustomMethod {
     readonly handler: (params: never, ctx: Context) => unknown,
     validator: JsonSchemaValidator | undefined,
   ) {
+    this.requires = options.requires;
     const schema = options.params;
     this.#params =
       schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);

@@ -1,6 +1,8 @@
 import type { Call } from "../era/call.js";
-import type { HandlerResult, Result, ServerHost } from "../era/era.js";
+import type { HandlerResult, ServerHost } from "../era/era.js";
+import { missingCapability, undeclared } from "../era/input-capability.js";
 import { PreparedResult } from "../era/prepared-result.js";
+import { toResult } from "../era/to-result.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import { params } from "../schema/shapes.js";
 import type { CompleteResult } from "../schema/types.js";
@@ -45,23 +47,17 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
 }
 
 async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {
+  const missing = undeclared(custom.requires, call.client.capabilities);
+  if (missing !== undefined) throw missingCapability(missing);
   const parsed = await custom.parse(call.params);
   return call.era.settle(call, server.host, async (asker) => {
-    return toResult(await custom.handler(parsed as never, new Context(call, asker, server.host)), custom.name);
+    const value = await custom.handler(parsed as never, new Context(call, asker, server.host));
+    if (value instanceof PreparedResult) return value;
+    if (custom.name !== "completion/complete" || !isCompletion(value)) return toResult(value, custom.name);
+    return { ...value, completion: boundCompletion(value.completion) };
   });
 }
 
 function isCompletion(value: unknown): value is CompleteResult {
   return Array.isArray((value as Partial<CompleteResult> | null)?.completion?.values);
-}
-
-/** A result on the wire is an object; nothing is an empty one. */
-function toResult(value: unknown, method: string): HandlerResult {
-  if (value === undefined) return {};
-  if (value instanceof PreparedResult) return value;
-  if (method === "completion/complete" && isCompletion(value)) {
-    return { ...value, completion: boundCompletion(value.completion) };
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
-  throw new TypeError(`the handler of ${method} must return an object or nothing`);
 }

@@ -28,7 +28,7 @@ export function inputRequired(parts: {
   readonly inputRequests?: InputRequests;
   readonly state?: unknown;
 }): InputRequiredResult {
-  if (parts.inputRequests === undefined && parts.state === undefined) {
+  if (Object.keys(parts.inputRequests ?? {}).length === 0 && parts.state === undefined) {
     throw new DefinitionError("inputRequired needs inputRequests or state");
   }
   for (const [key, request] of Object.entries(parts.inputRequests ?? {})) {

@@ -71,10 +71,17 @@ export interface ServerOptions {
   readonly stateKeys?: readonly SealKey[];
   /** How long sealed state is good for. */
   readonly stateTtlMs?: number;
+  /**
+   * Asked before a sealed state is used again, with its name and the time of day at which it ends. A server that takes
+   * each state once remembers the names until then; without this a state can be used again as long as it lives.
+   */
+  readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
   /** The least severe log messages for clients that asked for no level, where they need not ask. All by default. */
   readonly logLevel?: LoggingLevel;
+  /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
+  readonly maxSubscriptions?: number;
   /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
   /** How long a pushed question may stay unanswered. */
@@ -92,6 +99,7 @@ export interface ServerOptions {
 export const DEFAULTS = {
   askTimeoutMs: 300_000,
   maxRounds: 16,
+  maxSubscriptions: 10_000,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,

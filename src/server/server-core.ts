@@ -37,7 +37,7 @@ const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 export class ServerCore implements ServerHost {
   readonly info: Implementation;
   readonly instructions: string | undefined;
-  readonly changes: ChangeBus = new MemoryChangeBus();
+  readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
@@ -48,6 +48,7 @@ export class ServerCore implements ServerHost {
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
+  readonly subscriptions: { readonly max: number; open: number };
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -69,6 +70,7 @@ export class ServerCore implements ServerHost {
     this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
     this.logLevel = options.logLevel ?? "debug";
+    this.subscriptions = { max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions, open: 0 };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
@@ -77,7 +79,8 @@ export class ServerCore implements ServerHost {
       keys: options.stateKeys,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
-      onRefused: (reason) => this.#options.logger?.warn?.(`a requestState was refused: ${reason}`),
+      accept: options.acceptState,
+      onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
     });
     this.registry = new Registry(options, this.changes, {
       validator: options.validator,
@@ -229,7 +232,7 @@ export class ServerCore implements ServerHost {
   #toOutcome(error: unknown, call: Call): Outcome {
     const context = { where: "handler", method: call.method, id: call.id };
     if (call.end.aborted) {
-      if (!(error instanceof RpcError) && !isAbort(error, call)) this.report(error, context);
+      if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) this.report(error, context);
       return DROPPED;
     }
     if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
@@ -241,14 +244,6 @@ export class ServerCore implements ServerHost {
     const encoded = call.era.encodeError(error, call);
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
   }
-}
-
-/** Whether an error is only the echo of the call's own end. */
-function isAbort(error: unknown, call: Call): boolean {
-  return (
-    error === call.end.reason ||
-    (error instanceof Error && (error.name === "AbortError" || error.cause === call.end.reason))
-  );
 }
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {

@@ -198,7 +198,8 @@ export class Server<Tools extends ToolTypes = {}> {
   stats(): Readonly<Record<string, number>> {
     const front = this.#front?.stats();
     const running = [...this.#doors].reduce((sum, door) => sum + door.running, front?.running ?? 0);
-    return { ...front, connections: this.#doors.size, running };
+    const subscriptions = this.#core.subscriptions.open;
+    return { ...front, connections: this.#doors.size, running, subscriptions };
   }
 
   /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */

@@ -13,12 +13,16 @@ export interface SealOptions {
   readonly keys: readonly SealKey[] | undefined;
   readonly ttlMs: number;
   readonly clock: Clock;
+  /** Whether a state may still be used; hears each one's name and when it ends. For servers that take a state once. */
+  readonly accept?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
   /** Hears why a state was refused; the client does not. */
   readonly onRefused: (reason: string) => void;
 }
 
 const IV_BYTES = 12;
 const KEY_BYTES = 32;
+/** How far the clocks of processes that share keys may be apart. */
+const MAX_SKEW_MS = 60_000;
 /** The longest sealed text taken from or given to a client. */
 const MAX_TEXT = 256 * 1024;
 
@@ -32,6 +36,11 @@ export function createStateSeal(options: SealOptions): StateSeal {
   if (first === undefined) throw new DefinitionError("stateKeys must hold at least one key");
   const imported = new Map<string, Promise<CryptoKey>>();
   for (const key of ring) assertKey(key);
+  assertDistinct(ring);
+  if (!Number.isFinite(options.ttlMs) || options.ttlMs <= 0) {
+    throw new DefinitionError(`stateTtlMs must be a positive number of milliseconds, not ${options.ttlMs}`);
+  }
+  const now = () => options.clock.timeOfDay?.() ?? Date.now();
 
   const keyFor = (key: SealKey): Promise<CryptoKey> => {
     let ready = imported.get(key.id);
@@ -50,7 +59,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
   return {
     async seal(state, binding) {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
-      const payload = encodeText(JSON.stringify({ until: Date.now() + options.ttlMs, state }));
+      const payload = encodeText(JSON.stringify({ until: now() + options.ttlMs, state }));
       const cipher = { name: "AES-GCM", iv, additionalData: encodeText(binding) };
       const sealed = new Uint8Array(await crypto.subtle.encrypt(cipher, await keyFor(first), payload));
       const text = `${first.id}.${toBase64Url(iv)}.${toBase64Url(sealed)}`;
@@ -70,7 +79,11 @@ export function createStateSeal(options: SealOptions): StateSeal {
           "altered, made for another request or caller, or sealed by a process with another key: share stateKeys",
         );
       }
-      if (payload.until < Date.now()) throw refuse("expired");
+      const left = payload.until - now();
+      if (left < 0) throw refuse("expired");
+      if (left > options.ttlMs + MAX_SKEW_MS)
+        throw refuse("made in the future, or with a longer life than states have");
+      if ((await options.accept?.(iv, payload.until)) === false) throw refuse("not accepted, as one used before");
       return payload.state;
     },
   };
@@ -92,6 +105,14 @@ async function decrypt(
   }
 }
 
+function assertDistinct(ring: readonly SealKey[]): void {
+  const ids = new Set(ring.map(({ id }) => id));
+  const secrets = new Set(ring.map(({ secret }) => toBase64Url(secret)));
+  if (ids.size < ring.length || secrets.size < ring.length) {
+    throw new DefinitionError("stateKeys: each key needs an id and a secret of its own");
+  }
+}
+
 function assertKey(key: SealKey): void {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(key.id))
     throw new DefinitionError(`state key id "${key.id}" must be 1-64 of A-Z a-z 0-9 _ -`);
@@ -110,7 +131,10 @@ function toBase64Url(bytes: Uint8Array): string {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
+/** Throws for any text that the encoder would not have written, so that a state has one spelling. */
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  return Uint8Array.from(binary, (char) => char.charCodeAt(0));
+  const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
+  if (toBase64Url(bytes) !== text) throw new Error("not as it was encoded");
+  return bytes;
 }

@@ -125,10 +125,16 @@ export class RegisteredTool {
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
-    // What cannot be written is a defect of the server that a model cannot mend.
-    const result = await this.#toResult(value);
-    const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
-    return problem === undefined ? result : this.#toFailure(new TypeError(`tool ${name}: ${problem}`), ctx);
+    try {
+      const result = await this.#toResult(value);
+      const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
+      if (problem === undefined) return result;
+      return this.#toFailure(new TypeError(`tool ${name}: ${problem}`), ctx);
+    } catch (error) {
+      if (error instanceof ToolError) return failed(error.message);
+      // What cannot be written is a defect of the server that a model cannot mend.
+      throw error;
+    }
   }
 
   #run(args: unknown, ctx: Context): unknown {

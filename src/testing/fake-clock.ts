@@ -17,6 +17,10 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
+  timeOfDay(): number {
+    return 1_800_000_000_000 + this.#now;
+  }
+
   get pending(): number {
     return this.#timers.size;
   }

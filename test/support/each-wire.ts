@@ -106,6 +106,8 @@ export const modernWires = wires(["modern"], TRANSPORTS);
 export const legacyWires = wires(["legacy"], TRANSPORTS);
 /** Where both sides share one pipe. */
 export const channelWires = wires(ERAS, ["memory", "stdio"]);
+export const stdioWires = wires(ERAS, ["stdio"]);
+export const modernStdio = wires(["modern"], ["stdio"]);
 export const modernChannels = wires(["modern"], ["memory", "stdio"]);
 export const legacyChannels = wires(["legacy"], ["memory", "stdio"]);
 export const httpWires = wires(ERAS, ["node", "fetch"]);

@@ -153,7 +153,7 @@ describe("LineDecoder", () => {
     const tookMs = performance.now() - started;
     assert.deepEqual([many.lines[0]?.length, many.problems], [5_000_002, []]);
     assert.deepEqual([single.lines[0]?.length, single.problems], [1_000_000, []]);
-    assert.ok(tookMs < 1000, `took ${tookMs} ms`);
+    assert.ok(tookMs < 10_000, `took ${tookMs} ms`);
   });
 });
 

@@ -6,7 +6,7 @@ import type { HttpTarget, LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
 import { ConnectionError, ProtocolError } from "#src/schema/errors.js";
 import { FakeClock } from "../support/fake-clock.js";
-import { createTarget, MODERN, modernWorld } from "../support/http-links.js";
+import { createTarget, MODERN, modernWorld, settled } from "../support/http-links.js";
 
 const ping: LinkRequest = { method: "ping", params: undefined, cancellable: true };
 
@@ -142,6 +142,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
   const link = new ModernHttpLink(createTarget(url, { fetch: deaf }), MODERN);
   const scope = new CallScope("ping", {});
   const answered = link.request(ping, scope);
+  await settled();
   scope.abort("no");
   await rejects(answered, (error) => error === "no");
   const cancelled = new Promise((resolve) => {

@@ -1,13 +1,13 @@
 import type { CallScope } from "../../call/scope.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
-import { McpError } from "../../schema/errors.js";
+import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
+import { ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
 import type { ClientWire, Link } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
-import { identityAt } from "./initialize.js";
+import { capabilitiesAt, identityAt } from "./initialize.js";
 import { legacyMethods } from "./methods.js";
 
 const UNSUPPORTED_VERSION = -32022;
@@ -33,11 +33,12 @@ async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, sc
   const link = wire.kind === "channel" ? wire.link : new LegacyHttpLink(wire.target);
   const connection = new LegacyConnection(legacyClient, link, host);
   try {
-    connection.adopt(await handshake(link, host, options.versions, scope));
+    connection.adopt(await handshake(link, host, options, scope));
     await link.notify("notifications/initialized", undefined);
     return connection;
   } catch (error) {
-    await connection.close();
+    // A channel outlives a handshake that failed: another era may be tried on it.
+    if (wire.kind === "http") await connection.close();
     throw error;
   }
 }
@@ -46,33 +47,47 @@ async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, sc
 async function handshake(
   link: Link,
   host: ClientHost,
-  versions: readonly string[],
+  { versions, last }: OpenOptions,
   scope: CallScope,
 ): Promise<InitializeResult> {
   const offered = versions[0] as string;
   const params = {
     protocolVersion: offered,
-    capabilities: host.capabilities,
+    capabilities: capabilitiesAt(offered, host.capabilities),
     clientInfo: identityAt(offered, host.info),
   };
-  const response = await link.request({ method: "initialize", params, cancellable: false }, scope);
-  if ("error" in response) throw refusal(response.error);
+  const response = await link
+    .request({ method: "initialize", params, cancellable: false }, scope)
+    .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
+  if ("error" in response) throw refusal(response.error, last);
   const problem = legacyMethods.get("initialize")?.result(response.result);
   if (problem !== undefined) {
     throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
   }
   const result = response.result as unknown as InitializeResult;
   if (versions.includes(result.protocolVersion)) return result;
-  throw new McpError(
-    "version_mismatch",
+  throw new VersionError(
     `No common protocol version: the server answered ${result.protocolVersion}, this client speaks ${versions.join(", ")}`,
+    [result.protocolVersion],
+    versions,
   );
 }
 
-/** A server that names its versions in the refusal may be reachable in another era. */
-function refusal(error: { code: number; message: string; data?: unknown }): Error {
+/** A server that names its versions in the refusal, or knows no handshake at all, may be reachable in another era. */
+function refusal(error: { code: number; message: string; data?: unknown }, last: boolean): Error {
   const cause = fromErrorObject(error);
-  const supported = (error.data as { supported?: unknown } | undefined | null)?.supported;
-  if (error.code !== UNSUPPORTED_VERSION || !Array.isArray(supported)) return cause;
-  return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
+  const supported = (error.data as { supported?: unknown } | null | undefined)?.supported;
+  if (error.code === UNSUPPORTED_VERSION && isVersionList(supported)) {
+    return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
+  }
+  if (last || error.code !== METHOD_NOT_FOUND) return cause;
+  return new WrongEra(`the server refused initialize: ${error.message}`, undefined, { cause });
+}
+
+function refusedByStatus(error: unknown): unknown {
+  const status = error instanceof ConnectionError ? error.status : undefined;
+  const refused = status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
+  return refused
+    ? new WrongEra(`the server refused initialize with status ${status}`, undefined, { cause: error })
+    : error;
 }

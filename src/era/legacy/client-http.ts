@@ -10,7 +10,7 @@ import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../jsonr
 import type { Parsed } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
-import { closedBeforeAnswer, HttpWire, notConnected, toError } from "../http-wire.js";
+import { closedBeforeAnswer, HttpWire, nextInTurn, notConnected, toError } from "../http-wire.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
 import { ClientSession } from "./client-session.js";
 import { Incoming } from "./incoming.js";
@@ -171,7 +171,8 @@ export class LegacyHttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
-    if (!(await call.begin())) return;
+    await nextInTurn;
+    if (!call.begin()) return;
     try {
       const response = await this.#wire.post({ ...this.#wire.headers.post, ...facts }, body, call.wire.signal);
       if (!call.over && isSessionLost(response.status, facts)) {

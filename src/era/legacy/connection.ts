@@ -25,9 +25,10 @@ import type {
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import type { Link } from "../link.js";
+import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { answerAt } from "./input-params.js";
-import { legacyMethods, legacyNotifications } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 /** A request of the server that is being answered. */
 interface ServedRequest extends Served {
@@ -160,15 +161,26 @@ export class LegacyConnection implements Connection {
     try {
       const result = request.method === "ping" ? {} : await this.#answer(request, end);
       if (end.aborted) return;
-      this.#link.respond(request.id, JSON.stringify(answerAt(this.server.version, request.method, result)));
+      const answer = answerAt(this.server.version, request.method, toResult(result, request.method) as ClientResult);
+      this.#link.respond(request.id, JSON.stringify(answer));
     } catch (error) {
-      if (end.aborted) return;
-      if (error instanceof RpcError) return this.#link.respondError(request.id, toErrorObject(error));
-      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
-      this.#link.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
+      this.#fail(served, error);
     } finally {
       this.#served.remove(served);
     }
+  }
+
+  /** A deliberate error goes out as it is; anything else is told here and stays opaque there. */
+  #fail({ id, end }: ServedRequest, error: unknown): void {
+    const deliberate = error instanceof RpcError;
+    if (!deliberate && !end.isEchoedBy(error)) {
+      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+    }
+    if (end.aborted) return;
+    this.#link.respondError(
+      id,
+      deliberate ? toErrorObject(error) : { code: INTERNAL_ERROR, message: "Internal error" },
+    );
   }
 
   #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
@@ -198,6 +210,7 @@ export class LegacyConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#cancel(params);
+    if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) return this.#host.onProblem(problem);
     const change = toChange(method, params);

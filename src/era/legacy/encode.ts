@@ -28,6 +28,11 @@ export function encodeResult(call: Call, result: HandlerResult): JsonText {
 }
 
 function toWire(method: string, result: Result, version: string): Result {
+  if (result.resultType === "input_required") {
+    throw new Error(
+      `${method}: input_required does not exist in this protocol version; ask with ctx.elicit and the like`,
+    );
+  }
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...wire } = result;
   if (method === "tools/call") return structuredAt(version, wire);
   const member = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;

@@ -7,10 +7,25 @@ export function initialize(call: Call, host: ServerHost): Result {
   const { version } = call.client;
   return {
     protocolVersion: version,
-    capabilities: host.capabilities,
+    capabilities: capabilitiesAt(version, host.capabilities),
     serverInfo: identityAt(version, host.info),
     ...(host.instructions === undefined ? undefined : { instructions: host.instructions }),
   };
+}
+
+/** When capabilities came that are not as old as the first version. */
+const CAPABILITIES_SINCE: readonly (readonly [name: string, version: string])[] = [
+  ["completions", "2025-03-26"],
+  ["elicitation", "2025-06-18"],
+];
+
+/** Capabilities without those that this version has no word for. What the SDK does not know is left alone. */
+export function capabilitiesAt<Capabilities extends object>(version: string, capabilities: Capabilities): Capabilities {
+  const unknown = CAPABILITIES_SINCE.filter(([name, since]) => version < since && name in capabilities);
+  if (unknown.length === 0) return capabilities;
+  return Object.fromEntries(
+    Object.entries(capabilities).filter(([name]) => !unknown.some(([other]) => other === name)),
+  ) as Capabilities;
 }
 
 /** An identity with only the members that this version knows. */

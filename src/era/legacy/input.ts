@@ -8,7 +8,7 @@ import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest, InputResponses } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
-import { missingCapability } from "../input-capability.js";
+import { undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
 import { paramsAt } from "./input-params.js";
 import { LegacySession } from "./session.js";
@@ -60,7 +60,10 @@ class Pushed implements Asker {
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const call = this.#call;
     const { capabilities, version } = call.client;
-    const missing = missingCapability(request, capabilities, version);
+    if (request.method === "elicitation/create" && version < "2025-06-18") {
+      throw new McpError("missing_capability", `Protocol version ${version} has no ${request.method}`);
+    }
+    const missing = undeclaredFor(request, capabilities, version);
     if (missing !== undefined) {
       throw new McpError(
         "missing_capability",

@@ -55,6 +55,9 @@ export const legacyMethods: MethodTable = new Map<string, MethodShape>([
 /** `requestId` may be absent since 2025-11-25; such a cancellation cancels nothing. */
 const cancelled = params({}, { requestId: stringOrInteger, reason: string });
 
+/** What later versions have and these do not: dropped on arrival, whoever would take it. */
+export const ADDED_NOTIFICATIONS: ReadonlySet<string> = new Set(["notifications/subscriptions/acknowledged"]);
+
 export const legacyNotifications: NotificationTable = new Map([
   ...features.notifications,
   ["notifications/cancelled", cancelled],

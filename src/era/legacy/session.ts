@@ -11,7 +11,7 @@ import { notificationProblem } from "../check-notification.js";
 import type { EraSession, LogMessage, ServerEra, ServerHost } from "../era.js";
 import { isWanted } from "../logging-level.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { legacyMethods, legacyNotifications } from "./methods.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -115,6 +115,7 @@ export class LegacySession implements EraSession {
 
   receive(notification: RpcNotification): void {
     const { method } = notification;
+    if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
     else if (method !== "notifications/initialized" || this.#ready()) this.#host.receive(notification, this);

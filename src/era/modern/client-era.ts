@@ -1,7 +1,6 @@
 import type { CallScope } from "../../call/scope.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcResponse } from "../../jsonrpc/message.js";
-import { ConnectionError, TimeoutError } from "../../schema/errors.js";
+import { ConnectionError, isVersionList, TimeoutError } from "../../schema/errors.js";
 import type { DiscoverResult } from "../../schema/types.js";
 import {
   type ClientEra,
@@ -17,6 +16,7 @@ import { ModernHttpLink } from "./client-http.js";
 import { ModernConnection } from "./connection.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
+import { toTypedError } from "./typed-error.js";
 
 /** What earlier versions had, and what to use now. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
@@ -58,7 +58,7 @@ async function probe(
   let answer = await ask(connection, scope);
   const supported = supportedIn(answer);
   if (supported !== undefined) {
-    connection.version = mutual(versions, supported, answer);
+    connection.version = mutual(versions, supported, refusalOf(answer));
     answer = await ask(connection, scope);
   }
   if ("error" in answer) throw verdict(answer.error);
@@ -70,15 +70,22 @@ async function ask(connection: ModernConnection, scope: CallScope): Promise<RpcR
   try {
     return await connection.probe(scope);
   } catch (error) {
-    if (error instanceof TimeoutError && connection.linkKind === "channel") {
-      throw new WrongEra("the server did not answer server/discover", undefined, { cause: error });
+    if (connection.linkKind === "channel") {
+      if (error instanceof TimeoutError) throw older("did not answer server/discover", error);
+      if (error instanceof ConnectionError && error.delivery === "sent") throw older("left at server/discover", error);
     }
     const status = error instanceof ConnectionError ? error.status : undefined;
     if (status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403) {
-      throw new WrongEra(`the server answered server/discover with status ${status}`, undefined, { cause: error });
+      throw older(`answered server/discover with status ${status}`, error);
     }
     throw error;
   }
+}
+
+/** Evidence of an older server, with advice for whoever excluded those. */
+function older(what: string, cause?: unknown): WrongEra {
+  const advice = 'it seems to be a legacy server: allow its versions with era "auto" or in `versions`';
+  return new WrongEra(`the server ${what}; ${advice}`, undefined, { cause });
 }
 
 /** The list in an unsupported-version error, if it is one. */
@@ -86,6 +93,10 @@ function supportedIn(answer: RpcResponse): readonly string[] | undefined {
   if (!("error" in answer) || answer.error.code !== UNSUPPORTED_VERSION) return undefined;
   const supported = (answer.error.data as { supported?: unknown } | undefined | null)?.supported;
   return isVersionList(supported) ? supported : undefined;
+}
+
+function refusalOf(answer: RpcResponse): Error | undefined {
+  return "error" in answer ? toTypedError(answer.error, "server/discover") : undefined;
 }
 
 function mutual(versions: readonly string[], offered: readonly string[], evidence: unknown): string {
@@ -100,26 +111,20 @@ function mutual(versions: readonly string[], offered: readonly string[], evidenc
 
 /** What an error answer to the probe says about the server. */
 function verdict(error: { code: number; message: string; data?: unknown }): Error {
-  const cause = fromErrorObject(error);
+  const cause = toTypedError(error, "server/discover");
   const data = error.data as { requiredCapabilities?: unknown; supported?: unknown } | undefined | null;
   const recognised =
     error.code === HEADER_MISMATCH ||
     (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
     (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported));
-  return recognised
-    ? cause
-    : new WrongEra(`the server answered server/discover with an error: ${error.message}`, undefined, { cause });
+  return recognised ? cause : older(`answered server/discover with an error: ${error.message}`, cause);
 }
 
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
   const problem = modernMethods.get("server/discover")?.result(result);
   if (problem !== undefined || !isVersionList(result.supportedVersions)) {
-    throw new WrongEra("the server's answer to server/discover is no discovery", undefined);
+    throw older("answered server/discover with what is no discovery");
   }
   mutual(versions, result.supportedVersions, undefined);
   return result as unknown as DiscoverResult;
-}
-
-function isVersionList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

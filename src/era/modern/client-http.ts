@@ -7,7 +7,7 @@ import type { Params, RpcNotification, RpcResponse } from "../../jsonrpc/message
 import type { Parsed } from "../../jsonrpc/parse.js";
 import { ProtocolError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
-import { closedBeforeAnswer, HttpWire, notConnected, streamLost, toError } from "../http-wire.js";
+import { closedBeforeAnswer, HttpWire, nextInTurn, notConnected, streamLost, toError } from "../http-wire.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
 import { requestHeaders } from "./request-headers.js";
 
@@ -97,7 +97,8 @@ export class ModernHttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, headers: HeaderRecord, body: string): Promise<void> {
-    if (!(await call.begin())) return;
+    await nextInTurn;
+    if (!call.begin()) return;
     try {
       const response = await this.#wire.post(headers, body, call.wire.signal);
       const trace = await this.#wire.readReply(call, response, (parsed) => this.#take(call, parsed));

@@ -27,7 +27,7 @@ import {
   UNSUPPORTED_VERSION,
   VERSION_KEY,
 } from "./envelope.js";
-import { modernMethods, modernNotifications } from "./methods.js";
+import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
 import { ListenSubscription } from "./subscription.js";
 import { toTypedError } from "./typed-error.js";
 
@@ -43,17 +43,14 @@ export class ModernConnection implements Connection {
   readonly #subscriptions = new Map<RequestId, ListenSubscription>();
   #version: string;
   #discovered: DiscoverResult | undefined;
-  readonly #capabilities: ClientCapabilities;
   #logLevel: LoggingLevel | undefined;
+  #lastDeclared: { readonly from: ClientCapabilities; readonly to: ClientCapabilities } | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost, versions: readonly string[], version: string) {
     this.era = era;
     this.mirrorsHeaders = link.kind === "http";
     this.#link = link;
     this.#host = host;
-    // Nobody is told of changes of the roots in this era.
-    const { roots, ...capabilities } = host.capabilities;
-    this.#capabilities = roots === undefined ? capabilities : { ...capabilities, roots: {} };
     this.#versions = versions;
     this.#version = version;
     link.receiver = {
@@ -165,23 +162,33 @@ export class ModernConnection implements Connection {
   #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
     const { id, method, onProgress } = call;
     return this.#link.request(
-      { id, method, params: this.#wrap(call.params, call.logLevel), cancellable: true, onProgress },
+      { id, method, params: this.#wrap(call.params, call), cancellable: true, onProgress },
       scope,
     );
   }
 
   /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
-  #wrap(params: Params | undefined, logLevel = this.#logLevel): Params {
+  #wrap(params: Params | undefined, call?: ConnectionCall): Params {
+    const logLevel = call?.logLevel ?? this.#logLevel;
     return {
       ...params,
       _meta: {
         ...(params?._meta as object | undefined),
         [VERSION_KEY]: this.#version,
-        [CLIENT_INFO_KEY]: this.#host.info,
-        [CAPABILITIES_KEY]: this.#capabilities,
+        [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
+        [CAPABILITIES_KEY]: this.#declared(call?.capabilities ?? this.#host.capabilities),
         ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
       },
     };
+  }
+
+  /** Changes of roots are not told in this era, so nobody is promised them. */
+  #declared(capabilities: ClientCapabilities): ClientCapabilities {
+    if (capabilities.roots?.listChanged === undefined) return capabilities;
+    if (this.#lastDeclared?.from !== capabilities) {
+      this.#lastDeclared = { from: capabilities, to: { ...capabilities, roots: {} } };
+    }
+    return this.#lastDeclared.to;
   }
 
   /** The version to go on with after a refusal of the present one. */
@@ -196,7 +203,7 @@ export class ModernConnection implements Connection {
     const type = result.resultType ?? "complete";
     if (!RESULT_TYPES.has(type)) throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
     const shape = modernMethods.get(method);
-    if (type === "input_required" && shape !== undefined && shape.asks !== true) {
+    if (type === "input_required" && shape?.asks !== true) {
       throw new ProtocolError(`${method}: the server asked for input where it may not`);
     }
     const problem = shape?.result(result);
@@ -209,6 +216,7 @@ export class ModernConnection implements Connection {
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
+    if (REMOVED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(modernNotifications, notification);
     if (problem !== undefined) return this.#host.onProblem(problem);
     const id = (params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];

@@ -23,6 +23,9 @@ export function encodeResult(call: Call, result: HandlerResult, host: ServerHost
 }
 
 function stamp(method: string, result: Result, host: ServerHost): Result {
+  if (result.resultType === "input_required" && modernMethods.get(method)?.asks !== true) {
+    throw new Error(`${method} may not be answered with input_required`);
+  }
   const meta = result._meta as Result | undefined;
   const stamped: Record<string, unknown> = {
     ...result,

@@ -2,6 +2,7 @@ import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
+import { MISSING_CAPABILITY } from "../input-capability.js";
 import { isLoggingLevel } from "../logging-level.js";
 
 export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
@@ -11,9 +12,9 @@ export const LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel";
 export const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
 export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
 
+export { MISSING_CAPABILITY };
 export const HEADER_MISMATCH = -32020;
 export const UNSUPPORTED_VERSION = -32022;
-export const MISSING_CAPABILITY = -32021;
 
 /** The facts that each request carries about itself. */
 export interface Envelope {

@@ -1,12 +1,11 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import { McpError, UrlElicitationRequiredError } from "../../schema/errors.js";
-import { inputShapes } from "../../schema/input-shapes.js";
+import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
-import type { Asker, AskOptions, HandlerResult, ServerHost } from "../era.js";
-import { missingCapability } from "../input-capability.js";
+import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
+import { missingCapability, undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
-import { MISSING_CAPABILITY } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
 /** What rides in the sealed state from one round to the next. */
@@ -46,6 +45,7 @@ export async function settleInRounds(
   } catch (error) {
     failure = error;
   }
+  if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
   if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, host, toPages(failure));
   if (failure !== undefined) throw failure;
@@ -63,12 +63,30 @@ function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
 /** A handler that speaks the wire itself gets its state sealed all the same. */
 async function sealAuthored(call: Call, host: ServerHost, result: HandlerResult): Promise<HandlerResult> {
   if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
-  const refused = Object.values((result.inputRequests ?? {}) as Record<string, InputRequest>)
-    .map((request) => missingCapability(request, call.client.capabilities))
+  const asked = assertAskable(call.method, result);
+  const refused = Object.values(asked)
+    .map((request) => undeclaredFor(request, call.client.capabilities))
     .find((missing) => missing !== undefined);
-  if (refused !== undefined) throw missingCapabilityRefusal(refused);
+  if (refused !== undefined) throw missingCapability(refused);
   if (result.requestState === undefined) return result;
   return { ...result, requestState: await host.seal.seal({ authored: result.requestState }, bindingOf(call)) };
+}
+
+/** What an author made is held to the same rules as what the SDK makes; a breach is the author's error, not the client's. */
+function assertAskable(method: string, result: Result): Record<string, InputRequest> {
+  const problem = inputRequiredResult({ ...result, requestState: result.requestState === undefined ? undefined : "" });
+  const requests = (result.inputRequests ?? {}) as Record<string, InputRequest>;
+  if (problem !== undefined) throw new Error(`${method}: ${problem.path} of inputRequired must be ${problem.expected}`);
+  if (Object.keys(requests).length === 0 && result.requestState === undefined) {
+    throw new Error(`${method}: inputRequired needs inputRequests or state`);
+  }
+  for (const [key, request] of Object.entries(requests)) {
+    if (!inputShapes.has(request.method)) throw new Error(`${method}: a client cannot be asked for ${request.method}`);
+    const extra = Object.keys(request).find((member) => member !== "method" && member !== "params");
+    if (extra !== undefined)
+      throw new Error(`${method}: /inputRequests/${key} of inputRequired must not have ${extra}`);
+  }
+  return requests;
 }
 
 async function restore(call: Call, host: ServerHost): Promise<Progress> {
@@ -91,7 +109,16 @@ function merge(progress: Progress, call: Call): Progress {
 /** State is good only for the request that it was made for. */
 function bindingOf(call: Call): string {
   const { name, uri, arguments: args } = call.params;
-  return JSON.stringify([call.method, name ?? uri ?? null, args ?? null, call.origin.principal ?? null]);
+  return canonical([call.method, name ?? uri ?? null, args ?? null, call.origin.principal ?? null]);
+}
+
+/** JSON text that is the same for equal values, in whatever order their members came. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
 }
 
 class Replay implements Asker {
@@ -102,7 +129,10 @@ class Replay implements Asker {
   readonly #steps: Record<string, unknown>;
   readonly #asked: Record<string, string>;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #used = new Set<string>();
   #count = 0;
+  /** A mistake of the handler that must not be lost behind a question. */
+  broken: Error | undefined;
 
   constructor(call: Call, host: ServerHost, progress: Progress) {
     this.#call = call;
@@ -117,8 +147,8 @@ class Replay implements Asker {
   }
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    const missing = missingCapability(request, this.#call.client.capabilities);
-    if (missing !== undefined) throw missingCapabilityRefusal(missing);
+    const missing = undeclaredFor(request, this.#call.client.capabilities);
+    if (missing !== undefined) throw missingCapability(missing);
     const { elicitationId } = options;
     if (elicitationId !== undefined) {
       this.#host.pages.note(elicitationId, () => {
@@ -126,6 +156,11 @@ class Replay implements Asker {
       });
     }
     const key = options.key ?? `ask-${++this.#count}`;
+    if (this.#used.has(key)) {
+      this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
+      throw this.broken;
+    }
+    this.#used.add(key);
     this.#noteQuestion(key, request);
     const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
     if (answer !== undefined && this.#fits(request, key, answer)) {
@@ -203,7 +238,10 @@ class NoQuestions implements Asker {
   constructor(readonly method: string) {}
 
   async ask(): Promise<never> {
-    throw new Error(`${this.method} cannot ask the client: only tools, prompts and resources can`);
+    throw new McpError(
+      "cannot_ask",
+      `${this.method} cannot ask the client: only tools/call, prompts/get and resources/read may answer with input_required`,
+    );
   }
 
   async push(method: string): Promise<never> {
@@ -220,9 +258,4 @@ function noRequests(method: string): McpError {
     "no_server_requests",
     `${method}: in this protocol version a server sends no requests; ask instead`,
   );
-}
-
-function missingCapabilityRefusal(requiredCapabilities: object): Refusal {
-  const message = `The client did not declare a capability that this request needs: ${Object.keys(requiredCapabilities).join(", ")}`;
-  return new Refusal(MISSING_CAPABILITY, message, { requiredCapabilities });
 }

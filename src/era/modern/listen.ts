@@ -1,44 +1,111 @@
-import type { Params } from "../../jsonrpc/message.js";
+import { INTERNAL_ERROR, Refusal } from "../../jsonrpc/error-codes.js";
+import { ConnectionError } from "../../schema/errors.js";
 import type { SubscriptionFilter } from "../../schema/types.js";
-import { isWantedBy, toNotification } from "../../store/change-bus.js";
+import { type Change, isWantedBy, toNotification } from "../../store/change-bus.js";
 import type { Call } from "../call.js";
 import type { Result, ServerHost } from "../era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import { SUBSCRIPTION_KEY } from "./envelope.js";
+
+/** How many different changes may wait for a client that does not read. */
+const MAX_WAITING = 1024;
 
 /**
  * Serves one subscription: acknowledges what it will honour, passes on matching changes, and ends when the client cancels
  * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
  */
 export function listen(call: Call, host: ServerHost): Promise<Result> {
+  const { subscriptions } = host;
+  if (subscriptions.open >= subscriptions.max) {
+    throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${subscriptions.max} at a time`);
+  }
+  subscriptions.open++;
   const filter = honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, host.capabilities);
   const tag = { [SUBSCRIPTION_KEY]: call.id };
-  const send = (method: string, params: Params) => call.notify(method, { ...params, _meta: tag });
   const uris = filter.resourceSubscriptions ?? [];
 
   return new Promise((resolve) => {
-    const stopListening = host.changes.subscribe((change) => {
-      if (!isWantedBy(filter, change)) return;
-      const { method, params } = toNotification(change);
-      send(method, params);
-    });
-    const stopClosing = host.onClosing(() => finish());
-    for (const uri of uris) host.retain(uri);
     const release = () => {
       stopListening();
       stopClosing();
       call.end.offAbort(release);
       for (const uri of uris) host.release(uri);
+      subscriptions.open--;
       resolve({ _meta: tag });
     };
     const finish = () => {
+      outbox.flush();
       if (call.wire.shared) {
         call.afterAnswer = () => call.wire.notify(undefined, "notifications/cancelled", { requestId: call.id });
       }
       release();
     };
+    const outbox = new Outbox(call, tag, () => giveUp(call));
+    outbox.acknowledge(filter);
+    const stopListening = host.changes.subscribe((change) => {
+      if (isWantedBy(filter, change)) outbox.add(change);
+    });
+    const stopClosing = host.onClosing(finish);
+    for (const uri of uris) host.retain(uri);
     call.end.onAbort(release);
-    send("notifications/subscriptions/acknowledged", { notifications: filter });
     if (Object.keys(filter).length === 0) finish();
   });
+}
+
+/** The client is too far behind to be waited for: it learns that changes were lost by the missing result. */
+function giveUp(call: Call): void {
+  call.end.abort(new ConnectionError("the client does not read its subscription"));
+  if (call.wire.shared) call.wire.notify(undefined, "notifications/cancelled", { requestId: call.id });
+}
+
+/** What is on its way to one subscriber. While the wire is full, changes wait, equal ones once. */
+class Outbox {
+  readonly #call: Call;
+  readonly #tag: object;
+  readonly #onOverflow: () => void;
+  readonly #waiting = new Map<string, Change>();
+  #full = false;
+
+  constructor(call: Call, tag: object, onOverflow: () => void) {
+    this.#call = call;
+    this.#tag = tag;
+    this.#onOverflow = onOverflow;
+  }
+
+  acknowledge(filter: SubscriptionFilter): void {
+    this.#send("notifications/subscriptions/acknowledged", { notifications: filter });
+  }
+
+  add(change: Change): void {
+    if (!this.#full) return this.#sendChange(change);
+    this.#waiting.set(change.kind === "resource" ? change.uri : ` ${change.kind}`, change);
+    if (this.#waiting.size > MAX_WAITING) this.#onOverflow();
+  }
+
+  /** Hands over what waits, whether or not the wire has room. */
+  flush(): void {
+    for (const change of this.#take()) this.#sendChange(change);
+  }
+
+  #take(): Change[] {
+    const changes = [...this.#waiting.values()];
+    this.#waiting.clear();
+    return changes;
+  }
+
+  #sendChange(change: Change): void {
+    const { method, params } = toNotification(change);
+    this.#send(method, params);
+  }
+
+  #send(method: string, params: object): void {
+    const written = this.#call.notify(method, { ...params, _meta: this.#tag });
+    if (written === undefined || this.#full) return;
+    this.#full = true;
+    const onRoom = () => {
+      this.#full = false;
+      for (const change of this.#take()) this.add(change);
+    };
+    written.then(onRoom, onRoom);
+  }
 }

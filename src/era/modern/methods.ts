@@ -37,6 +37,13 @@ export const modernMethods: MethodTable = new Map<string, MethodShape>([
   ["subscriptions/listen", listen],
 ]);
 
+/** What older versions have and this one does not: dropped on arrival, whoever would take it. */
+export const REMOVED_NOTIFICATIONS: ReadonlySet<string> = new Set([
+  "notifications/initialized",
+  "notifications/roots/list_changed",
+  "notifications/elicitation/complete",
+]);
+
 export const modernNotifications: NotificationTable = new Map([
   ...features.notifications,
   ["notifications/cancelled", params({ requestId: stringOrInteger }, { reason: string })],

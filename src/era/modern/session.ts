@@ -5,7 +5,7 @@ import { type Call, type CallOrigin, ServedCall, type ServerWire } from "../call
 import { notificationProblem } from "../check-notification.js";
 import type { EraSession, ServerEra, ServerHost } from "../era.js";
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "./envelope.js";
-import { modernNotifications } from "./methods.js";
+import { modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
 
 /** Nothing is kept between requests; the session only knows the way back. */
 export class ModernSession implements EraSession {
@@ -61,6 +61,7 @@ export class ModernSession implements EraSession {
   }
 
   receive(notification: RpcNotification): void {
+    if (REMOVED_NOTIFICATIONS.has(notification.method)) return;
     const problem = notificationProblem(modernNotifications, notification);
     if (problem === undefined) this.#host.receive(notification, this);
     else this.#host.report(problem, { where: "notification", method: notification.method });

@@ -1,6 +1,6 @@
 import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcErrorObject } from "../../jsonrpc/message.js";
-import { MissingCapabilityError, type RpcError, UnsupportedVersionError } from "../../schema/errors.js";
+import { isVersionList, MissingCapabilityError, type RpcError, UnsupportedVersionError } from "../../schema/errors.js";
 import { clientCapabilities } from "../../schema/shapes.js";
 import type { ClientCapabilities } from "../../schema/types.js";
 import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
@@ -22,8 +22,4 @@ export function toTypedError(error: RpcErrorObject, method: string): RpcError {
     return new MissingCapabilityError(error.code, error.message, error.data, { method, requiredCapabilities });
   }
   return fromErrorObject(error, method);
-}
-
-function isVersionList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

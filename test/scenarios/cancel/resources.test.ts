@@ -68,6 +68,7 @@ verifies("protocol:cancel:listener-cleanup", eachWire, async ({ connect }, t) =>
     await rejects(client.callTool("fails", {}, { signal }), { rpcCode: 4001 });
     await Promise.all(calls);
   }
+  for (let n = 0; n < 20; n++) await (await client.watch({ toolsListChanged: true }, { signal })).close();
   equal(getEventListeners(signal, "abort").length, 0);
   await new Promise((resolve) => setImmediate(resolve));
   deepEqual(

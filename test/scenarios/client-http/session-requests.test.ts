@@ -118,6 +118,7 @@ proves("client-transport:http:body-stream-error-preserved", wire, "the body's ow
   for (const type of ["application/json", "text/event-stream"]) {
     const { fetched, link } = heldLink();
     const answered = link.request(request, new CallScope("t", {}));
+    await settled();
     const body = new ReadableStream({ pull: (controller) => controller.error(broken) });
     fetched[0]?.resolve(new Response(body, { headers: { "content-type": type } }));
     await rejects(answered, (error) => error instanceof ConnectionError && error.cause === broken);
@@ -127,12 +128,21 @@ proves("client-transport:http:body-stream-error-preserved", wire, "the body's ow
 proves(
   ["client-transport:http:cancel-before-start", "client-transport:http:cancel-id-verbatim"],
   wire,
-  "a call given up in the turn it was made is cancelled under its very id",
+  "a call given up in the turn it was made leaves nothing, later it is cancelled under its very id",
   async () => {
     for (const id of [1, "1"]) {
       const { fetched, link } = heldLink();
+      const unsent = new CallScope("t", {});
+      const dropped = link.request({ ...request, id }, unsent);
+      unsent.abort("at once");
+      await rejects(dropped, (error) => error === "at once");
+      await settled();
+      equal(fetched.length, 0);
+      equal(link.open, 0);
+
       const scope = new CallScope("t", {});
       const answered = link.request({ ...request, id }, scope);
+      await settled();
       scope.abort("at once");
       await rejects(answered, (error) => error === "at once");
       deepEqual(fetched[1]?.message.params, { requestId: id, reason: "at once" });
@@ -154,6 +164,7 @@ proves(
     const { fetched, link, told } = heldLink();
     const first = new CallScope("t", {});
     const one = link.request({ ...request, id: "X" }, first);
+    await settled();
     first.abort("no");
     await rejects(one, (error) => error === "no");
     const second = new CallScope("t", {});

@@ -3,7 +3,7 @@ import { CallScope } from "#src/call/scope.js";
 import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
 import type { HttpTarget, LinkRequest } from "#src/era/link.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld } from "../../support/http-links.js";
+import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-links.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };
@@ -126,6 +126,7 @@ proves(
     const before = link.request({ method: "ping", params: undefined, cancellable: true }, new CallScope("ping", {}));
     const handshake = link.request(initialize, new CallScope("initialize", {}));
     const after = link.notify("notifications/x", undefined);
+    await settled();
     for (const go of held.reverse()) go();
     await Promise.all([before, handshake, after]);
     deepEqual(seen, [

@@ -107,8 +107,8 @@ verifies(["protocol:error:internal-error", "protocol:error:encode-failure"], eac
     deepEqual([error.rpcCode, error.message, error.data], [-32603, "Internal error", undefined], method);
     equal(reported.splice(0).length, 1, method);
   }
-  for (const call of [client.readResource("broken://1"), client.getPrompt("broken")]) {
-    const error = await failure(call);
+  for (const call of [() => client.readResource("broken://1"), () => client.getPrompt("broken")]) {
+    const error = await failure(call());
     deepEqual([error.rpcCode, error.message, error.data], [-32603, "Internal error", undefined]);
   }
   for (const { from, text } of client.wire.frames) if (from === "server") ok(!text.includes("secret"), text);
@@ -310,8 +310,8 @@ verifies("protocol:error:deliberate-passthrough", eachWire, async ({ connect }) 
     .tool("fail", { input: { type: "object" } }, fail);
   const client = await connect(server);
   for (const code of [-32602, -32603, 4001]) {
-    for (const call of [client.request("vendor/fail", { code }), client.callTool("fail", { code })]) {
-      const error = await failure(call);
+    for (const call of [() => client.request("vendor/fail", { code }), () => client.callTool("fail", { code })]) {
+      const error = await failure(call());
       deepEqual([error.rpcCode, error.message, error.data], [code, `deliberate ${code}`, { code }]);
     }
   }
@@ -335,8 +335,8 @@ verifies("protocol:error:subclass-flattened", eachWire, async ({ connect }) => {
       throw thrown;
     });
   const client = await connect(server);
-  for (const call of [client.request("vendor/pay"), client.readResource("pay://1")]) {
-    const error = await failure(call);
+  for (const call of [() => client.request("vendor/pay"), () => client.readResource("pay://1")]) {
+    const error = await failure(call());
     notEqual(error, thrown);
     equal(Object.getPrototypeOf(error), RpcError.prototype);
     deepEqual([error.rpcCode, error.message, error.data], [4002, "Insufficient funds", { balance: 3 }]);

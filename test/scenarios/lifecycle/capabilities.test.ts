@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { type Client, connect, McpError, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, heardBy, legacyWires, type World } from "../../support/each-wire.js";
@@ -116,6 +116,12 @@ proves(
     await rejects(client.notify("notifications/roots/list_changed"), (error) => {
       return error instanceof McpError && /roots/.test(error.message);
     });
+    throws(
+      () => client.answerWith({ onSample: () => ({}) as never }),
+      (error) => {
+        return error instanceof McpError && error.code === "not_declared";
+      },
+    );
     for (const [id, method, params] of [
       [1, "roots/list", undefined],
       [2, "sampling/createMessage", { messages: [], maxTokens: 1 }],

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { type ClientOptions, ConnectionError, connect, McpError } from "bowline/client";
+import { type ClientOptions, connect, McpError, VersionError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyWires, type World } from "../../support/each-wire.js";
 import { LEGACY_VERSIONS, MODERN, ServerScript } from "../../support/server-script.js";
@@ -59,7 +59,7 @@ proves(
   async () => {
     const script = new ServerScript().legacy();
     const only = connect({ channel: script.channel }, { versions: [MODERN] });
-    await rejects(only, ConnectionError);
+    await rejects(only, VersionError);
     deepEqual(script.methods, ["server/discover"]);
   },
 );

@@ -303,10 +303,18 @@ verifies("protocol:progress:unknown-token", scriptedServers, async ({ peer, conn
   });
   const call = client.callTool("x", {}, { onProgress: (progress) => heard.push(progress) });
   const { id } = await peer.asked("tools/call");
-  peer.send({ method: "notifications/progress", params: { progressToken: "stray", progress: 1 } });
+  const quiet = client.callTool("y", {}, { id: 4711 });
+  await peer.asked("tools/call");
+  for (const progressToken of ["stray", 4711]) {
+    peer.send({ method: "notifications/progress", params: { progressToken, progress: 1 } });
+  }
+  peer.send({ id: 4711, result: toolText("y") });
   peer.send({ id, result: toolText("x") });
-  await call;
-  deepEqual(general, [["notifications/progress", "stray"]]);
+  await Promise.all([call, quiet]);
+  deepEqual(general, [
+    ["notifications/progress", "stray"],
+    ["notifications/progress", 4711],
+  ]);
   deepEqual([heard, problems], [[], []]);
 });
 

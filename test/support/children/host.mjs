@@ -1,5 +1,5 @@
 // A host of a stdio server. Arguments: the module of the channel; what to do once the server has spoken: "close" (then
-// this process must exit by itself) or "exit" (at once, without closing); the server's program and arguments.
+// this process must exit by itself), "exit" (at once, without closing) or "stay"; the server's program and arguments.
 const [module, then, ...args] = process.argv.slice(2);
 const { createStdioClientChannel } = await import(module);
 const channel = createStdioClientChannel({
@@ -10,5 +10,6 @@ const channel = createStdioClientChannel({
 await new Promise((resolve) => channel.open({ onFrame: resolve, onProblem() {}, onClose() {} }));
 console.log("spoken");
 if (then === "exit") process.exit(0);
+if (then === "stay") await new Promise(() => setInterval(() => {}, 1 << 30));
 await channel.close();
 console.log("closed");

@@ -1,0 +1,212 @@
+import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { DefinitionError, inputRequired, McpServer, type SealKey } from "bowline/server";
+import { createChannelPair, FakeClock, type RecordedMessage } from "bowline/testing";
+import { modernWires, type World } from "../../support/each-wire.js";
+import { enveloped, type Message, type RawClient, rawClient } from "../../support/raw-client.js";
+import { proves, verifies } from "../../support/verifies.js";
+
+const me = { name: "harbour", version: "2" };
+const wire = { wire: "modern-memory" };
+const able = { "io.modelcontextprotocol/clientCapabilities": { elicitation: {} } };
+const secret = (fill: number) => new Uint8Array(32).fill(fill);
+const keys = (...fills: number[]): SealKey[] => fills.map((fill) => ({ id: `k${fill}`, secret: secret(fill) }));
+
+let ran = 0;
+
+/** Two tools and a prompt that hand out a state and, with one, say what was in it. */
+function harbour(options = {}) {
+  const input = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } } as const;
+  const server = new McpServer(me, options);
+  for (const name of ["first", "second"]) {
+    server.tool(name, { input }, (_, ctx) => {
+      ran++;
+      return ctx.state === undefined
+        ? (inputRequired({ state: { treasure: "doubloons" } }) as never)
+        : JSON.stringify(ctx.state);
+    });
+  }
+  return server.prompt("first", {}, (_, ctx) => {
+    return ctx.state === undefined ? (inputRequired({ state: { a: 1 } }) as never) : "said";
+  });
+}
+
+const call = (more: Message = {}, name = "first", meta: Message = able): Message =>
+  enveloped("call", "tools/call", { name, arguments: { a: 1, b: 2 }, ...more }, meta);
+
+async function issue(client: RawClient): Promise<string> {
+  return (await client.ask(call())).result?.requestState as string;
+}
+
+const REFUSED = { code: -32602, message: "Invalid params: /requestState is not valid" };
+
+async function assertRefused(client: RawClient, message: Message): Promise<void> {
+  const before = ran;
+  deepEqual((await client.ask(message)).error, REFUSED);
+  equal(ran, before);
+}
+
+function assertServed(answer: RecordedMessage): void {
+  deepEqual(answer.result?.content, [{ type: "text", text: '{"treasure":"doubloons"}' }]);
+}
+
+/** A raw client of a server in memory, as whom it says it is. */
+async function memory(t: TestContext, server: McpServer, principal?: string): Promise<RawClient> {
+  const world = {
+    era: "modern",
+    transport: "memory",
+    channel: async () => {
+      const [ours, theirs] = createChannelPair();
+      await server.accept(theirs, principal === undefined ? {} : { principal });
+      t.after(() => server.close());
+      return ours;
+    },
+  };
+  return rawClient(world as unknown as World, server, t);
+}
+
+verifies("mrtr:server:state-integrity", modernWires, async (world: World, t) => {
+  const server = harbour({ stateKeys: keys(1) });
+  const client = await rawClient(world, server, t);
+  const state = await issue(client);
+  const other = await issue(client);
+  assertServed(await client.ask(call({ requestState: state })));
+  const [id, iv, sealed] = state.split(".") as [string, string, string];
+  const [, iv2, sealed2] = other.split(".") as [string, string, string];
+  const altered = [
+    "",
+    state.slice(0, -1),
+    `${state}A`,
+    `${state}=`,
+    `${state}.`,
+    state.toUpperCase(),
+    ` ${state}`,
+    `${id}.${iv2}.${sealed}`,
+    `${id}.${iv}.${sealed2}`,
+    `k2.${iv}.${sealed}`,
+    `v2.${state}`,
+    `${id}.${iv}`,
+    JSON.stringify({ treasure: "doubloons" }),
+  ];
+  for (let at = 0; at < state.length; at++) {
+    altered.push(`${state.slice(0, at)}${state[at] === "A" ? "B" : "A"}${state.slice(at + 1)}`);
+  }
+  for (const requestState of altered) await assertRefused(client, call({ requestState }));
+  const foreign = await rawClient(world, harbour({ stateKeys: [{ id: "k1", secret: secret(9) }] }), t);
+  await assertRefused(foreign, call({ requestState: state }));
+});
+
+verifies("mrtr:server:state-default-protected", modernWires, async (world: World, t) => {
+  const client = await rawClient(world, harbour(), t);
+  const state = await issue(client);
+  for (const revealed of ["doubloons", "treasure", btoa("doubloons").slice(0, 10)])
+    equal(state.includes(revealed), false);
+  equal(atob(state.split(".")[2]?.replaceAll("-", "+").replaceAll("_", "/") ?? "").includes("doubloons"), false);
+  await assertRefused(client, call({ requestState: JSON.stringify({ authored: 1 }) }));
+  await assertRefused(await rawClient(world, harbour(), t), call({ requestState: state }));
+});
+
+proves("mrtr:server:state-principal", wire, "a state is good for whom it was made", async (t) => {
+  const server = harbour();
+  const callers = ["app:alice", "app:bob", undefined];
+  for (const issuedTo of callers) {
+    const state = await issue(await memory(t, server, issuedTo));
+    for (const principal of callers) {
+      const client = await memory(t, server, principal);
+      if (principal === issuedTo) assertServed(await client.ask(call({ requestState: state })));
+      else await assertRefused(client, call({ requestState: state }));
+    }
+  }
+});
+
+proves("mrtr:server:state-ttl", wire, "a state lives for a while", async (t) => {
+  const clock = new FakeClock();
+  const client = await memory(t, harbour({ clock, stateTtlMs: 1000, stateKeys: keys(1) }));
+  const state = await issue(client);
+  clock.advance(1000);
+  assertServed(await client.ask(call({ requestState: state })));
+  clock.advance(1);
+  await assertRefused(client, call({ requestState: state }));
+  const fresh = await issue(client);
+  clock.advance(999);
+  assertServed(await client.ask(call({ requestState: fresh })));
+
+  const ahead = new FakeClock();
+  ahead.advance(3_600_000);
+  const hasty = await memory(t, harbour({ clock: ahead, stateTtlMs: 1000, stateKeys: keys(1) }));
+  await assertRefused(client, call({ requestState: await issue(hasty) }));
+  for (const stateTtlMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+    throws(() => harbour({ stateTtlMs }), DefinitionError);
+  }
+});
+
+verifies("mrtr:server:state-request-binding", modernWires, async (world: World, t) => {
+  const client = await rawClient(world, harbour(), t);
+  const requestState = await issue(client);
+  await assertRefused(client, call({ requestState }, "second"));
+  await assertRefused(client, call({ requestState, arguments: { a: 1, b: 3 } }));
+  await assertRefused(client, call({ requestState, arguments: {} }));
+  await assertRefused(client, enveloped(1, "prompts/get", { name: "first", requestState }, able));
+  assertServed(await client.ask(call({ requestState, arguments: { b: 2, a: 1 } })));
+  assertServed(await client.ask(call({ requestState }, "first", { ...able, "com.example/trace": 7 })));
+});
+
+proves("mrtr:server:state-opaque-error", wire, "the reason is told here and nowhere else", async (t) => {
+  const clock = new FakeClock();
+  const reasons: string[] = [];
+  const server = harbour({
+    clock,
+    stateTtlMs: 1000,
+    onError: (error: Error) => reasons.push(error.message),
+  });
+  const alice = await memory(t, server, "alice");
+  const state = await issue(alice);
+  await assertRefused(alice, call({ requestState: `${state.slice(0, -2)}zz` }));
+  await assertRefused(await memory(t, server, "bob"), call({ requestState: state }));
+  await assertRefused(alice, call({ requestState: state }, "second"));
+  await assertRefused(alice, call({ requestState: `x${state}` }));
+  clock.advance(2000);
+  await assertRefused(alice, call({ requestState: state }));
+  equal(reasons.length, 5);
+  match(reasons[0] ?? "", /altered/);
+  match(reasons[3] ?? "", /key/);
+  match(reasons[4] ?? "", /expired/);
+});
+
+proves("mrtr:server:state-key-rotation", wire, "the first key seals, all open", async (t) => {
+  const state = await issue(await memory(t, harbour({ stateKeys: keys(1) })));
+  const rotated = await memory(t, harbour({ stateKeys: keys(2, 1) }));
+  assertServed(await rotated.ask(call({ requestState: state })));
+  const renewed = await issue(rotated);
+  ok(renewed.startsWith("k2."));
+  const dropped = await memory(t, harbour({ stateKeys: keys(2) }));
+  await assertRefused(dropped, call({ requestState: state }));
+  assertServed(await dropped.ask(call({ requestState: renewed })));
+  for (const stateKeys of [
+    [],
+    [{ id: "short", secret: new Uint8Array(16) }],
+    [...keys(1), ...keys(1)],
+    [...keys(1), { id: "other", secret: secret(1) }],
+    [{ id: "a.b", secret: secret(1) }],
+  ]) {
+    throws(() => harbour({ stateKeys }), DefinitionError);
+  }
+});
+
+proves("mrtr:server:state-single-use", wire, "a server may take each state once", async (t) => {
+  const used = new Set<string>();
+  const acceptState = (id: string, untilMs: number) => {
+    ok(untilMs > Date.now());
+    return !used.has(id) && used.add(id) !== undefined;
+  };
+  const client = await memory(t, harbour({ acceptState }));
+  const state = await issue(client);
+  assertServed(await client.ask(call({ requestState: state })));
+  await assertRefused(client, call({ requestState: state }));
+  const again = await issue(client);
+  notEqual(again, state);
+  assertServed(await client.ask(call({ requestState: again })));
+  const lenient = await memory(t, harbour());
+  const replayed = await issue(lenient);
+  for (let use = 0; use < 2; use++) assertServed(await lenient.ask(call({ requestState: replayed })));
+});

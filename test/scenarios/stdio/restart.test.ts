@@ -1,0 +1,154 @@
+import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { ConnectionError } from "bowline/client";
+import { FakeClock } from "bowline/testing";
+import { stdioWires } from "../../support/each-wire.js";
+import { child, connectChild, exists } from "../../support/server-child.js";
+import { proves, verifies } from "../../support/verifies.js";
+
+const quick = { delayMs: 1 };
+
+verifies("transport:stdio:restart", stdioWires, async ({ era }, t) => {
+  const errors: Error[] = [];
+  const closes: unknown[] = [];
+  const { client, stderr } = await connectChild(
+    t,
+    era,
+    { ...child("mcp-server"), restart: quick },
+    { onError: (error) => void errors.push(error), onClose: (reason) => void closes.push(reason) },
+  );
+  const first = Number((await client.callTool("pid")).text);
+  const waiting = client.callTool("wait");
+  await stderr.until("waiting");
+  process.kill(first, "SIGKILL");
+  await rejects(waiting, (error) => {
+    ok(error instanceof ConnectionError);
+    deepEqual([error.exitSignal, error.delivery, error.code], ["SIGKILL", "sent", "connection_error"]);
+    return true;
+  });
+  const second = Number((await client.callTool("pid")).text);
+  notEqual(second, first);
+  ok(exists(second) && !exists(first));
+  deepEqual([errors.length, closes], [1, []]);
+  match(String(errors[0]?.message), /ended by SIGKILL/);
+  await client.close();
+  equal(exists(second), false);
+  deepEqual(closes, [undefined]);
+  await rejects(client.callTool("pid"), { name: "ConnectionError", delivery: "not_sent" });
+});
+
+proves(
+  "transport:stdio:restart",
+  { wire: "modern-stdio" },
+  "without a handshake, a bounded number of times, with growing delays; calls wait within their own limits",
+  async (t) => {
+    const clock = new FakeClock();
+    const closes: (Error | undefined)[] = [];
+    const { client, stderr } = await connectChild(
+      t,
+      "modern",
+      { ...child("recorder", "modern"), restart: { attempts: 3, delayMs: 100 } },
+      { clock, timeoutMs: Number.POSITIVE_INFINITY, onClose: (reason) => void closes.push(reason) },
+    );
+    for (const delay of [100, 200, 400]) {
+      const started = clock.delays.length;
+      await rejects(client.callTool("exit", { code: 4 }), { exitCode: 4 });
+      await clock.started(started + 1);
+      equal(clock.delays.at(-1), delay);
+      const waiting = client.callTool("any");
+      clock.advance(delay);
+      match((await waiting).text, /^\d+$/);
+    }
+    const abort = new AbortController();
+    await rejects(client.callTool("exit", { code: 5 }), { exitCode: 5 });
+    await rejects(client.callTool("any", {}, { signal: abort.signal }), { name: "ConnectionError" });
+    equal((closes[0] as ConnectionError).exitCode, 5);
+    equal(
+      stderr.all.some((line) => line.includes("initialize") || line.includes("discover")),
+      false,
+    );
+    equal(clock.pending, 0);
+  },
+);
+
+proves("transport:stdio:restart", { wire: "modern-stdio" }, "a call that waits for it can be given up", async (t) => {
+  const clock = new FakeClock();
+  const target = { ...child("recorder", "modern"), restart: true };
+  const { client } = await connectChild(t, "modern", target, { clock, timeoutMs: 1000 });
+  await rejects(client.callTool("exit", { code: 1 }), { exitCode: 1 });
+  const abort = new AbortController();
+  const given = client.callTool("any", {}, { signal: abort.signal });
+  const late = client.callTool("any", {}, { timeoutMs: 50 });
+  abort.abort("enough");
+  await rejects(given, (reason) => reason === "enough");
+  clock.advance(50);
+  await rejects(late, { name: "TimeoutError" });
+  const closed = client.callTool("any");
+  await client.close();
+  await rejects(closed, { name: "ConnectionError", delivery: "not_sent" });
+  equal(clock.pending, 0);
+});
+
+proves("transport:stdio:restart", { wire: "modern-stdio" }, "a server that has lived is counted anew", async (t) => {
+  const clock = new FakeClock();
+  const target = { ...child("recorder", "modern"), restart: { attempts: 1, delayMs: 100 } };
+  const { client } = await connectChild(t, "modern", target, { clock, timeoutMs: Number.POSITIVE_INFINITY });
+  for (let life = 0; life < 3; life++) {
+    clock.advance(60_000);
+    await rejects(client.callTool("exit", { code: 1 }), { exitCode: 1 });
+    const waiting = client.callTool("any");
+    await clock.started(life + 1);
+    clock.advance(100);
+    await waiting;
+  }
+});
+
+verifies("transport:stdio:restart-relisten", stdioWires, async ({ era }, t) => {
+  const target = { ...child("mcp-server"), restart: quick };
+  const { client, stderr } = await connectChild(t, era, target);
+  const kept = await client.watch({ toolsListChanged: true });
+  const closed = await client.watch({ toolsListChanged: true });
+  await closed.close();
+  const changes = kept[Symbol.asyncIterator]();
+  await client.callTool("change");
+  deepEqual((await changes.next()).value, { kind: "tools" });
+  await rejects(client.callTool("die"), { exitSignal: "SIGKILL" });
+  for (;;) {
+    // The watch is made again beside the calls: whatever changes before it is there is not told.
+    await client.callTool("change");
+    const next = await Promise.race([changes.next(), client.callTool("add", { a: 1, b: 1 }).then(() => undefined)]);
+    if (next === undefined) continue;
+    deepEqual(next.value, { kind: "tools" });
+    break;
+  }
+  equal(kept.ended, undefined);
+  await client.close();
+  ok(stderr.all.includes("closed"));
+});
+
+proves(
+  "transport:stdio:restart-relisten",
+  { wire: "modern-stdio" },
+  "exactly one listen request with a new id is sent again; without restart, the watch is lost",
+  async (t) => {
+    const { client, stderr } = await connectChild(t, "modern", { ...child("listener"), restart: quick });
+    const kept = await client.watch({ toolsListChanged: true });
+    const changes = kept[Symbol.asyncIterator]();
+    deepEqual((await changes.next()).value, { kind: "tools" });
+    await (await client.watch({ promptsListChanged: true })).close();
+    const listens = () => stderr.all.filter((line) => line.startsWith("listen "));
+    equal(listens().length, 2);
+    await rejects(client.callTool("exit"), { exitCode: 7 });
+    deepEqual((await changes.next()).value, { kind: "tools" });
+    const again = listens().slice(2);
+    equal(again.length, 1);
+    match(again[0] ?? "", /toolsListChanged/);
+    const ids = listens().map((line) => line.split(" ")[1]);
+    equal(new Set(ids).size, 3);
+
+    const { client: brief } = await connectChild(t, "modern", child("listener"));
+    const lost = await brief.watch({ promptsListChanged: true });
+    await rejects(brief.callTool("exit"), { exitCode: 7 });
+    await rejects(lost[Symbol.asyncIterator]().next(), { name: "ConnectionError", delivery: "answer_lost" });
+    equal(lost.ended, "lost");
+  },
+);

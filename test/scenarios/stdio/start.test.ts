@@ -1,0 +1,206 @@
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { ConnectionError, connect } from "bowline/client";
+import { createStdioClientChannel, defaultEnvironment } from "bowline/node";
+import { childEnvironment } from "#src/node/environment.js";
+import { likelyCauseOf } from "#src/node/likely-cause.js";
+import { ChannelLog } from "../../support/channel-log.js";
+import { stdioWires } from "../../support/each-wire.js";
+import { speaking } from "../../support/raw-end.js";
+import { child, connectChild, exists, held, Lines, NEVER, program } from "../../support/server-child.js";
+import { proves, verifies } from "../../support/verifies.js";
+
+verifies("transport:stdio:spawn-failure", stdioWires, async ({ era }) => {
+  const before = await held();
+  const targets = [
+    { target: { command: "no-such-program", args: ["--token=secret"] }, code: "ENOENT", cause: /no such program/ },
+    { target: { command: program("echo") }, code: "EACCES", cause: /not an executable file/ },
+    { target: { command: process.execPath, cwd: "/no/such/folder" }, code: "ENOENT", cause: /working directory/ },
+  ];
+  for (const { target, code, cause } of targets) {
+    await rejects(connect(target, { era }), (error) => {
+      ok(error instanceof ConnectionError);
+      equal((error.cause as NodeJS.ErrnoException).code, code);
+      equal(error.command, target.command);
+      match(String(error.likelyCause), cause);
+      ok(!error.message.includes("secret"));
+      return true;
+    });
+  }
+  deepEqual(await held(), before);
+});
+
+verifies("transport:stdio:early-exit", stdioWires, async ({ era }) => {
+  const lines: string[] = [];
+  const target = { ...child("exit-three"), stderr: (line: string) => void lines.push(line), shutdown: NEVER };
+  await rejects(connect(target, { era }), (error) => {
+    ok(error instanceof ConnectionError);
+    deepEqual([error.exitCode, error.exitSignal], [3, null]);
+    deepEqual(error.stderr, ["cannot open the store", "its lock is held"]);
+    equal(error.command, process.execPath);
+    match(error.message, /exited with code 3/);
+    match(error.message, /its lock is held/);
+    return true;
+  });
+});
+
+proves("transport:stdio:early-exit", { wire: "stdio" }, "the likely cause is told, where there are signs of it", () => {
+  const none = { exitCode: null, exitSignal: null, stderr: [], spoke: true };
+  equal(likelyCauseOf(none), undefined);
+  equal(likelyCauseOf({ ...none, exitCode: 1 }), undefined);
+  match(String(likelyCauseOf({ ...none, stderr: ["Error: Cannot find module 'x'"] })), /not installed or not built/);
+  match(String(likelyCauseOf({ ...none, exitCode: 127 })), /not found/);
+  match(String(likelyCauseOf({ ...none, exitSignal: "SIGKILL" })), /memory/);
+  match(String(likelyCauseOf({ ...none, exitCode: 0, spoke: false })), /wrong program or arguments/);
+});
+
+verifies("transport:stdio:server-initiated-exit", stdioWires, async ({ era }, t) => {
+  for (const code of [0, 1]) {
+    const closes: (Error | undefined)[] = [];
+    const { client } = await connectChild(t, era, child("mcp-server"), {
+      onClose: (reason) => void closes.push(reason),
+    });
+    const waiting = client.callTool("wait");
+    const exit = client.callTool("exit", { code });
+    for (const call of [waiting, exit]) {
+      await rejects(call, (error) => {
+        ok(error instanceof ConnectionError);
+        deepEqual([error.exitCode, error.exitSignal, error.delivery], [code, null, "sent"]);
+        return true;
+      });
+    }
+    equal(closes.length, 1);
+    ok(closes[0] instanceof ConnectionError);
+    await client.close();
+    equal(closes.length, 1);
+    equal(client.pending, 0);
+  }
+});
+
+verifies("transport:stdio:write-after-exit", stdioWires, async ({ era }, t) => {
+  const { client } = await connectChild(t, era, child("mcp-server"));
+  const pid = Number((await client.callTool("pid")).text);
+  const uncaught: unknown[] = [];
+  const listen = (error: unknown) => void uncaught.push(error);
+  process.on("uncaughtException", listen).on("unhandledRejection", listen);
+  t.after(() => process.off("uncaughtException", listen).off("unhandledRejection", listen));
+  process.kill(pid, "SIGKILL");
+  // Sent before this process can know: the pipe is broken, or about to be.
+  const calls = Array.from({ length: 20 }, () => client.callTool("big", { size: 1, pad: "x".repeat(65_536) }));
+  for (const call of calls) {
+    await rejects(call, (error) => {
+      ok(error instanceof ConnectionError);
+      equal(error.exitSignal, "SIGKILL");
+      equal(error.delivery, "sent");
+      return true;
+    });
+  }
+  await rejects(client.callTool("add"), { name: "ConnectionError", delivery: "not_sent" });
+  await new Promise(setImmediate);
+  deepEqual(uncaught, []);
+});
+
+verifies(
+  ["transport:stdio:default-env-safelist", "transport:stdio:env-explicit", "transport:stdio:no-shell"],
+  stdioWires,
+  async () => {
+    process.env.BOWLINE_TEST_SECRET = "secret";
+    const args = ["a b", "$HOME", '"; exit 1', "*", "a;b", "`id`", "é", ""];
+    const plain = createStdioClientChannel({ ...child("facts", ...args), stderr: "ignore" });
+    const [first] = await (await ChannelLog.open(plain)).received(1);
+    const given = createStdioClientChannel({
+      ...child("facts"),
+      cwd: tmpdir(),
+      env: { EXTRA: "1", HOME: "/elsewhere" },
+      stderr: "ignore",
+    });
+    const [second] = await (await ChannelLog.open(given)).received(1);
+    delete process.env.BOWLINE_TEST_SECRET;
+    type Facts = { readonly args: string[]; readonly env: Record<string, string>; readonly cwd: string };
+    const [inherited, explicit] = [JSON.parse(first!) as Facts, JSON.parse(second!) as Facts];
+    deepEqual(inherited.args, args);
+    deepEqual(inherited.env, defaultEnvironment());
+    equal(inherited.env.BOWLINE_TEST_SECRET, undefined);
+    equal(inherited.env.PATH, process.env.PATH);
+    deepEqual(explicit.env, { ...defaultEnvironment(), EXTRA: "1", HOME: "/elsewhere" });
+    equal(explicit.cwd, realpathSync(tmpdir()));
+    await Promise.all([plain.close(), given.close()]);
+    deepEqual(childEnvironment({}, { PATH: "/bin", HOME: "() { :; }", TOKEN: "secret" }, "linux"), { PATH: "/bin" });
+  },
+);
+
+verifies(["transport:stdio:pid", "transport:stdio:pre-started-tolerated"], stdioWires, async ({ era }, t) => {
+  const channel = createStdioClientChannel({ ...child("recorder", era), stderr: "ignore", shutdown: NEVER });
+  equal(channel.pid, undefined);
+  await channel.open({ onFrame() {}, onProblem() {}, onClose() {} });
+  const { pid } = channel;
+  ok(exists(pid));
+  await rejects(connect({ channel }, speaking(era)), { code: "already_open" });
+  equal(channel.pid, pid);
+  await channel.close();
+  equal(channel.pid, undefined);
+  equal(exists(pid), false);
+
+  const fresh = createStdioClientChannel({ ...child("recorder", era), stderr: "ignore", shutdown: NEVER });
+  const client = await connect({ channel: fresh }, speaking(era));
+  t.after(() => client.close());
+  equal((await client.callTool("any")).text, String(fresh.pid));
+});
+
+verifies("lifecycle:connect:onerror-pre-handshake", stdioWires, async ({ era }, t) => {
+  const errors: string[] = [];
+  const { client } = await connectChild(t, era, child("recorder", era, "early"), {
+    onError: (error) => void errors.push(error.message),
+  });
+  await client.callTool("any");
+  deepEqual(errors, ["Parse error: not JSON"]);
+});
+
+verifies("transport:stdio:stderr-passthrough", stdioWires, async ({ era }) => {
+  const channel = createStdioClientChannel({ ...child("recorder", era, "early"), stderr: "pipe", shutdown: NEVER });
+  ok(channel.stderr);
+  const text = channel.stderr.setEncoding("utf8").toArray();
+  const client = await connect({ channel }, speaking(era));
+  await client.callTool("any");
+  await client.close();
+  const lines = (await text).join("").split("\n");
+  equal(lines[0], "early words");
+  equal(lines.at(-2), "rest 0");
+  equal(lines.filter((line) => line.startsWith("> ")).length, era === "modern" ? 1 : 3);
+
+  const ignoring = createStdioClientChannel({ ...child("recorder", era, "early"), stderr: "ignore", shutdown: NEVER });
+  equal(ignoring.stderr, undefined);
+  await (await connect({ channel: ignoring }, speaking(era))).close();
+  deepEqual(ignoring.stderrTail, []);
+});
+
+proves(
+  "transport:stdio:stderr-passthrough",
+  { wire: "stdio" },
+  "inherited, it appears on the host's own; ignored, nowhere",
+  async () => {
+    for (const [stderr, expected] of [
+      ["inherit", ["early words"]],
+      ["ignore", []],
+    ] as const) {
+      const told = new Lines();
+      const host = createStdioClientChannel({
+        ...child("inheriting", stderr, program("recorder"), "modern", "early"),
+        stderr: told.take,
+        shutdown: NEVER,
+      });
+      const log = await ChannelLog.open(host);
+      await log.closed;
+      deepEqual(told.all.slice(0, 1), expected);
+    }
+  },
+);
+
+verifies("transport:stdio:stderr-drained", stdioWires, async ({ era }) => {
+  const channel = createStdioClientChannel({ ...child("mcp-server"), stderr: "pipe", shutdown: NEVER });
+  const client = await connect({ channel }, speaking(era));
+  equal((await client.callTool("log", { size: 2 ** 20 })).text, "logged");
+  equal((await client.callTool("log", { size: 2 ** 21 })).text, "logged");
+  await client.close();
+});
