@@ -69,6 +69,8 @@ export interface ServerOptions {
   };
   /** Keys that seal the state of calls with questions; the first seals, all open. One of this process by default. */
   readonly stateKeys?: readonly SealKey[];
+  /** Servers of other names take sealed state from each other only where this, and the keys, are the same. */
+  readonly stateAudience?: string;
   /** How long sealed state is good for. */
   readonly stateTtlMs?: number;
   /**

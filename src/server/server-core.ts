@@ -77,6 +77,7 @@ export class ServerCore implements ServerHost {
     this.#options = options;
     this.seal = createStateSeal({
       keys: options.stateKeys,
+      audience: options.stateAudience ?? info.name,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
       accept: options.acceptState,

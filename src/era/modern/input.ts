@@ -161,8 +161,8 @@ class Replay implements Asker {
       throw this.broken;
     }
     this.#used.add(key);
-    this.#noteQuestion(key, request);
-    const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
+    const isSame = this.#noteQuestion(key, request);
+    const answer = isSame && Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
     if (answer !== undefined && this.#fits(request, key, answer)) {
       // Awaited only where it must be: questions that are asked together go out together.
       const problem = options.check?.(answer);
@@ -220,16 +220,19 @@ class Replay implements Asker {
     throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.#call.method}: ${place} must be ${problem.expected}`);
   }
 
-  #noteQuestion(key: string, request: InputRequest): void {
+  /** Whether what is asked under this key is what was asked before: an answer is good for its own question alone. */
+  #noteQuestion(key: string, request: InputRequest): boolean {
     const identity = JSON.stringify(request);
     const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
-    if (before !== undefined && before !== identity) {
+    const isSame = before === undefined || before === identity;
+    if (!isSame) {
       this.#host.debug("a question changed between rounds; give it a key of its own", {
         method: this.#call.method,
         key,
       });
     }
     this.#asked[key] = identity;
+    return isSame;
   }
 }
 
