@@ -6,6 +6,7 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
+import { warnOfDeprecated } from "../schema/deprecated.js";
 import {
   ConnectionError,
   InputRequiredError,
@@ -13,6 +14,7 @@ import {
   RpcError,
   UrlElicitationRequiredError,
 } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
@@ -36,10 +38,9 @@ import type {
 } from "../schema/types.js";
 import { toChange } from "../store/change-bus.js";
 import { answer, capabilitiesOf } from "./answers.js";
-import { type CacheStats, ClientCache } from "./cache.js";
+import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
-import { refreshLists } from "./list-refresh.js";
 import {
   type AnswerContext,
   type AnswerOptions,
@@ -97,17 +98,20 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   #closing: Promise<void> | undefined;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = options.info ?? DEFAULT_INFO;
     this.identify = options.identify ?? true;
     this.#capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
     this.#options = options;
+    if (options.cache) assertCacheOptions(options.cache);
     this.#outputs = new OutputChecks(() => options.validator ?? loadValidator());
   }
 
   /** Called once, when negotiation has made a connection. `address` tells its server from others. */
   attach(connection: Connection, address: string): void {
+    this.#warnOfDeprecated(connection);
     const cache = createCache(this.#options, connection, address, this);
     this.#cache = cache;
     const caller = new Caller(
@@ -138,6 +142,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
    * can do, nothing can be added to that.
    */
   answerWith(handlers: AnswerOptions): void {
+    assertExtensionIds("answerWith", handlers.capabilities?.extensions);
     const options = { ...this.#options, ...handlers };
     const capabilities = capabilitiesOf(options);
     if (this.#connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
@@ -276,7 +281,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.request(this.#connected().era.pingMethod, undefined, options);
   }
 
-  /** Asks the server for log messages of this level and above. */
+  /**
+   * Asks the server for log messages of this level and above.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
     const refusal = this.#unannounced("logging/setLevel");
@@ -333,6 +341,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
     if (logLevel !== undefined && logs) await this.setLogLevel(logLevel);
     if (onListChanged === undefined) return;
+    const { refreshLists } = await import("./list-refresh.js");
     await refreshLists(onListChanged, {
       clock: this.clock,
       capabilities: connection.server.capabilities,
@@ -428,6 +437,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     if (this.#caller === undefined) return;
     this.#connection = undefined;
     this.#closed = true;
+    this.#caller.end(reason);
     this.#options.onClose?.(reason);
   }
 
@@ -452,7 +462,18 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#closed = true;
     const connection = this.#connection;
     this.#connection = undefined;
+    this.#caller?.end(undefined);
     await connection?.close();
+  }
+
+  /** The eras with handshakes know nothing of it. */
+  #warnOfDeprecated(connection: Connection): void {
+    const { logger, warnDeprecated } = this.#options;
+    if (connection.era.handshakes || warnDeprecated === false) return;
+    const warn = logger?.warn?.bind(logger);
+    if (this.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
+    if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
+    if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
   }
 
   #connected(): Connection {
