@@ -136,7 +136,9 @@ export class ServerCore implements ServerHost {
         (given) => this.#aside(session, own, given),
         onError,
       );
-    else if (other !== undefined) this.#notifications.deliver(() => notification, other as Handle, onError);
+    // That a client is ready is for who asks for it by name.
+    else if (other !== undefined && method !== "notifications/initialized")
+      this.#notifications.deliver(() => notification, other as Handle, onError);
   }
 
   /** Says something to every client that hears what belongs to no call. */
