@@ -1,10 +1,11 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection, PriorKnowledge } from "../era/client-era.js";
 import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
-import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { warnOfDeprecated } from "../schema/deprecated.js";
 import { ConnectionError, InputRequiredError, McpError, RpcError } from "../schema/errors.js";
@@ -98,8 +99,11 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#outputs = new OutputChecks(() => options.validator ?? loadValidator());
   }
 
-  /** Called once, when negotiation has made a connection. `address` tells its server from others. */
-  attach(connection: Connection, address: string): void {
+  /**
+   * Called when negotiation has made a connection. `address` tells its server from others; with `redetect`, no word of
+   * the server's own went into it.
+   */
+  attach(connection: Connection, address: string, redetect?: () => Promise<Connection>): void {
     this.#warnOfDeprecated(connection);
     const cache = createCache(this.#options, connection, address, this);
     this.#cache = cache;
@@ -115,10 +119,34 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#connection = connection;
     this.#caller = caller;
     if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
-    this.#call = composeInterceptors(this.#options.interceptors ?? [], (call) => {
+    let unproved = redetect;
+    this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
       const refusal = this.#refuse(call.method);
-      return refusal === undefined ? caller.call(call) : Promise.reject(refusal);
+      if (refusal !== undefined) throw refusal;
+      try {
+        const result = await caller.call(call);
+        unproved = undefined;
+        return result;
+      } catch (error) {
+        if (unproved === undefined || !isRefusal(error)) throw error;
+        const again = unproved;
+        unproved = undefined;
+        return this.#callInOtherEra(call, error, address, again);
+      }
     });
+  }
+
+  /** A call was refused on hearsay: the server is asked once what it speaks, and the call made in that era if it is another. */
+  async #callInOtherEra(
+    call: ClientCall,
+    refused: unknown,
+    address: string,
+    redetect: () => Promise<Connection>,
+  ): Promise<ClientResult> {
+    const other = await redetect();
+    if (other.era === this.#connection?.era || this.#closed) throw refused;
+    this.attach(other, address);
+    return this.#call({ ...call, options: { ...call.options, id: undefined } });
   }
 
   /** What this client declares: what its handlers amount to. */
@@ -361,12 +389,24 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.close();
   }
 
-  answer(
+  async relearnTools(connection: Connection, scope: CallScope): Promise<void> {
+    const tools = new Pages<Tool>(async (cursor) => {
+      const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
+      const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
+      return { items: tools, nextCursor };
+    });
+    for await (const tool of tools) this.#learnHeaders(tool);
+  }
+
+  async answer(
     method: string,
     params: Params | undefined,
     end: AbortSwitch,
     progress: AnswerContext["progress"],
   ): Promise<ClientResult> {
+    if (this.#options.answerDuringCallsOnly === true && this.pending === 0) {
+      throw new RpcError(INVALID_PARAMS, `${method}: it belongs to no request of this client`);
+    }
     const work = () => answer(this.#options, method, params, end, progress);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
@@ -474,6 +514,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
     return found.ok;
   }
+}
+
+/** Whether the server refused a call, rather than failed at it. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof RpcError) return !error.local;
+  const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
 
 /** A caller that answers by hand gets questions by `request`; here they can only be in the way. */

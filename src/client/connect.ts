@@ -87,7 +87,10 @@ export async function connectWith<S extends AnyServer>(
       : await (await import("./kept-connection.js")).KeptConnection.open(client, restart, (host, known) =>
           known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
         );
-  client.attach(connection, identityOf(target));
+  // What was only handed over, and not yet heard from the server itself, may have become wrong.
+  const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
+  const redetect = () => open(client, { ...plan, discovered: undefined }, later);
+  client.attach(connection, identityOf(target), isHearsay ? redetect : undefined);
   // Where the author left no choice, nothing was learnt about what the server prefers.
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   await client.begin();
@@ -133,6 +136,8 @@ async function openWire(
         clock: client.clock,
         paramHeaders: (tool) => client.paramHeaders(tool),
         maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
+        sse: options.sse,
+        reconnect: options.reconnect,
       },
     };
   }

@@ -135,6 +135,7 @@ export class KeptConnection implements Connection {
       clock: host.clock,
       timeoutMs: host.timeoutMs,
       answer: (method, params, end, progress) => host.answer(method, params, end, progress),
+      relearnTools: (connection, scope) => host.relearnTools(connection, scope),
       onNotification: (notification) => host.onNotification(notification),
       onProblem: (problem) => host.onProblem(problem),
       debug: (message, fields) => host.debug(message, fields),

@@ -3,6 +3,7 @@ import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallProgress } from "../call/tell-progress.js";
 import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
+import type { ReconnectOptions } from "../era/link.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { StandardSchema } from "../schema/standard-schema.js";
@@ -169,6 +170,16 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
   readonly maxMessageBytes?: number;
+  /** HTTP: how streams that broke off are read on, in the era in which they can be. */
+  readonly reconnect?: Partial<ReconnectOptions>;
+  /** Refuse questions of the server, pings aside, that come while no call of this client is under way. */
+  readonly answerDuringCallsOnly?: boolean;
+  /**
+   * HTTP: whether the HTTP+SSE transport of 2024-11-05 is tried where the first POST was refused with 400, 404 or 405;
+   * `"any-4xx"` tries it on every refusal but 401 and 403. Tried unless told otherwise.
+   * @deprecated For servers that know nothing newer.
+   */
+  readonly sse?: boolean | "any-4xx";
   readonly clock?: Clock;
 }
 

@@ -42,9 +42,11 @@ export type {
 } from "../client/options.js";
 export type { Pages } from "../client/pages.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
+export { type RetryOptions, retry } from "../client/retry.js";
 export type { Watch } from "../client/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
+export type { ReconnectOptions } from "../era/link.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";

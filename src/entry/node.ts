@@ -1,7 +1,14 @@
 export { defaultEnvironment } from "../node/environment.js";
 export { createFileStore } from "../node/file-store.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
-export { type RunningHttpServer, type ServeHttpOptions, serveHttp, toNodeListener } from "../node/serve-http.js";
+export type { NodeExchangeOptions } from "../node/node-exchange.js";
+export {
+  type RunningHttpServer,
+  type ServeHttpOptions,
+  serveHttp,
+  serveNodeRequest,
+  toNodeListener,
+} from "../node/serve-http.js";
 export { type ServeStdioOptions, serveStdio } from "../node/serve-stdio.js";
 export { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "../node/stdio-client.js";
 export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio-server.js";

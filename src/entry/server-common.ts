@@ -15,7 +15,14 @@ export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
 export type { ServedConnection } from "../server/door.js";
 export type { Editable } from "../server/edit.js";
 export { inputRequired } from "../server/input-required.js";
-export type { HttpServerOptions, Logger, ServerInterceptor, ServerOptions } from "../server/options.js";
+export type {
+  GateVerdict,
+  HttpGate,
+  HttpServerOptions,
+  Logger,
+  ServerInterceptor,
+  ServerOptions,
+} from "../server/options.js";
 export type { PromptHandler, PromptOptions, PromptReturn } from "../server/prompt.js";
 export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/registry.js";
 export type { EnumeratedResource, ResourceHandler, ResourceOptions, ResourceReturn } from "../server/resource.js";

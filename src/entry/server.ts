@@ -1,6 +1,7 @@
 import { legacyServer } from "../era/legacy/server-era.js";
 import { modernServer } from "../era/modern/server-era.js";
 import type { Implementation } from "../schema/types.js";
+import { eraOfRequest } from "../server/era-of-request.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server, type ToolTypes } from "../server/server.js";
 
@@ -10,6 +11,14 @@ export class McpServer<Tools extends ToolTypes = {}> extends Server<Tools> {
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, options, [modernServer, legacyServer]);
   }
+}
+
+/**
+ * Whether a request comes from a client of the handshake era, judged as the endpoint itself judges it. The request's body
+ * is left unread, so that it can go on to whoever serves that era; a body that was parsed already is given beside it.
+ */
+export async function isLegacyRequest(request: Request, body?: unknown): Promise<boolean> {
+  return (await eraOfRequest([modernServer, legacyServer], request, body)) === legacyServer;
 }
 
 export * from "./server-common.js";

@@ -6,9 +6,7 @@ import type { JsonText } from "../jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../jsonrpc/message.js";
 import { Peer, type PeerEvents } from "../jsonrpc/peer.js";
 import { ProtocolError } from "../schema/errors.js";
-import type { Link, LinkReceiver, LinkRequest } from "./link.js";
-
-const NOBODY: LinkReceiver = { onRequest() {}, onNotification() {}, onProblem() {}, onClose() {} };
+import { type Link, type LinkReceiver, type LinkRequest, NOBODY } from "./link.js";
 
 /** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */
 export class ChannelLink implements Link {

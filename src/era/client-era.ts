@@ -30,6 +30,8 @@ export interface ClientHost {
   readonly timeoutMs: number;
   /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
   answer(method: string, params: Params | undefined, end: AbortSwitch, progress: ReportProgress): Promise<ClientResult>;
+  /** Lists all tools anew, to learn which of their arguments travel in headers. */
+  relearnTools(connection: Connection, scope: CallScope): Promise<void>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
   debug(message: string, fields: Record<string, unknown>): void;

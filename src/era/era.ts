@@ -4,6 +4,7 @@ import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
+import type { Channel } from "../jsonrpc/channel.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type {
   Params,
@@ -242,8 +243,12 @@ export interface HttpBinding {
   serve(exchange: HttpExchange, body: Parsed | undefined): void;
   /** What is being held, for tests and gauges. */
   stats?(): Readonly<Record<string, number>>;
-  /** Ends everything at once: streams and sessions. */
-  close(): void;
+  /** Takes an exchange that is addressed to a path of this binding's own; false if it is not. Its body is unread. */
+  route?(exchange: HttpExchange): boolean;
+  /** Resolves when no call is running. */
+  idle(): Promise<void>;
+  /** Ends everything: streams and sessions. Resolves when what has a last word has said it. */
+  close(): void | Promise<void>;
 }
 
 export interface HttpBindingOptions {
@@ -252,13 +257,31 @@ export interface HttpBindingOptions {
   readonly preferJson: boolean;
   /** A comment is written on a stream that has been silent this long. */
   readonly keepAliveMs: number;
-  /** Remembers what was streamed, so that a lost stream can be read on; without one, nothing is resumable. */
-  readonly eventLog: EventLog | undefined;
+  /** The form of answers that is insisted on: only streams, or never one but for subscriptions. */
+  readonly responseMode?: "auto" | "sse" | "json" | undefined;
+  /** Remembers what was streamed, so that a lost stream can be read on; `true` for one in memory. */
+  readonly eventLog: EventLog | boolean | undefined;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
   /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
   readonly maxBehind?: number | undefined;
+  /** The largest request body, in bytes. */
+  readonly maxBodyBytes?: number | undefined;
+  /** The two paths of the transport with a stream of its own, in the era that had it. */
+  readonly sse?: boolean | SsePaths | undefined;
+  /** Serves a channel that this binding makes. */
+  readonly accept?: AcceptChannel | undefined;
 }
+
+export interface SsePaths {
+  /** Where the stream is. `/sse` unless given. */
+  readonly path?: string;
+  /** Where messages are posted; it may have a query. `/messages` unless given. */
+  readonly messagesPath?: string;
+}
+
+/** Serves a channel in one era alone; settles when it is being served. */
+export type AcceptChannel = (era: ServerEra, channel: Channel, origin: CallOrigin) => Promise<unknown>;
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
 export interface ServerEra {

@@ -7,18 +7,10 @@ import { fetchSameOrigin } from "../http/same-origin-fetch.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { ConnectionError, ProtocolError } from "../schema/errors.js";
 import type { HttpCall } from "./http-call.js";
-import type { HttpTarget, LinkReceiver } from "./link.js";
+import { type HttpTarget, type LinkReceiver, NOBODY } from "./link.js";
 
 /** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
 const LINGER_MS = 1000;
-
-/** A receiver for the time before the owner has set its own. */
-const DEAF: LinkReceiver = {
-  onRequest() {},
-  onNotification() {},
-  onProblem() {},
-  onClose() {},
-};
 
 /**
  * Every POST awaits this first, so that they keep their order: it starts in the turn in which it was asked for, and yet a
@@ -29,7 +21,7 @@ export const nextInTurn: Promise<void> = Promise.resolve();
 /** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
 export class HttpWire {
   readonly headers: ClientHeaders;
-  receiver: LinkReceiver = DEAF;
+  receiver: LinkReceiver = NOBODY;
   /** Never shown in an error, even where the server repeats it. */
   secret: string | undefined;
   readonly #target: HttpTarget;
@@ -135,12 +127,13 @@ export class HttpWire {
   async readStream(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
     const { clock, maxMessageBytes } = this.#target;
     let linger: unknown;
-    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, (parsed) => {
+    const take = (parsed: Parsed) => {
       if (call.over) return;
       call.scope.touch();
       onMessage(parsed);
       if (call.over) linger = clock.schedule(() => call.wire.abort(), LINGER_MS);
-    });
+    };
+    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, take, clock);
     if (linger !== undefined) clock.cancel(linger);
     return trace;
   }

@@ -32,6 +32,9 @@ export interface LinkReceiver {
   onClose(reason: Error | undefined): void;
 }
 
+/** Hears nothing. */
+export const NOBODY: LinkReceiver = { onRequest() {}, onNotification() {}, onProblem() {}, onClose() {} };
+
 /**
  * Carries a client's calls. A call settles once: with the server's response, with the scope's reason in the turn in which
  * the scope ends, or with an error that says how far the request had got.
@@ -48,6 +51,21 @@ export interface Link {
   close(): Promise<void>;
 }
 
+export interface ReconnectOptions {
+  /** How many connections in a row may fail or bring nothing before the stream is given up. */
+  readonly maxFruitless: number;
+  /** The wait before reconnecting where the server wishes none: the first, and the longest. */
+  readonly firstDelayMs: number;
+  readonly maxDelayMs: number;
+  /**
+   * Takes the place of the timer: calls `reconnect` when it is time, and returns the way to call that off. `attempt` counts
+   * the connections in a row that failed or brought nothing.
+   */
+  readonly schedule?:
+    | ((reconnect: () => void, delayMs: number, attempt: number) => (() => void) | undefined)
+    | undefined;
+}
+
 /** Where a client reaches a server over HTTP, and with what. */
 export interface HttpTarget {
   readonly url: URL;
@@ -58,6 +76,10 @@ export interface HttpTarget {
   /** Which arguments of a tool go into headers, as its listing said. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   readonly maxMessageBytes: number;
+  /** How lost streams are read on, in the era in which they can be. */
+  readonly reconnect?: Partial<ReconnectOptions> | undefined;
+  /** Whether the transport of 2024-11-05 is tried when the first POST is refused, and on which refusals. */
+  readonly sse?: boolean | "any-4xx" | undefined;
 }
 
 /** What a client has to talk through. */

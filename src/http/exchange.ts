@@ -12,6 +12,8 @@ export interface HttpStream {
   onDrain(listener: () => void): void;
   /** Ends the response after what was written. Idempotent. */
   end(): void;
+  /** Cuts the response off, with what a reader that does not read has left unread. Idempotent. */
+  destroy(): void;
 }
 
 export type HttpHeaders = { readonly [name: string]: string };

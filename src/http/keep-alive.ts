@@ -24,6 +24,7 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
   readonly #intervalMs: number;
   readonly #enabled: boolean;
   #timer: unknown;
+  #onEmpty: (() => void) | undefined;
 
   constructor(clock: Clock, intervalMs: number) {
     this.#clock = clock;
@@ -46,6 +47,15 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
 
   delete(item: T): void {
     this.#open.delete(item);
+    if (this.#onEmpty !== undefined && this.#open.size === 0) this.#onEmpty();
+  }
+
+  /** Resolves when nothing is open. One waits at a time: the latest. */
+  whenEmpty(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#open.size === 0) resolve();
+      else this.#onEmpty = resolve;
+    });
   }
 
   /** Wakes nobody any more. What is open stays listed. */

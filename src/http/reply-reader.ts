@@ -1,5 +1,7 @@
+import type { Clock } from "../call/clock.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { readSse, type SseEvent, SseReader } from "./sse-reader.js";
+import { StreamPulse } from "./stream-pulse.js";
 
 export class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge";
@@ -90,6 +92,7 @@ export async function readEvents(
   maxChars: number,
   signal: AbortSignal,
   onMessage: (parsed: Parsed) => void,
+  clock: Clock,
 ): Promise<StreamTrace> {
   let spoke = false;
   let error: unknown;
@@ -99,10 +102,18 @@ export async function readEvents(
     onMessage(parseFrame(data));
   };
   const reader = new SseReader(onEvent, { maxEventSize: maxChars });
+  let giveUp: (reason: unknown) => void = () => {};
+  const pulse = new StreamPulse(clock, () => giveUp(new Error("the stream has fallen silent")));
+  const onChunk = (give: (reason: unknown) => void) => {
+    giveUp = give;
+    pulse.beat(reader.comments);
+  };
   try {
-    if (response.body !== null) await readSse(response.body, reader, signal);
+    if (response.body !== null) await readSse(response.body, reader, signal, onChunk);
   } catch (reason) {
     error = reason;
+  } finally {
+    pulse.stop();
   }
   return { lastEventId: reader.lastEventId, retryMs: reader.retryMs, spoke, error };
 }

@@ -68,7 +68,7 @@ export class SseConnection implements Quiet {
     });
     if (this.#behind <= this.#options.maxBehind) return;
     this.#lose();
-    this.#stream.end();
+    this.#stream.destroy();
   }
 
   #lose(): void {

@@ -42,6 +42,8 @@ export class SseReader {
   lastEventId = "";
   /** The stream's wish for how long to wait before connecting again; undefined if it has none. */
   retryMs: number | undefined;
+  /** How many lines were comments. */
+  comments = 0;
 
   readonly #onEvent: (event: SseEvent) => void;
   readonly #maxEventSize: number;
@@ -140,8 +142,11 @@ export class SseReader {
       return;
     }
     this.#assertFits(end - start);
-    // By first letter; comments and unknown fields are ignored unread.
+    // By first letter; comments are counted, and unknown fields ignored unread.
     switch (text.charCodeAt(start)) {
+      case COLON:
+        this.comments++;
+        return;
       case 100: {
         const at = findValue(text, start, end, "data");
         if (at !== -1) this.#addData(text.slice(at, end), end - start);
@@ -202,26 +207,34 @@ function findValue(text: string, start: number, end: number, field: string): num
 
 /**
  * Pumps a response body into a reader until the body ends, the reader is ended by its listener, or the signal fires.
- * The body is always either read to its end or cancelled. Rejects with the body's error, the reader's, or the signal's
- * reason.
+ * The body is always either read to its end or cancelled. Rejects with the body's error, the reader's, the signal's
+ * reason, or the one given to the `giveUp` that `onChunk` gets after each chunk.
  */
 export async function readSse(
   body: ReadableStream<Uint8Array>,
   reader: SseReader,
   signal?: AbortSignal,
+  onChunk?: (giveUp: (reason: unknown) => void) => void,
 ): Promise<void> {
   const source = body.getReader();
   // Nobody waits for the cancellation: a source that never settles it must not hold up the caller.
   const cancel = (reason: unknown) => void source.cancel(reason).catch(() => {});
   const stop = () => cancel(signal?.reason);
+  let givenUp: { readonly reason: unknown } | undefined;
+  const giveUp = (reason: unknown) => {
+    givenUp = { reason };
+    cancel(reason);
+  };
   if (signal?.aborted) stop();
   else signal?.addEventListener("abort", stop, { once: true });
   try {
     while (!reader.ended) {
       const { done, value } = await source.read();
       if (signal?.aborted) throw signal.reason;
+      if (givenUp !== undefined) throw givenUp.reason;
       if (done) return reader.end();
       reader.push(value);
+      onChunk?.(giveUp);
     }
     cancel(undefined);
   } catch (error) {

@@ -70,7 +70,10 @@ class WebExchange implements HttpExchange {
     if (this.#request.bodyUsed) throw new BodyTaken();
     if (announcesMoreThan(limit, this.header("content-length"))) throw new BodyTooLarge(limit);
     const body = this.#request.body;
-    return body === null ? "" : readText(body, limit);
+    const text = body === null ? "" : await readText(body, limit);
+    if (!this.#request.signal.aborted) return text;
+    this.#leave();
+    throw new BodyIncomplete({ cause: this.#request.signal.reason });
   }
 
   onGone(listener: () => void): void {
@@ -177,6 +180,12 @@ class WebStream implements HttpStream {
     this.#controller.close();
     this.#onEnd();
     this.#release();
+  }
+
+  destroy(): void {
+    if (this.#closed) return;
+    this.leave();
+    this.#onEnd();
   }
 
   /** The client has gone: what is left of the body is of no use, and a reader that is still there learns so. */

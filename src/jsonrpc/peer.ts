@@ -206,8 +206,8 @@ function notConnected(reason: Error | undefined): ConnectionError {
 
 /** The channel knows best how far the frame had got. */
 function notWritten(cause: Error): ConnectionError {
-  const delivery = cause instanceof ConnectionError ? cause.delivery : "not_sent";
-  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, cause });
+  const { delivery = "not_sent" as const, status } = cause instanceof ConnectionError ? cause : {};
+  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, status, cause });
 }
 
 function connectionLost(reason: Error | undefined): ConnectionError {

@@ -17,6 +17,8 @@ import {
 export interface NodeExchangeOptions {
   /** What the authorization gate found out about the caller. */
   readonly auth?: unknown;
+  /** Who is calling, in one word. */
+  readonly principal?: string | undefined;
   /** The body, if something in front has read it: its text, or the parsed JSON value. */
   readonly body?: unknown;
 }
@@ -37,6 +39,7 @@ export function createNodeExchange(
 
 class NodeExchange implements HttpExchange {
   readonly auth: unknown;
+  readonly principal: string | undefined;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #body: unknown;
@@ -49,6 +52,7 @@ class NodeExchange implements HttpExchange {
     this.#req = req;
     this.#res = res;
     this.auth = options?.auth;
+    this.principal = options?.principal;
     this.#body = options?.body;
   }
 
@@ -57,7 +61,8 @@ class NodeExchange implements HttpExchange {
   }
 
   get url(): string {
-    return this.#req.url ?? "/";
+    // Frameworks that mount keep the whole there.
+    return (this.#req as { originalUrl?: string }).originalUrl ?? this.#req.url ?? "/";
   }
 
   header(name: string): string | undefined {
@@ -121,7 +126,7 @@ class NodeExchange implements HttpExchange {
 
   onGone(listener: () => void): void {
     const res = this.#res;
-    if (res.writableFinished) return;
+    if (isComplete(res)) return;
     if (res.destroyed) {
       process.nextTick(listener);
       return;
@@ -131,7 +136,7 @@ class NodeExchange implements HttpExchange {
     const onClose = () => {
       res.off("close", onClose);
       socket?.off("close", onClose);
-      if (!res.writableFinished && !this.#lingers) listener();
+      if (!isComplete(res) && !this.#lingers) listener();
     };
     res.on("close", onClose);
     socket?.on("close", onClose);
@@ -222,6 +227,15 @@ class NodeStream implements HttpStream {
     const res = this.#res;
     if (!res.destroyed && !res.writableEnded) res.end();
   }
+
+  destroy(): void {
+    this.#res.destroy();
+  }
+}
+
+/** Over HTTP/2 a response counts as finished when its stream is closed, whether it was ended or not. */
+function isComplete(res: ServerResponse): boolean {
+  return res.writableEnded && res.writableFinished;
 }
 
 function uncork(socket: Socket): void {

@@ -1,11 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpExchange } from "../http/exchange.js";
-import { createNodeExchange } from "./node-exchange.js";
+import { createNodeExchange, type NodeExchangeOptions } from "./node-exchange.js";
 
 /** A server, as far as serving it over HTTP needs to know. */
 export interface HttpServerLike {
   handle(exchange: HttpExchange): void;
+  /** Told where it is listened for; answers with the paths that it has beside the one it is given. */
+  onListening?(host: string): readonly string[];
+  drain?(graceMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -23,39 +26,95 @@ export interface RunningHttpServer {
   readonly url: string;
   readonly port: number;
   readonly server: Server;
-  /** Ends streams and sessions, then stops listening. */
+  /** Whether new requests are served: false from the moment it begins to drain or to close. */
+  readonly ready: boolean;
+  /** Refuses new requests, lets running ones finish within this time, and then closes. */
+  drain(deadlineMs: number): Promise<void>;
+  /** Ends calls, streams and sessions, then stops listening. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The server as a listener for `node:http`, Express and everything that takes one. */
-export function toNodeListener(server: HttpServerLike): RequestListener {
-  return (request: IncomingMessage, response: ServerResponse) => server.handle(createNodeExchange(request, response));
+/** How long last words may take to be read before connections are cut. */
+const FLUSH_MS = 1_000;
+const SWEEP_MS = 10;
+
+/** Serves one request of `node:http`, or of whatever hands out such requests. */
+export function serveNodeRequest(
+  server: Pick<HttpServerLike, "handle">,
+  request: IncomingMessage,
+  response: ServerResponse,
+  options?: NodeExchangeOptions,
+): void {
+  server.handle(createNodeExchange(request, response, options));
+}
+
+/**
+ * The server as a listener for `node:http`, Express and everything that takes one. A body that a parser in front has left
+ * in `request.body` is used.
+ */
+export function toNodeListener(server: Pick<HttpServerLike, "handle">): RequestListener {
+  return (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => {
+    const { body } = request;
+    server.handle(createNodeExchange(request, response, body === undefined ? undefined : { body }));
+  };
 }
 
 /** Listens, on this machine only unless told otherwise. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
   const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
   const listener = toNodeListener(server);
+  const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
   const http = createServer((request, response) => {
-    if (request.url?.split("?", 1)[0] === path) listener(request, response);
+    if (paths.has(request.url?.split("?", 1)[0] ?? "")) listener(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end("Not found");
   });
-  await new Promise<void>((resolve, reject) => {
+  await listen(http, port, host);
+  const bound = (http.address() as AddressInfo).port;
+  const name = host.includes(":") ? `[${host}]` : host;
+  let ready = true;
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    ready = false;
+    closed ??= server.close().then(() => stop(http));
+    return closed;
+  };
+  return {
+    url: `http://${name}:${bound}${path}`,
+    port: bound,
+    server: http,
+    get ready() {
+      return ready;
+    },
+    async drain(deadlineMs) {
+      ready = false;
+      await server.drain?.(deadlineMs);
+      await close();
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function listen(http: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
     http.once("error", reject);
     http.listen(port, host, () => {
       http.off("error", reject);
       resolve();
     });
   });
-  const bound = (http.address() as AddressInfo).port;
-  const name = host.includes(":") ? `[${host}]` : host;
-  const close = async () => {
-    await server.close();
-    await new Promise<void>((resolve) => {
-      http.close(() => resolve());
-      http.closeAllConnections();
+}
+
+/** Stops listening, lets what was written be read, and cuts what is still open after that. */
+function stop(http: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const sweep = setInterval(() => http.closeIdleConnections(), SWEEP_MS);
+    const cut = setTimeout(() => http.closeAllConnections(), FLUSH_MS);
+    http.close(() => {
+      clearInterval(sweep);
+      clearTimeout(cut);
+      resolve();
     });
-  };
-  return { url: `http://${name}:${bound}${path}`, port: bound, server: http, close, [Symbol.asyncDispose]: close };
+  });
 }

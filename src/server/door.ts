@@ -85,6 +85,11 @@ export class Door implements ServedConnection, ServerWire {
     return exchange(this.#peer, { method, params: asked }, scope, { cancellable: true, onProgress });
   }
 
+  /** Resolves when no call is running. */
+  async idle(): Promise<void> {
+    while (this.#calls.size > 0) await Promise.all(this.#calls.values());
+  }
+
   /** Tells every caller that the server is going, then ends the channel. */
   async close(): Promise<void> {
     const ending = [...this.#calls].filter(([call]) => call.afterAnswer !== undefined).map(([, done]) => done);

@@ -1,30 +1,45 @@
-import { type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
-import { BodyIncomplete, BodyNotText, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
+import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
+import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
+import { DecoratedExchange } from "../http/decorated-exchange.js";
+import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
 import { createGuard } from "../http/guard.js";
-import { INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
+import { isJson } from "../http/media-type.js";
+import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
 import { formatFailure } from "../jsonrpc/format.js";
+import type { RequestId } from "../jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
-import { MemoryEventLog } from "../store/memory-event-log.js";
-import { DEFAULTS, type HttpServerOptions } from "./options.js";
+import { DefinitionError, ProtocolError } from "../schema/errors.js";
+import { messageOf } from "./era-of-request.js";
+import { DEFAULTS, type GateVerdict, type HttpGate, type HttpServerOptions } from "./options.js";
 
 const JSON_HEADERS = { "content-type": "application/json" };
 
-/** What every HTTP exchange passes before an era takes it: the guard, the size, the parser, and the choice of era. */
+/**
+ * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
+ * gate, the media type, the size, the parser, and the choice of era.
+ */
 export class HttpFront {
   readonly #host: ServerHost;
   readonly #eras: readonly ServerEra[];
   readonly #bindings = new Map<ServerEra, HttpBinding>();
+  /** Those that serve paths of their own. */
+  readonly #routed: readonly HttpBinding[];
   readonly #guard: ReturnType<typeof createGuard>;
+  readonly #gate: HttpGate | undefined;
+  readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   readonly #allowed: string;
+  #closing = false;
 
-  constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions) {
-    const { resumable } = options;
+  constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions, accept: AcceptChannel) {
     const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
     this.#guard = createGuard(options);
+    this.#gate = options.gate;
+    this.#cors = options.cors === true;
     this.#maxBodyBytes = options.maxBodyBytes ?? DEFAULTS.maxBodyBytes;
+    if (!(this.#maxBodyBytes > 0)) throw new DefinitionError("http.maxBodyBytes must be positive");
     for (const era of eras) {
       const binding = era.http(host, {
         sessions: {
@@ -34,29 +49,44 @@ export class HttpFront {
           enabled: sessions !== false,
         },
         preferJson: options.preferJson ?? false,
+        responseMode: options.responseMode,
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
-        eventLog: typeof resumable === "object" ? resumable : resumable === true ? new MemoryEventLog() : undefined,
+        eventLog: options.resumable,
         retryMs: options.retryMs,
         maxBehind: options.maxBehind,
+        maxBodyBytes: this.#maxBodyBytes,
+        sse: options.sse,
+        accept,
       });
       this.#bindings.set(era, binding);
     }
+    this.#routed = [...this.#bindings.values()].filter((binding) => binding.route !== undefined);
     this.#allowed = ["POST", ...new Set([...this.#bindings.values()].flatMap((binding) => binding.methods))].join(", ");
   }
 
   /** Answers one exchange. Never throws: what goes wrong is answered and reported. */
   serve(exchange: HttpExchange): void {
     const refusal = this.#guard(exchange);
-    if (refusal !== undefined) return fail(exchange, refusal.status, INVALID_REQUEST, refusal.message);
-    if (exchange.method !== "POST") return this.#serveBodiless(exchange);
-    exchange.text(this.#maxBodyBytes).then(
-      (text) => this.#servePost(exchange, parseFrame(text)),
-      (error: unknown) => this.#onBodyFailure(exchange, error),
-    );
+    if (refusal !== undefined) return this.#fail(exchange, refusal.status, INVALID_REQUEST, refusal.message);
+    const origin = this.#cors ? exchange.header("origin") : undefined;
+    if (origin === undefined) return this.#check(exchange);
+    if (isPreflight(exchange)) return exchange.reply(204, preflightHeaders(origin, this.#allowed, exchange));
+    this.#check(new DecoratedExchange(exchange, { headers: corsHeaders(origin) }));
   }
 
-  close(): void {
-    for (const binding of this.#bindings.values()) binding.close();
+  /** Refuses what is new from here on. */
+  beginClosing(): void {
+    this.#closing = true;
+  }
+
+  /** Resolves when no call is running. */
+  async idle(): Promise<void> {
+    await Promise.all([...this.#bindings.values()].map((binding) => binding.idle()));
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.all([...this.#bindings.values()].map((binding) => binding.close()));
   }
 
   /** What is being held, for tests and gauges. */
@@ -64,39 +94,77 @@ export class HttpFront {
     return Object.assign({}, ...[...this.#bindings.values()].map((binding) => binding.stats?.() ?? {}));
   }
 
+  /** Asks the author's gate, if there is one, who is calling. */
+  #check(exchange: HttpExchange): void {
+    if (this.#gate === undefined) return this.#admit(exchange);
+    const pass = (verdict: GateVerdict) => {
+      if (!("status" in verdict)) return this.#admit(new DecoratedExchange(exchange, verdict));
+      exchange.reply(verdict.status, verdict.headers ?? {}, verdict.body);
+      this.#report(exchange, verdict.status, "the gate let nobody in");
+    };
+    const gate = this.#gate;
+    (async () => pass(await gate(exchange)))().catch((error: unknown) => this.#failInside(exchange, error));
+  }
+
+  #admit(exchange: HttpExchange): void {
+    if (this.#closing) return this.#failClosing(exchange);
+    for (const binding of this.#routed) if (binding.route?.(exchange) === true) return;
+    if (exchange.method !== "POST") return this.#serveBodiless(exchange);
+    if (!isJson(exchange.header("content-type"))) return this.#fail(exchange, 415, INVALID_REQUEST, NOT_JSON);
+    exchange.text(this.#maxBodyBytes).then(
+      (text) => this.#servePost(exchange, parseFrame(text)),
+      (error: unknown) => this.#onBodyFailure(exchange, error),
+    );
+  }
+
   #servePost(exchange: HttpExchange, body: Parsed): void {
+    if (this.#closing) return this.#failClosing(exchange, body.kind === "request" ? body.message.id : undefined);
     if (body.kind === "invalid" && body.failure.code === PARSE_ERROR) {
-      return fail(exchange, 400, PARSE_ERROR, body.failure.message);
+      return this.#fail(exchange, 400, PARSE_ERROR, body.failure.message);
     }
-    const message = "message" in body ? body.message : { jsonrpc: "2.0" as const, method: "" };
-    const era = pickEra(this.#eras, message, (name) => exchange.header(name));
+    const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
     try {
       (this.#bindings.get(era) as HttpBinding).serve(exchange, body);
     } catch (error) {
-      this.#host.report(error, { where: "http" });
-      fail(exchange, 500, -32603, "Internal error");
+      this.#failInside(exchange, error);
     }
   }
 
   #serveBodiless(exchange: HttpExchange): void {
     const binding = [...this.#bindings.values()].find(({ methods }) => methods.includes(exchange.method));
     if (binding !== undefined) return binding.serve(exchange, undefined);
-    exchange.reply(
-      405,
-      { ...JSON_HEADERS, allow: this.#allowed },
-      formatFailure(undefined, { code: INVALID_REQUEST, message: "Method not allowed" }),
-    );
+    const headers = { ...JSON_HEADERS, allow: this.#allowed };
+    exchange.reply(405, headers, formatFailure(undefined, { code: INVALID_REQUEST, message: NOT_ALLOWED }));
+    this.#report(exchange, 405, NOT_ALLOWED);
   }
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {
     if (error instanceof BodyIncomplete) return;
-    if (error instanceof BodyTooLarge) return fail(exchange, 413, INVALID_REQUEST, error.message);
-    if (error instanceof BodyNotText) return fail(exchange, 400, PARSE_ERROR, error.message);
+    if (error instanceof BodyTooLarge) return this.#fail(exchange, 413, INVALID_REQUEST, error.message);
+    if (error instanceof BodyNotText) return this.#fail(exchange, 400, PARSE_ERROR, error.message);
+    if (error instanceof BodyTaken) return this.#fail(exchange, 500, INTERNAL_ERROR, error.message);
+    this.#failInside(exchange, error);
+  }
+
+  #failClosing(exchange: HttpExchange, id?: RequestId): void {
+    this.#fail(exchange, 503, INTERNAL_ERROR, "The server is shutting down", id);
+  }
+
+  #failInside(exchange: HttpExchange, error: unknown): void {
+    const body = formatFailure(undefined, { code: INTERNAL_ERROR, message: "Internal error" });
+    exchange.reply(500, JSON_HEADERS, body);
     this.#host.report(error, { where: "http" });
-    fail(exchange, 500, -32603, "Internal error");
+  }
+
+  #fail(exchange: HttpExchange, status: number, code: number, message: string, id?: RequestId): void {
+    exchange.reply(status, JSON_HEADERS, formatFailure(id, { code, message }));
+    this.#report(exchange, status, message);
+  }
+
+  #report(exchange: HttpExchange, status: number, message: string): void {
+    this.#host.report(new ProtocolError(`${exchange.method} refused with ${status}: ${message}`), { where: "http" });
   }
 }
 
-function fail(exchange: HttpExchange, status: number, code: number, message: string): void {
-  exchange.reply(status, JSON_HEADERS, formatFailure(undefined, { code, message }));
-}
+const NOT_JSON = "Unsupported media type: Content-Type must be application/json";
+const NOT_ALLOWED = "Method not allowed";

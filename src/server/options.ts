@@ -2,7 +2,8 @@ import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
-import type { HandlerResult, ReportContext, SessionLimits } from "../era/era.js";
+import type { HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
+import type { HttpExchange, HttpHeaders } from "../http/exchange.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
 import type { JsonObject } from "../schema/types.js";
@@ -20,13 +21,35 @@ export interface Logger {
 
 export type ServerInterceptor = Interceptor<Call, HandlerResult>;
 
+/** Who is calling, or the answer to somebody who may not. */
+export type GateVerdict =
+  | {
+      /** Handlers read it as `ctx.auth`. */
+      readonly auth?: unknown;
+      /** The caller in one word that does not change from request to request: a session is its opener's alone. */
+      readonly principal?: string | undefined;
+    }
+  | { readonly status: number; readonly headers?: HttpHeaders; readonly body?: string };
+
+/** Looks at every request before anything else does, but for the checks of Host and Origin. */
+export type HttpGate = (exchange: HttpExchange) => GateVerdict | Promise<GateVerdict>;
+
 export interface HttpServerOptions extends GuardOptions {
+  /** Lets scripts of the allowed origins call from a browser. No such header is sent without it. */
+  readonly cors?: boolean;
+  /** Authenticates every request. Without one nobody is known, whatever the request says of itself. */
+  readonly gate?: HttpGate;
   /** The largest request body, in bytes. 4 MiB unless told otherwise. */
   readonly maxBodyBytes?: number;
   /** Sessions for clients that need a handshake: `false` keeps none, each request stands alone. */
   readonly sessions?: false | Partial<Omit<SessionLimits, "enabled">>;
   /** Answer handshake-era requests with one JSON document instead of a stream. */
   readonly preferJson?: boolean;
+  /**
+   * The form of answers: `"auto"` streams when there is something to say before the answer, `"sse"` streams always,
+   * `"json"` never and drops what a call says on its way.
+   */
+  readonly responseMode?: "auto" | "sse" | "json";
   /** Silence on a stream after which a comment is written. 15 s unless told otherwise. */
   readonly keepAliveMs?: number;
   /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless told otherwise. */
@@ -35,6 +58,11 @@ export interface HttpServerOptions extends GuardOptions {
   readonly resumable?: boolean | EventLog;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs?: number;
+  /**
+   * Serves the HTTP+SSE transport of 2024-11-05 too: a stream at `/sse`, messages at `/messages`.
+   * @deprecated The protocol gave it up in favour of the one endpoint; for clients that know nothing else.
+   */
+  readonly sse?: boolean | SsePaths;
 }
 
 export interface ServerOptions {

@@ -47,6 +47,7 @@ export class ServerCore implements ServerHost {
   readonly #closing = new Set<() => void>();
   readonly #watched = new Map<string, number>();
   readonly #notifications = new NotificationQueue();
+  #draining = false;
   #interceptors: ServerInterceptor[] = [];
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
@@ -97,6 +98,7 @@ export class ServerCore implements ServerHost {
 
   async run(call: Call): Promise<Outcome> {
     try {
+      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
       const result = await this.#dispatch(call);
       return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, this) };
     } catch (error) {
@@ -120,12 +122,18 @@ export class ServerCore implements ServerHost {
   }
 
   report(error: unknown, context: ReportContext): void {
-    this.#options.logger?.error?.(error instanceof Error ? error.message : String(error), { ...context, error });
+    const { logger, onError } = this.#options;
+    const message = error instanceof Error ? error.message : String(error);
+    quietly(() => logger?.error?.(message, { ...context, error }));
     try {
-      this.#options.onError?.(error, context);
+      onError?.(error, context);
     } catch (thrown) {
-      this.#options.logger?.error?.("onError threw", { ...context, error: thrown });
+      quietly(() => logger?.error?.("onError threw", { ...context, error: thrown }));
     }
+  }
+
+  warn(message: string): void {
+    this.#options.logger?.warn?.(message);
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
@@ -153,8 +161,9 @@ export class ServerCore implements ServerHost {
     return () => this.#closing.delete(listener);
   }
 
-  /** Lets everything that ends in its own way do so. */
+  /** Refuses new calls, and lets everything that ends in its own way do so. */
   beginClosing(): void {
+    this.#draining = true;
     for (const listener of [...this.#closing]) listener();
   }
 
@@ -198,6 +207,15 @@ export class ServerCore implements ServerHost {
     if (misuse !== undefined) this.report(new Error(misuse, { cause: error }), context);
     const encoded = call.era.encodeError(error, call);
     return { kind: "error", error: encoded, refused: error instanceof Refusal };
+  }
+}
+
+/** A logger that fails has nobody left to tell, and must not change what clients get. */
+function quietly(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // Nobody is left to tell.
   }
 }
 

@@ -1,5 +1,7 @@
+import { pause } from "../call/clock.js";
 import type { CallOrigin } from "../era/call.js";
 import type { ServerEra } from "../era/era.js";
+import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import type { Channel } from "../jsonrpc/channel.js";
@@ -22,6 +24,8 @@ import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js"
 import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { ServerCore } from "./server-core.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
+
+const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
 
 /** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
 export interface ToolTypes {
@@ -58,8 +62,9 @@ export class Server<Tools extends ToolTypes = {}> {
   readonly #core: ServerCore;
   readonly #http: HttpServerOptions;
   readonly #doors = new Set<Door>();
+  readonly #closing = new AbortController();
   #front: HttpFront | undefined;
-  #closing: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
     this.#core = new ServerCore(info, options, eras);
@@ -71,6 +76,8 @@ export class Server<Tools extends ToolTypes = {}> {
       prompt: (name) => registry.editPrompt(name),
       resource: (uri) => registry.editResource(uri),
     };
+    // What is wrong with the options is said where they are written.
+    if (options.http !== undefined) this.#front = this.#createFront();
   }
 
   get info(): Implementation {
@@ -158,16 +165,25 @@ export class Server<Tools extends ToolTypes = {}> {
 
   /** Serves a channel until it ends. Many channels may be served at once. */
   async accept(channel: Channel, origin?: CallOrigin): Promise<ServedConnection> {
-    const door = new Door(this.#core, this.#core.eras, channel, origin);
+    return this.#accept(this.#core.eras, channel, origin);
+  }
+
+  async #accept(eras: readonly ServerEra[], channel: Channel, origin: CallOrigin | undefined): Promise<Door> {
+    const door = new Door(this.#core, eras, channel, origin);
     this.#doors.add(door);
     door.closed.then(() => this.#doors.delete(door));
     await door.open();
     return door;
   }
 
+  #createFront(): HttpFront {
+    const { eras } = this.#core;
+    return new HttpFront(this.#core, eras, this.#http, (era, channel, origin) => this.#accept([era], channel, origin));
+  }
+
   /** Answers one HTTP exchange. */
   handle(exchange: HttpExchange): void {
-    this.#front ??= new HttpFront(this.#core, this.#core.eras, this.#http);
+    this.#front ??= this.#createFront();
     this.#front.serve(exchange);
   }
 
@@ -186,16 +202,36 @@ export class Server<Tools extends ToolTypes = {}> {
     return { ...front, connections: this.#doors.size, running, subscriptions };
   }
 
-  /** Ends every connection, session and call. Idempotent: whoever asks waits for the same end. */
+  /** Told by whoever listens for this server: which host it is bound to, and which paths beside the endpoint's it has. */
+  onListening(host: string): readonly string[] {
+    const { allowedHosts, sse } = this.#http;
+    if (ANY_ADDRESS.has(host) && allowedHosts === undefined) {
+      this.#core.warn(`listening on all interfaces (${host}) without http.allowedHosts: only local names are served`);
+    }
+    if (sse === undefined || sse === false) return [];
+    const { stream, messages } = resolveSsePaths(sse);
+    return [stream, pathOf(messages)];
+  }
+
+  /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */
+  async drain(graceMs: number): Promise<void> {
+    this.#core.beginClosing();
+    this.#front?.beginClosing();
+    const idle = Promise.all([this.#front?.idle(), ...[...this.#doors].map((door) => door.idle())]);
+    await Promise.race([idle, pause(this.#core.clock, graceMs, this.#closing.signal)]);
+    await this.close();
+  }
+
+  /** Ends every connection, session and call. Idempotent. */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    this.#closed ??= this.#close();
+    return this.#closed;
   }
 
   async #close(): Promise<void> {
+    this.#closing.abort();
     this.#core.beginClosing();
-    this.#front?.close();
-    await Promise.all([...this.#doors].map((door) => door.close()));
+    await Promise.all([this.#front?.close(), ...[...this.#doors].map((door) => door.close())]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -97,6 +97,7 @@ class MemoryExchange implements ArrayExchange {
       write: (text) => this.#write(text),
       onDrain: (listener) => this.#onDrain(listener),
       end: () => this.#complete(),
+      destroy: () => this.#complete(),
     };
   }
 

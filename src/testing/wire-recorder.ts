@@ -190,6 +190,11 @@ class RecordedHttpExchange implements HttpExchange {
         inner.end();
         this.#recorder.changed();
       },
+      destroy: () => {
+        this.#entry.ended = true;
+        inner.destroy();
+        this.#recorder.changed();
+      },
     };
   }
 }

@@ -3,7 +3,7 @@ import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js"
 import { ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
-import type { ClientWire, Link } from "../link.js";
+import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
@@ -30,15 +30,50 @@ export const legacyClient: ClientEra = {
 };
 
 async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
-  const link = wire.kind === "channel" ? wire.link : new LegacyHttpLink(wire.target);
+  if (wire.kind === "channel") return shakeHands(wire.link, host, options, scope);
+  const link = new LegacyHttpLink(wire.target);
+  try {
+    return await shakeHands(link, host, options, scope);
+  } catch (error) {
+    if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
+    return shakeHands(await openOlder(wire.target, scope, error), host, options, scope);
+  }
+}
+
+/** Whether a refusal of the first POST leaves open that the server speaks the transport before this one. */
+function speaksSse(error: unknown, status: number | undefined, trigger: boolean | "any-4xx"): boolean {
+  if (error instanceof WrongEra || trigger === false || status === undefined) return false;
+  if (trigger === true) return status === 400 || status === 404 || status === 405;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
+
+/** Loaded when it is needed: few servers still are. What refused the POST stays the error, unless the GET tells more. */
+async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown): Promise<Link> {
+  try {
+    const { openSseLink } = await import("./client-sse.js");
+    return await openSseLink(target, scope);
+  } catch (error) {
+    const told = scope.aborted || (error instanceof ConnectionError && (error.status === 401 || error.status === 403));
+    throw told ? error : refused;
+  }
+}
+
+async function shakeHands(link: Link, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
   const connection = new LegacyConnection(legacyClient, link, host);
   try {
-    connection.adopt(await handshake(link, host, options, scope));
-    await link.notify("notifications/initialized", undefined);
+    const open = async (scope: CallScope) => {
+      connection.adopt(await handshake(link, host, options, scope));
+      await link.notify("notifications/initialized", undefined);
+    };
+    await open(scope);
+    if (link instanceof LegacyHttpLink) connection.renewWith(link, open);
     return connection;
   } catch (error) {
     // A channel outlives a handshake that failed: another era may be tried on it.
-    if (wire.kind === "http") await connection.close();
+    if (link.kind !== "http") throw error;
+    // What never was a connection does not end as one: another attempt may follow.
+    link.receiver = NOBODY;
+    await connection.close();
     throw error;
   }
 }

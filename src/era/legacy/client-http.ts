@@ -11,11 +11,11 @@ import type { Parsed } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
 import { closedBeforeAnswer, HttpWire, nextInTurn, notConnected, toError } from "../http-wire.js";
-import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
+import type { HttpTarget, Link, LinkReceiver, LinkRequest, ReconnectOptions } from "../link.js";
 import { ClientSession } from "./client-session.js";
 import { Incoming } from "./incoming.js";
 import { followReply, listenToServer, type SessionStreams } from "./session-streams.js";
-import { RECONNECT_DEFAULTS, type ReconnectOptions } from "./stream-cursor.js";
+import { RECONNECT_DEFAULTS } from "./stream-cursor.js";
 
 export interface LegacyHttpOptions {
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
@@ -39,6 +39,8 @@ export class LegacyHttpLink implements Link {
   readonly kind = "http";
   /** Called when the server no longer knows the session that this link is in. */
   onSessionLost: () => void = () => {};
+  /** The HTTP status that the last handshake was answered with. */
+  handshakeStatus: number | undefined;
   readonly #target: HttpTarget;
   readonly #wire: HttpWire;
   readonly #courtesyMs: number;
@@ -60,7 +62,7 @@ export class LegacyHttpLink implements Link {
     this.#streams = {
       wire: this.#wire,
       clock: target.clock,
-      reconnect: { ...RECONNECT_DEFAULTS, ...options.reconnect },
+      reconnect: { ...RECONNECT_DEFAULTS, ...target.reconnect, ...options.reconnect },
       maxMessageBytes: target.maxMessageBytes,
       resuming: new Set(),
     };
@@ -183,9 +185,10 @@ export class LegacyHttpLink implements Link {
       if (!call.over && isSessionLost(response.status, facts)) {
         discard(response);
         this.#loseSession(facts);
-        call.fail(sessionLost(call.method));
+        call.fail(new SessionLost(call.method, facts["mcp-session-id"]));
         return;
       }
+      if (call.method === "initialize") this.handshakeStatus = response.status;
       const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
       const trace = await this.#wire.readReply(call, response, take);
       if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
@@ -248,9 +251,22 @@ export class LegacyHttpLink implements Link {
     const wire = new AbortController();
     const tried = new AbortController();
     this.#listening = wire;
-    const listener = { onFirstTry: () => tried.abort(), take: (parsed: Parsed) => this.#incoming.take(parsed) };
-    void this.#wire.hold(wire, listenToServer(this.#streams, this.#session.headers(), wire.signal, listener));
+    const facts = this.#session.headers();
+    const listener = {
+      onFirstTry: () => tried.abort(),
+      take: (parsed: Parsed) => this.#incoming.take(parsed),
+      onRefused: (error: Error) => this.#onNoStream(error, facts),
+    };
+    void this.#wire.hold(wire, listenToServer(this.#streams, facts, wire.signal, listener));
     if (this.#openMs > 0) await pause(this.#target.clock, this.#openMs, tried.signal);
+  }
+
+  /** A server may have no such stream; one that has forgotten the session has more to tell. */
+  #onNoStream(error: Error, facts: HeaderRecord): void {
+    const status = error instanceof ConnectionError ? error.status : undefined;
+    if (status === 405) return;
+    this.#wire.report(error);
+    if (isSessionLost(status, facts)) this.#loseSession(facts);
   }
 
   /**
@@ -289,7 +305,18 @@ function isSessionLost(status: number | undefined, facts: HeaderRecord): boolean
 }
 
 /** The server refused the call before it looked at it. */
-function sessionLost(method: string): ConnectionError {
-  const message = `${method}: the session has expired (HTTP status 404)`;
-  return new ConnectionError(message, { status: 404, delivery: "not_sent", retrySafe: true });
+export class SessionLost extends ConnectionError {
+  /** A secret, which must not show where errors are shown. */
+  readonly #sessionId: string | undefined;
+
+  constructor(method: string, sessionId: string | undefined) {
+    const message = `${method}: the session has expired (HTTP status 404)`;
+    super(message, { status: 404, delivery: "not_sent", retrySafe: true });
+    this.#sessionId = sessionId;
+  }
+
+  /** Whether the session that is lost is the one that this link is still in. */
+  isOf(link: { readonly sessionId: string | undefined }): boolean {
+    return link.sessionId === this.#sessionId;
+  }
 }

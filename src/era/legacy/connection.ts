@@ -6,7 +6,7 @@ import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
-import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
+import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
@@ -24,9 +24,10 @@ import type {
   WatchEvents,
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
-import type { Link } from "../link.js";
+import type { Link, LinkRequest } from "../link.js";
 import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { type LegacyHttpLink, SessionLost } from "./client-http.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 /** A request of the server that is being answered. */
@@ -39,6 +40,9 @@ interface Watch {
   readonly events: WatchEvents;
 }
 
+/** Shakes hands again and adopts what the server says. */
+type Reopen = (scope: CallScope) => Promise<void>;
+
 /** A way to a server that was opened by a handshake, in which the server may ask too. */
 export class LegacyConnection implements Connection {
   readonly era: ClientEra;
@@ -49,6 +53,12 @@ export class LegacyConnection implements Connection {
   readonly #watches = new Set<Watch>();
   #pings: PingLoop | undefined;
   #initialized: InitializeResult | undefined;
+  #logLevel: LoggingLevel | undefined;
+  /** Opens a new session where the old one is lost; undefined where there is none to lose. */
+  #reopen: Reopen | undefined;
+  /** The session is lost, until a new one is open: whatever is sent waits for that. */
+  #lost = false;
+  #renewal: Promise<void> | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost) {
     this.era = era;
@@ -81,10 +91,19 @@ export class LegacyConnection implements Connection {
     this.#initialized = initialized;
   }
 
+  /** From here on a session that the server has forgotten is opened anew, once per loss. */
+  renewWith(link: LegacyHttpLink, reopen: Reopen): void {
+    this.#reopen = reopen;
+    link.onSessionLost = () => {
+      // Somebody who only listens would never learn of it.
+      if (this.#watches.size > 0) this.#renew().catch((error: Error) => this.#host.onProblem(error));
+    };
+  }
+
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
     const { id, method, params, onProgress } = call;
     if (method === "initialize") throw alreadyInitialized();
-    const response = await this.#link.request({ id, method, params, cancellable: true, onProgress }, scope);
+    const response = await this.#request({ id, method, params, cancellable: true, onProgress }, scope);
     if ("error" in response) throw fromErrorObject(response.error, method);
     if (legacyMethods.has(method)) assertComplete(method, response.result);
     const problem = legacyMethods.get(method)?.result(response.result);
@@ -108,6 +127,7 @@ export class LegacyConnection implements Connection {
 
   async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
     await this.call({ method: "logging/setLevel", params: { level } }, scope);
+    this.#logLevel = level;
   }
 
   keepPinging(options: PingOptions): void {
@@ -149,6 +169,49 @@ export class LegacyConnection implements Connection {
       await this.call({ method: "resources/unsubscribe", params: { uri } }, scope)
         .catch((error: Error) => this.#host.onProblem(error))
         .finally(() => scope.close());
+    }
+  }
+
+  /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
+  async #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    if (this.#lost) await withinScope(this.#renew(), scope);
+    try {
+      return await this.#link.request(request, scope);
+    } catch (error) {
+      if (!(error instanceof SessionLost) || this.#reopen === undefined) throw error;
+      if (this.#renewal !== undefined || error.isOf(this.#link as LegacyHttpLink))
+        await withinScope(this.#renew(), scope);
+      return this.#link.request({ ...request, id: undefined }, scope);
+    }
+  }
+
+  /** Opens a new session, with the log level and the subscriptions of the old one. Those who ask meanwhile share it. */
+  #renew(): Promise<void> {
+    this.#lost = true;
+    this.#renewal ??= this.#reestablish().finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+
+  async #reestablish(): Promise<void> {
+    const scope = new CallScope("initialize", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+    try {
+      await this.#reopen?.(scope);
+      this.#lost = false;
+      await this.#restore(scope);
+    } finally {
+      scope.close();
+    }
+  }
+
+  async #restore(scope: CallScope): Promise<void> {
+    const uris = new Set([...this.#watches].flatMap(({ filter }) => filter.resourceSubscriptions ?? []));
+    const upkeep: [string, Params][] = [...uris].map((uri) => ["resources/subscribe", { uri }]);
+    if (this.#logLevel !== undefined) upkeep.unshift(["logging/setLevel", { level: this.#logLevel }]);
+    for (const [method, params] of upkeep) {
+      const response = await this.#link.request({ method, params, cancellable: true }, scope);
+      if ("error" in response) this.#host.onProblem(fromErrorObject(response.error));
     }
   }
 
@@ -224,6 +287,15 @@ export class LegacyConnection implements Connection {
     this.#watches.clear();
     this.#host.onClose(reason);
   }
+}
+
+/** Waits for work that others wait for too: the end of the scope ends the waiting alone. */
+function withinScope(work: Promise<void>, scope: CallScope): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (reason: unknown) => reject(reason);
+    scope.onAbort(giveUp);
+    work.then(resolve, reject).finally(() => scope.offAbort(giveUp));
+  });
 }
 
 function alreadyInitialized(): RpcError {

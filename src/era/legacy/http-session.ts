@@ -21,10 +21,12 @@ import { SessionStream, type StreamOwner, UnknownEvent } from "./session-stream.
 export interface SessionSurroundings {
   readonly era: ServerEra;
   readonly host: ServerHost;
-  readonly options: HttpBindingOptions;
+  readonly options: Pick<HttpBindingOptions, "retryMs" | "maxBehind">;
+  readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
   /** Nothing runs in this session and nothing is connected to it, from now on. */
   onIdle(session: HttpSession): void;
+  onCallOver(): void;
 }
 
 /** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
@@ -70,7 +72,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     this.era = era;
     this.host = host;
     this.clock = host.clock;
-    this.log = id === undefined ? undefined : options.eventLog;
+    this.log = id === undefined ? undefined : around.log;
     this.retryMs = options.retryMs;
     this.maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
     this.keepAlive = around.keepAlive;
@@ -201,6 +203,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
 
   onCallOver(): void {
     if (!this.busy && this.#ended === undefined) this.#around.onIdle(this);
+    this.#around.onCallOver();
   }
 
   #postBatch(exchange: HttpExchange, items: readonly unknown[], kind: ReplyKind): void {

@@ -1,11 +1,13 @@
 import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts, isJson } from "../../http/media-type.js";
+import { accepts } from "../../http/media-type.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
+import { MemoryEventLog } from "../../store/memory-event-log.js";
 import type { ClientFacts } from "../call.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, SessionLimits } from "../era.js";
+import { pathOf, resolveSsePaths } from "../sse-paths.js";
 import { serveHandshake } from "./handshake.js";
 import { HttpSession, type SessionSurroundings } from "./http-session.js";
 import type { ReplyKind } from "./post-reply.js";
@@ -20,6 +22,7 @@ import {
   shuttingDown,
 } from "./refuse.js";
 import { SessionTable } from "./session-table.js";
+import type { SseEndpoint, SseSurroundings } from "./sse-transport.js";
 
 const SESSION_ID = "mcp-session-id";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
@@ -41,6 +44,11 @@ class LegacyBinding implements HttpBinding {
   readonly #around: SessionSurroundings;
   /** Those that no client can name: handshakes that are not done yet, and single POSTs. */
   readonly #unnamed = new Set<HttpSession>();
+  readonly route?: (exchange: HttpExchange) => boolean;
+  #sse: SseEndpoint | undefined;
+  #loading: Promise<SseEndpoint> | undefined;
+  /** Told of each call that is over, while somebody waits for the last. */
+  #onCallOver: () => void = () => {};
   #closed = false;
 
   constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
@@ -50,7 +58,21 @@ class LegacyBinding implements HttpBinding {
     this.#versions = host.versions.filter((version) => era.versions.includes(version));
     this.#table = new SessionTable(options.sessions, host.clock, (id) => this.#onEnd(id));
     this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
-    this.#around = { era, host, options, keepAlive: this.#keepAlive, onIdle: (session) => this.#onIdle(session) };
+    const { eventLog, sse, accept } = options;
+    this.#around = {
+      era,
+      host,
+      options,
+      log: eventLog === true ? new MemoryEventLog() : eventLog === false ? undefined : eventLog,
+      keepAlive: this.#keepAlive,
+      onIdle: (session) => this.#onIdle(session),
+      onCallOver: () => this.#onCallOver(),
+    };
+    if (sse !== undefined && sse !== false && accept !== undefined) {
+      const paths = resolveSsePaths(sse);
+      const around = { era, host, options, accept, keepAlive: this.#keepAlive, paths };
+      this.route = (exchange) => this.#routeSse(exchange, around);
+    }
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
@@ -67,12 +89,36 @@ class LegacyBinding implements HttpBinding {
     else this.#delete(exchange, session);
   }
 
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onCallOver = () => {
+        if (this.#unnamed.size === 0 && this.stats().running === 0) resolve();
+      };
+      this.#onCallOver();
+    });
+  }
+
   close(): void {
     this.#closed = true;
     this.#table.endAll(shuttingDown);
     for (const session of [...this.#unnamed]) session.end(shuttingDown);
     this.#unnamed.clear();
     this.#keepAlive.stop();
+  }
+
+  /** Loaded when it is asked for: few servers still need it. */
+  #routeSse(exchange: HttpExchange, around: SseSurroundings): boolean {
+    const path = pathOf(exchange.url);
+    const toMessages = path.endsWith(pathOf(around.paths.messages));
+    if (!toMessages && !path.endsWith(around.paths.stream)) return false;
+    this.#loading ??= import("./sse-transport.js").then(({ SseEndpoint }) => {
+      this.#sse = new SseEndpoint(around);
+      return this.#sse;
+    });
+    this.#loading
+      .then((sse) => (toMessages ? sse.messages(exchange) : sse.stream(exchange)))
+      .catch((error: unknown) => refuseFailed(exchange, this.#host, error));
+    return true;
   }
 
   stats(): Readonly<Record<string, number>> {
@@ -82,7 +128,7 @@ class LegacyBinding implements HttpBinding {
       streams += session.streams;
       running += session.running;
     }
-    return { sessions: this.#table.size, streams, running };
+    return { sessions: this.#table.size + (this.#sse?.size ?? 0), streams, running };
   }
 
   #post(
@@ -92,9 +138,8 @@ class LegacyBinding implements HttpBinding {
     version: string | undefined,
   ): void {
     if (body === undefined) return this.#refuse(exchange, invalidRequest("the body is missing"));
-    if (!isJson(exchange.header("content-type"))) return this.#refuse(exchange, notJson, id);
     const asks = body.kind === "request" || body.kind === "batch";
-    const kind = asks ? pickReplyKind(exchange.header("accept"), this.#options.preferJson) : "json";
+    const kind = asks ? pickReplyKind(exchange.header("accept"), this.#options) : "json";
     if (kind === undefined) return this.#refuse(exchange, notAcceptable, id);
     if (!this.#options.sessions.enabled) return this.#postSingle(exchange, body, kind, version);
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
@@ -132,6 +177,7 @@ class LegacyBinding implements HttpBinding {
       return { headers: { [SESSION_ID]: id } };
     });
     this.#unnamed.delete(session);
+    this.#onCallOver();
     // A client that was not told the id cannot use the session.
     if (!opened) this.#table.end(session, sessionClosed);
   }
@@ -175,6 +221,7 @@ class LegacyBinding implements HttpBinding {
     if (session.id !== undefined) return this.#table.touch(session);
     this.#unnamed.delete(session);
     session.end(sessionClosed);
+    this.#onCallOver();
   }
 
   async #onEnd(id: string): Promise<void> {
@@ -199,7 +246,6 @@ class LegacyBinding implements HttpBinding {
   }
 }
 
-const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
 const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
 const tooManySessions = refusal(503, "Too many sessions are open", { "retry-after": "30" });
 
@@ -209,9 +255,10 @@ function methodsOf({ enabled, clientMayListen, clientMayEnd }: SessionLimits): s
 }
 
 /** What the answer to a request will be, or undefined if the client takes nothing that this endpoint gives. */
-function pickReplyKind(accept: string | undefined, preferJson: boolean): ReplyKind | undefined {
-  if (preferJson && accepts(accept, "application/json")) return "json";
-  return accepts(accept, "text/event-stream") ? "stream" : undefined;
+function pickReplyKind(accept: string | undefined, options: HttpBindingOptions): ReplyKind | undefined {
+  const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
+  if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
+  return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
 }
 
 /** The id that an error in answer to this body carries, where one can be read. */

@@ -4,10 +4,11 @@ import { answerLost, fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
 import { discard, readEvents, type StreamTrace } from "../../http/reply-reader.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
-import { AuthError, ConnectionError, ProtocolError } from "../../schema/errors.js";
+import { AuthError, type ConnectionError, ProtocolError } from "../../schema/errors.js";
 import type { HttpCall } from "../http-call.js";
 import { describe, type HttpWire, streamLost } from "../http-wire.js";
-import { type ReconnectOptions, StreamCursor } from "./stream-cursor.js";
+import type { ReconnectOptions } from "../link.js";
+import { StreamCursor } from "./stream-cursor.js";
 
 /** What the streams of one session share. */
 export interface SessionStreams {
@@ -23,6 +24,8 @@ export interface ServerListener {
   /** The stream is open, or the first attempt to open it has failed. */
   onFirstTry(): void;
   take(parsed: Parsed): void;
+  /** There is no such stream, and none will be asked for. */
+  onRefused(error: Error): void;
 }
 
 /** One attempt to open a stream. */
@@ -59,8 +62,7 @@ export async function followReply(
 }
 
 /**
- * Holds the session's own stream open. A server may have none; any other trouble is reported once and ends the
- * listening, never a call. Never rejects.
+ * Holds the session's own stream open. Trouble with it is told once and ends the listening, never a call. Never rejects.
  */
 export async function listenToServer(
   streams: SessionStreams,
@@ -73,9 +75,9 @@ export async function listenToServer(
   let opened = await openStream(streams, cursor, facts, what, signal);
   listener.onFirstTry();
   while (!signal.aborted) {
-    if (opened.kind === "refused") return hasNone(opened.error) ? undefined : streams.wire.report(opened.error);
+    if (opened.kind === "refused") return listener.onRefused(opened.error);
     if (opened.kind === "failed") cursor.failed(opened.error);
-    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, signal, listener.take));
+    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, signal, listener.take, streams.clock));
     if (signal.aborted) return;
     if (cursor.exhausted) return streams.wire.report(gaveUp(what, cursor));
     opened = await reopen(streams, cursor, facts, what, signal);
@@ -90,9 +92,31 @@ async function reopen(
   what: string,
   signal: AbortSignal,
 ): Promise<Opened> {
-  await pause(streams.clock, cursor.delayMs, signal);
+  const { schedule } = streams.reconnect;
+  if (schedule === undefined) await pause(streams.clock, cursor.delayMs, signal);
+  else await scheduled(schedule, cursor, signal);
   if (signal.aborted) return { kind: "failed", error: signal.reason };
   return openStream(streams, cursor, facts, what, signal);
+}
+
+/** Leaves it to the caller when to go on; at once when the signal fires, with what was scheduled called off. */
+function scheduled(
+  schedule: NonNullable<ReconnectOptions["schedule"]>,
+  cursor: StreamCursor,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const onAbort = () => {
+      callOff?.();
+      resolve();
+    };
+    const reconnect = () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    const callOff = schedule(reconnect, cursor.delayMs, cursor.attempt);
+  });
 }
 
 async function openStream(
@@ -125,10 +149,6 @@ async function openStream(
 
 function isPassing(status: number): boolean {
   return status >= 500 || status === 429 || status === 408;
-}
-
-function hasNone(error: Error): boolean {
-  return error instanceof ConnectionError && error.status === 405;
 }
 
 function gaveUp(what: string, { lastError }: StreamCursor): ConnectionError {

@@ -1,12 +1,5 @@
 import type { StreamTrace } from "../../http/reply-reader.js";
-
-export interface ReconnectOptions {
-  /** How many connections in a row may fail or bring nothing before the stream is given up. */
-  readonly maxFruitless: number;
-  /** The wait before reconnecting where the server wishes none: the first, and the longest. */
-  readonly firstDelayMs: number;
-  readonly maxDelayMs: number;
-}
+import type { ReconnectOptions } from "../link.js";
 
 export const RECONNECT_DEFAULTS: ReconnectOptions = { maxFruitless: 3, firstDelayMs: 1000, maxDelayMs: 30_000 };
 
@@ -39,6 +32,10 @@ export class StreamCursor {
   failed(error: unknown): void {
     this.#fruitless++;
     this.lastError = error;
+  }
+
+  get attempt(): number {
+    return this.#fruitless;
   }
 
   get exhausted(): boolean {

@@ -20,6 +20,7 @@ import type { Link } from "../link.js";
 import {
   CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
+  HEADER_MISMATCH,
   LOG_LEVEL_KEY,
   readImplementation,
   SERVER_INFO_KEY,
@@ -109,6 +110,10 @@ export class ModernConnection implements Connection {
       this.version = other;
       response = await this.#send({ ...call, id: undefined }, scope);
     }
+    if (this.#isMismatch(call.method, response)) {
+      await this.#host.relearnTools(this, scope);
+      response = await this.#send({ ...call, id: undefined }, scope);
+    }
     if ("error" in response) throw toTypedError(response.error, call.method);
     return this.#decode(call.method, response.result);
   }
@@ -180,6 +185,13 @@ export class ModernConnection implements Connection {
         ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
       },
     };
+  }
+
+  /** The headers of a tool's call did not fit: the listing that they were made from may be out of date. */
+  #isMismatch(method: string, response: RpcResponse): boolean {
+    return (
+      method === "tools/call" && this.mirrorsHeaders && "error" in response && response.error.code === HEADER_MISMATCH
+    );
   }
 
   /** Changes of roots are not told in this era, so nobody is promised them. */

@@ -17,6 +17,8 @@ const SHUTTING_DOWN: RpcErrorObject = { code: INTERNAL_ERROR, message: "The serv
 export interface ReplyForm {
   readonly json: boolean;
   readonly stream: boolean;
+  /** The client takes a stream, so that it may subscribe. */
+  readonly listen: boolean;
   /** Answer with a stream even if there is nothing to say before the answer. */
   readonly streamAlways: boolean;
   /** Begin a stream when the call stays silent for long. */
@@ -152,7 +154,7 @@ export class ModernExchange implements ServerWire, Quiet {
   #giveUp(): void {
     this.#finish();
     this.call.end.abort(new ConnectionError("the client does not read its stream"));
-    this.#stream?.end();
+    this.#stream?.destroy();
   }
 
   #finish(): void {

@@ -1,6 +1,6 @@
 import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts, isJson } from "../../http/media-type.js";
+import { accepts } from "../../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
@@ -52,7 +52,7 @@ class ModernBinding implements HttpBinding {
       open: new KeepAlive(host.clock, options.keepAliveMs),
       maxBehind: options.maxBehind ?? DEFAULT_MAX_BEHIND,
     };
-    this.#formOf = createNegotiator(options.preferJson);
+    this.#formOf = createNegotiator(options);
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
@@ -63,17 +63,24 @@ class ModernBinding implements HttpBinding {
     }
   }
 
+  idle(): Promise<void> {
+    return this.#endpoint.open.whenEmpty();
+  }
+
   /** Running calls are told at once. Subscriptions may send their last word first. */
-  close(): void {
+  async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     const { open } = this.#endpoint;
     open.stop();
     for (const exchange of [...open]) if (exchange.call.method !== LISTEN) exchange.shutDown();
     if (open.size === 0) return;
-    this.#host.clock.schedule(() => {
+    const { clock } = this.#host;
+    const timer = clock.schedule(() => {
       for (const exchange of [...open]) exchange.shutDown();
     }, LISTEN_GRACE_MS);
+    await open.whenEmpty();
+    clock.cancel(timer);
   }
 
   stats(): Readonly<Record<string, number>> {
@@ -83,9 +90,6 @@ class ModernBinding implements HttpBinding {
   #take(exchange: HttpExchange, body: Parsed | undefined): void {
     if (this.#closed) throw new HttpRefusal(503, INTERNAL_ERROR, "The server is shutting down");
     if (body === undefined) throw new HttpRefusal(405, INVALID_REQUEST, `${exchange.method} is not served here`);
-    if (!isJson(exchange.header("content-type"))) {
-      throw new HttpRefusal(415, INVALID_REQUEST, "Unsupported media type: Content-Type must be application/json");
-    }
     if (body.kind === "request") this.#serveRequest(exchange, body.message);
     else if (body.kind === "notification") this.#serveNotification(exchange, body.message);
     else throw new HttpRefusal(400, ...faultOf(body));
@@ -94,7 +98,7 @@ class ModernBinding implements HttpBinding {
   #serveRequest(exchange: HttpExchange, request: RpcRequest): void {
     const listens = request.method === LISTEN;
     const form = this.#formOf(exchange.header("accept"));
-    if (listens ? !form.stream : !form.json && !form.stream) {
+    if (listens ? !form.listen : !form.json && !form.stream) {
       throw new HttpRefusal(
         406,
         INVALID_REQUEST,
@@ -167,25 +171,26 @@ class HttpRefusal extends Refusal {
 }
 
 const METHOD_HEADERS = { ...JSON_HEADERS, allow: "POST" };
-const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, streamAlways: true, streamWhenQuiet: true };
+const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };
 
 /** Reads Accept headers; clients send the same one over and over, so the last is remembered. */
-function createNegotiator(preferJson: boolean): (accept: string | undefined) => ReplyForm {
+function createNegotiator(options: HttpBindingOptions): (accept: string | undefined) => ReplyForm {
   let lastAccept: string | undefined;
-  let last = toForm(undefined, preferJson);
+  let last = toForm(undefined, options);
   return (accept) => {
     if (accept !== lastAccept) {
-      last = toForm(accept, preferJson);
+      last = toForm(accept, options);
       lastAccept = accept;
     }
     return last;
   };
 }
 
-function toForm(accept: string | undefined, preferJson: boolean): ReplyForm {
-  const json = accepts(accept, "application/json");
-  const stream = accepts(accept, "text/event-stream");
-  return { json, stream, streamAlways: stream && !json, streamWhenQuiet: stream && (!json || !preferJson) };
+function toForm(accept: string | undefined, { preferJson, responseMode }: HttpBindingOptions): ReplyForm {
+  const listen = accepts(accept, "text/event-stream");
+  const json = responseMode !== "sse" && accepts(accept, "application/json");
+  const stream = responseMode !== "json" && listen;
+  return { json, stream, listen, streamAlways: stream && !json, streamWhenQuiet: stream && (!json || !preferJson) };
 }
 
 function idOf(body: Parsed): RequestId | undefined {

@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { CallScope } from "#src/call/scope.js";
 import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
 import type { HttpTarget, LinkRequest } from "#src/era/link.js";
+import { ModernHttpLink } from "#src/era/modern/client-http.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-links.js";
 import { proves } from "../../support/verifies.js";
@@ -110,7 +111,7 @@ proves(
 
 proves(
   "client-transport:http:protocol-version-wire-order",
-  wire,
+  { wire: "http" },
   "headers follow the order in which messages were handed over",
   async () => {
     const seen: [method: string, version: string | undefined][] = [];
@@ -133,6 +134,35 @@ proves(
       ["notifications/x", undefined],
       ["initialize", undefined],
       ["ping", LEGACY],
+    ]);
+  },
+);
+
+proves(
+  "client-transport:http:protocol-version-wire-order",
+  { wire: "modern-http" },
+  "a message goes out under the version of the moment at which it was handed over",
+  async () => {
+    const seen: [method: string, version: string | undefined][] = [];
+    const held: (() => void)[] = [];
+    const fetch: HttpTarget["fetch"] = async (_url, init) => {
+      const { id, method } = JSON.parse(String(init.body));
+      await new Promise<void>((go) => held.push(go));
+      seen.push([method, (init.headers as Record<string, string>)["mcp-protocol-version"]]);
+      return id === undefined ? new Response(null, { status: 202 }) : Response.json({ jsonrpc: "2.0", id, result: {} });
+    };
+    const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), "2026-07-28");
+    const stamp = { _meta: { "io.modelcontextprotocol/protocolVersion": "2099-09-09" } };
+    const stamped = link.request({ method: "stamped", params: stamp, cancellable: true }, new CallScope("stamped", {}));
+    const before = link.notify("notifications/before", undefined);
+    link.version = "2099-01-01";
+    const after = link.notify("notifications/after", undefined);
+    for (const go of held.reverse()) go();
+    await Promise.all([stamped, before, after]);
+    deepEqual(seen, [
+      ["notifications/after", "2099-01-01"],
+      ["notifications/before", "2026-07-28"],
+      ["stamped", "2099-09-09"],
     ]);
   },
 );

@@ -346,7 +346,6 @@ verifies("hosting:http:modern:error-id-echo", eachHost, async ({ serve }) => {
   for (const id of [7, "7"]) {
     for (const request of [
       call("echo", { id, headers: { "mcp-name": "other" } }),
-      call("echo", { id, headers: { "content-type": "text/plain" } }),
       call("echo", { id, headers: { accept: "image/png" } }),
       call("echo", { id, meta: { "io.modelcontextprotocol/clientCapabilities": undefined } }),
       call("echo", {
@@ -378,6 +377,7 @@ verifies("hosting:http:modern:validation-order", eachHost, async ({ serve }) => 
     [modernRequest("tools/call", { meta: bare }), 400, -32602],
     [modernRequest("tools/call", { params: { arguments: 5 } }), 400, -32602],
   ] as const) {
-    deepEqual(await faultOf(await send(request)), [status, code, 1]);
+    // A body of the wrong type is not read, so that its id stays unknown.
+    deepEqual(await faultOf(await send(request)), [status, code, status === 415 ? undefined : 1]);
   }
 });

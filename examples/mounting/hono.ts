@@ -1,0 +1,9 @@
+import type { Server } from "bowline/server";
+import { Hono } from "hono";
+
+/** An MCP server as a route of Hono, on whatever runtime Hono runs. */
+export function createHonoApp(server: Server): Hono {
+  const app = new Hono();
+  app.all("/api/mcp", (c) => server.fetch(c.req.raw));
+  return app;
+}

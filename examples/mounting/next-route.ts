@@ -1,0 +1,17 @@
+import { McpServer } from "bowline/server";
+import * as z from "zod";
+
+/** As `app/api/mcp/route.ts` of a Next.js app: one handler for all methods. */
+const server = new McpServer({ name: "next", version: "1.0.0" }).tool(
+  "greet",
+  { description: "Greets somebody", input: z.object({ name: z.string() }) },
+  async ({ name }, ctx) => {
+    await ctx.progress(1, 1, "waving");
+    return `Hello ${name}`;
+  },
+);
+
+const handler = (request: Request): Promise<Response> => server.fetch(request);
+
+export { handler as DELETE, handler as GET, handler as OPTIONS, handler as POST };
+export const dynamic = "force-dynamic";

@@ -1,0 +1,169 @@
+import type { HttpExchange } from "../../http/exchange.js";
+import { BodyIncomplete, BodyNotText, BodyTooLarge } from "../../http/exchange.js";
+import type { KeepAlive } from "../../http/keep-alive.js";
+import { isJson } from "../../http/media-type.js";
+import { SseConnection } from "../../http/sse-connection.js";
+import type { Channel, ChannelEvents } from "../../jsonrpc/channel.js";
+import { PARSE_ERROR } from "../../jsonrpc/error-codes.js";
+import { parseFrame } from "../../jsonrpc/parse.js";
+import { ConnectionError } from "../../schema/errors.js";
+import type { AcceptChannel, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { pathOf } from "../sse-paths.js";
+import { invalidRequest, refusal, refuse, refuseFailed, sessionNotFound } from "./refuse.js";
+
+export interface SseSurroundings {
+  readonly era: ServerEra;
+  readonly host: ServerHost;
+  readonly options: HttpBindingOptions;
+  readonly accept: AcceptChannel;
+  readonly keepAlive: KeepAlive<SseConnection>;
+  readonly paths: { readonly stream: string; readonly messages: string };
+}
+
+const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
+const DEFAULT_MAX_BODY = 4 * 1024 * 1024;
+
+/**
+ * The transport of 2024-11-05: one stream from the server, and POSTs to an address that the stream names first. The stream
+ * is the session; when it goes, all of it goes.
+ * @deprecated Replaced in the protocol by the one endpoint.
+ */
+export class SseEndpoint {
+  readonly #around: SseSurroundings;
+  readonly #sessions = new Map<string, SseSession>();
+
+  constructor(around: SseSurroundings) {
+    this.#around = around;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Answers an exchange that is addressed to the stream. */
+  stream(exchange: HttpExchange): void {
+    if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
+    const { host, options, era, accept } = this.#around;
+    if (this.#sessions.size >= options.sessions.max) return refuse(exchange, host, tooMany);
+    const id = crypto.randomUUID();
+    const session = new SseSession(exchange, this.#around, () => this.#sessions.delete(id));
+    this.#sessions.set(id, session);
+    session.announce(this.#addressFor(exchange, id));
+    const { auth, principal, url } = exchange;
+    const origin = { auth, principal, url, sessionId: id, header: (name: string) => exchange.header(name) };
+    accept(era, session, origin).catch((error: unknown) => {
+      host.report(error, { where: "http" });
+      return session.close();
+    });
+  }
+
+  /** Answers an exchange that is addressed to where messages are posted. */
+  messages(exchange: HttpExchange): void {
+    if (exchange.method !== "POST") return this.#notAllowed(exchange, "POST");
+    const { host } = this.#around;
+    const id = new URLSearchParams(exchange.url.split("?", 2)[1]).get("sessionId");
+    if (id === null || !SESSION_ID.test(id))
+      return refuse(exchange, host, invalidRequest("sessionId names no session"));
+    const session = this.#find(id, exchange);
+    if (session === undefined) return refuse(exchange, host, sessionNotFound);
+    if (!isJson(exchange.header("content-type"))) return refuse(exchange, host, notJson);
+    exchange.text(this.#around.options.maxBodyBytes ?? DEFAULT_MAX_BODY).then(
+      (text) => this.#take(exchange, id, text),
+      (error: unknown) => this.#onBodyFailure(exchange, error),
+    );
+  }
+
+  #take(exchange: HttpExchange, id: string, text: string): void {
+    const { host } = this.#around;
+    const session = this.#find(id, exchange);
+    if (session === undefined) return refuse(exchange, host, sessionNotFound);
+    const parsed = parseFrame(text);
+    if (parsed.kind === "invalid") {
+      const { code, message, answer, id: faulty } = parsed.failure;
+      return refuse(exchange, host, { status: 400, error: { code, message } }, answer ? undefined : faulty);
+    }
+    exchange.reply(202, {});
+    session.take(text);
+  }
+
+  /** A session exists for the one who opened it alone. */
+  #find(id: string, { principal }: HttpExchange): SseSession | undefined {
+    const session = this.#sessions.get(id);
+    return session !== undefined && session.principal === principal ? session : undefined;
+  }
+
+  /** Where to post, as seen from the stream: whatever stands before the stream's path stands before this one too. */
+  #addressFor(exchange: HttpExchange, id: string): string {
+    const { stream, messages } = this.#around.paths;
+    const prefix = pathOf(exchange.url).slice(0, -stream.length);
+    return `${prefix}${messages}${messages.includes("?") ? "&" : "?"}sessionId=${id}`;
+  }
+
+  #onBodyFailure(exchange: HttpExchange, error: unknown): void {
+    const { host } = this.#around;
+    if (error instanceof BodyIncomplete) return;
+    if (error instanceof BodyTooLarge) return refuse(exchange, host, refusal(413, error.message));
+    if (!(error instanceof BodyNotText)) return refuseFailed(exchange, host, error);
+    refuse(exchange, host, { status: 400, error: { code: PARSE_ERROR, message: error.message } });
+  }
+
+  #notAllowed(exchange: HttpExchange, allow: string): void {
+    refuse(exchange, this.#around.host, refusal(405, `Method not allowed: ${exchange.method}`, { allow }));
+  }
+}
+
+const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
+const tooMany = refusal(503, "Too many sessions are open", { "retry-after": "30" });
+
+/** One stream as a channel: frames go out as its events, and come in as POSTs. */
+class SseSession implements Channel {
+  readonly principal: string | undefined;
+  readonly #connection: SseConnection;
+  readonly #onEnd: () => void;
+  #events: ChannelEvents | undefined;
+  /** What was posted before the channel was opened. */
+  #early: string[] = [];
+  #ended: { readonly reason: Error | undefined } | undefined;
+
+  constructor(exchange: HttpExchange, { host, options, keepAlive }: SseSurroundings, onEnd: () => void) {
+    const { clock } = host;
+    const maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
+    const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
+    this.principal = exchange.principal;
+    this.#onEnd = onEnd;
+    this.#connection = new SseConnection(exchange, { clock, keepAlive, maxBehind, onGone });
+  }
+
+  announce(address: string): void {
+    this.#connection.write({ event: "endpoint", data: address });
+  }
+
+  take(text: string): void {
+    if (this.#events === undefined) this.#early.push(text);
+    else this.#events.onFrame(text);
+  }
+
+  open(events: ChannelEvents): void {
+    this.#events = events;
+    if (this.#ended !== undefined) events.onClose(this.#ended.reason);
+    for (const text of this.#early.splice(0)) events.onFrame(text);
+  }
+
+  send(text: string): void | Promise<void> {
+    this.#connection.write({ event: "message", data: text });
+    return this.#connection.drained;
+  }
+
+  async close(): Promise<void> {
+    this.#connection.end();
+    this.#end(undefined);
+  }
+
+  #end(reason: Error | undefined): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = { reason };
+    this.#onEnd();
+    this.#events?.onClose(reason);
+  }
+}

@@ -1,0 +1,31 @@
+import type { HttpExchange, HttpHeaders } from "./exchange.js";
+
+/** What scripts of allowed origins may send and read, beside what every page may. */
+const ALLOWED =
+  "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id";
+const EXPOSED = "mcp-protocol-version, mcp-session-id, www-authenticate";
+/** Headers that mirror arguments have names of the tools' own. */
+const PARAM = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const MAX_AGE_SECONDS = "7200";
+
+export function isPreflight(exchange: HttpExchange): boolean {
+  return exchange.method === "OPTIONS" && exchange.header("access-control-request-method") !== undefined;
+}
+
+/** The headers that let scripts of this origin, which the guard has let in, read an answer. */
+export function corsHeaders(origin: string): HttpHeaders {
+  return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "Origin" };
+}
+
+/** The headers of the answer to a preflight. */
+export function preflightHeaders(origin: string, methods: string, exchange: HttpExchange): HttpHeaders {
+  const requested = exchange.header("access-control-request-headers")?.toLowerCase().split(",") ?? [];
+  const params = requested.map((name) => name.trim()).filter((name) => PARAM.test(name));
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-allow-methods": methods,
+    "access-control-allow-headers": [ALLOWED, ...params].join(", "),
+    "access-control-max-age": MAX_AGE_SECONDS,
+    vary: "Origin, Access-Control-Request-Headers",
+  };
+}

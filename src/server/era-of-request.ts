@@ -1,0 +1,18 @@
+import { pickEra, type ServerEra } from "../era/era.js";
+import type { RpcMessage } from "../jsonrpc/message.js";
+import { classify, type Parsed, parseFrame } from "../jsonrpc/parse.js";
+
+/** What is no message names no era. */
+const NO_MESSAGE: RpcMessage = { jsonrpc: "2.0", method: "" };
+
+export function messageOf(body: Parsed): RpcMessage {
+  return "message" in body ? body.message : NO_MESSAGE;
+}
+
+/** The era that a request would be served in. Reads a copy of its body, unless the body is given. */
+export async function eraOfRequest(eras: readonly ServerEra[], request: Request, body?: unknown): Promise<ServerEra> {
+  const header = (name: string) => request.headers.get(name) ?? undefined;
+  if (request.method !== "POST") return eras[eras.length - 1] as ServerEra;
+  const parsed = body === undefined ? parseFrame(await request.clone().text()) : classify(body);
+  return pickEra(eras, messageOf(parsed), header);
+}
