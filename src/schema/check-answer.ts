@@ -79,6 +79,11 @@ export function checkAnswer(
   return issues;
 }
 
+/** The members of an answer that the form has fields for. */
+export function knownFields(form: RequestedSchema, content: AnswerContent): AnswerContent {
+  return Object.fromEntries(Object.entries(content).filter(([name]) => Object.hasOwn(form.properties, name)));
+}
+
 /** Adds what is wrong with the value of one field. */
 export function checkField(field: unknown, value: unknown, path: string, issues: SchemaIssue[], lenient = false): void {
   const type = isObject(field) && Object.hasOwn(TYPES, String(field.type)) ? String(field.type) : undefined;

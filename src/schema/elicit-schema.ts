@@ -1,4 +1,5 @@
 import {
+  type AnswerContent,
   BOUNDS,
   checkField,
   choicesOf,
@@ -12,7 +13,14 @@ import { DefinitionError } from "./errors.js";
 import { isObject } from "./json.js";
 import { expectDialect } from "./json-schema/dialects.js";
 import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
-import { type AnySchema, isStandardSchema, toJsonSchema } from "./standard.js";
+import {
+  type AnySchema,
+  compileSchema,
+  isStandardSchema,
+  type ParseOutcome,
+  type StandardSchema,
+  toJsonSchema,
+} from "./standard.js";
 
 const SIMPLE = ["string", "number", "integer", "boolean"];
 /** Keywords that would make a field or form more than its type says. */
@@ -32,6 +40,32 @@ const STRUCTURAL = [
   "contains",
   "propertyNames",
 ];
+
+/** What an author may describe a form with. */
+export type FormSchema = StandardSchema<FormInput, unknown> | RequestedSchema;
+type FormInput = { readonly [field: string]: string | number | boolean | readonly string[] | undefined };
+
+/** A form, and the way to what the author's schema makes of an answer. */
+export interface Form {
+  readonly requestedSchema: RequestedSchema;
+  parse(content: AnswerContent): ParseOutcome | Promise<ParseOutcome>;
+}
+
+const forms = new WeakMap<object, Form>();
+
+/** Makes an author's schema ready for asking, once. */
+export function compileForm(schema: AnySchema, where: string): Form {
+  let form = forms.get(schema);
+  if (form === undefined) {
+    const requestedSchema = toRequestedSchema(schema, where);
+    const { parse } = isStandardSchema(schema)
+      ? compileSchema(schema, where, "input", undefined)
+      : { parse: (value: unknown): ParseOutcome => ({ ok: true, value }) };
+    form = { requestedSchema, parse };
+    forms.set(schema, form);
+  }
+  return form;
+}
 
 /** The form for an author's schema. What a form cannot show is an error that names the field. */
 export function toRequestedSchema(schema: AnySchema, where: string): RequestedSchema {

@@ -92,7 +92,7 @@ export class Registry {
 
   addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
     this.#assertOwnMethods("resources", `resource "${uri}"`);
-    const resource = new RegisteredResource(uri, options, handler);
+    const resource = new RegisteredResource(uri, options, handler, this.#options.validator);
     (resource.template === undefined ? this.resources : this.templates).add(uri, resource);
     this.#announce("resources");
   }
@@ -102,7 +102,7 @@ export class Registry {
     catalogue.expect(uri);
     const rebuild = (resource: RegisteredResource, changes: ResourceChanges) => {
       const { uri: key = resource.uri, handler = resource.handler, ...options } = changes;
-      const item = new RegisteredResource(key, { ...resource.options, ...options }, handler);
+      const item = new RegisteredResource(key, { ...resource.options, ...options }, handler, this.#options.validator);
       if ((item.template === undefined) === (resource.template === undefined)) return { key, item };
       throw new DefinitionError(`resource "${resource.uri}" cannot turn into "${key}": one of them is a template`);
     };
@@ -144,9 +144,14 @@ export class Registry {
     for (const resource of this.templates.values()) {
       const variables = resource.template?.match(uri);
       const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
-      if (visible) return { resource, variables };
+      // Once a family is found, others are not tried: which rule refused a value is not to be guessed.
+      if (visible) return this.#allowsUnsafePaths || resource.isSafe(variables) ? { resource, variables } : undefined;
     }
     return undefined;
+  }
+
+  get #allowsUnsafePaths(): boolean {
+    return this.#options.resources?.unsafePaths === true;
   }
 
   get hasResources(): boolean {

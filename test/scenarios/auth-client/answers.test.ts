@@ -184,3 +184,28 @@ verifies("client-auth:authprovider:onunauthorized-retry", eachEra, async (world)
   const failing = createBearer({ token: () => "stale", fetch: world.fetch, onUnauthorized });
   await rejects(failing.fetch(new URL(world.mcp), { method: "POST" }), broken);
 });
+
+verifies(
+  "client-auth:401-other-methods",
+  "a refusal that stays",
+  eachEra.filter(({ name }) => name.startsWith("legacy")),
+  async (world) => {
+    const told = gate<Error>();
+    world.routes.set(`GET ${world.mcp}`, () => ({ status: 401 }));
+    const client = await world.connect({ ...world.oauth(), onError: (error) => told.open(error) });
+    ok(failsAt("unauthorized")(await told.opened));
+    equal(world.count(`GET ${world.mcp}`), 2);
+    equal(world.count("GET https://as.example/authorize"), 2);
+    equal((await client.callTool("echo", {})).isError, false);
+  },
+);
+
+verifies("client-auth:retry-replays-message", "a notification", eachEra, async (world) => {
+  const client = await world.connect(world.oauth());
+  world.as.live.clear();
+  world.arrivals.length = 0;
+  await client.notify("notifications/custom", { a: 1 });
+  const [first, second] = world.to(`POST ${world.mcp}`);
+  ok(first?.body.includes("notifications/custom"));
+  equal(second?.body, first?.body);
+});

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
-import { AuthError, createMemoryStore } from "bowline/auth/client";
+import { AuthError, clientCredentials, createMemoryStore } from "bowline/auth/client";
 import { type AuthWorld, anyEra, CALLBACK, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -121,6 +121,9 @@ verifies("client-auth:state:verify", "fixation", anyEra, async (world) => {
   equal(tokenRequests(world), 0);
   await auth.finish(good);
   equal(tokenRequests(world), 1);
+  const earlier = sent[0]?.searchParams.get("state") ?? "";
+  const stale = world.oauth({ authorize: tampering(world, (back) => back.searchParams.set("state", earlier)) });
+  await rejects(world.call(stale), failsAt("callback"));
   const inline = world.oauth({ authorize: tampering(world, (back) => back.searchParams.set("state", "fixed")) });
   await rejects(world.call(inline), failsAt("callback"));
   equal(tokenRequests(world), 1);
@@ -219,5 +222,23 @@ verifies("client-auth:token-endpoint:https-guard", anyEra, async (world) => {
   }
   world.as.metadata = { ...world.as.metadata, registration_endpoint: "http://as.example/register" };
   await rejects(world.call(world.oauth()), failsAt("configuration"));
+  world.as.metadata = { ...world.as.metadata, token_endpoint: "http://as.example/token" };
+  const machine = { grant: clientCredentials(), client: { id: "m", secret: "s" } };
+  await rejects(world.call(world.oauth(machine)), failsAt("configuration"));
   equal(world.arrivals.filter(({ url }) => url.protocol === "http:").length, 0);
+  world.as.metadata = { ...world.as.metadata, token_endpoint: "http://127.0.0.1/token" };
+  world.routes.set("POST http://127.0.0.1/token", () => world.as.issue(undefined));
+  await world.call(world.oauth({ ...machine, allowPrivateAddresses: true }));
+  equal(world.count("POST http://127.0.0.1/token"), 1);
+});
+
+verifies("client-auth:token-endpoint:https-guard", "of a refresh", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const auth = world.oauth();
+  await world.call(auth);
+  world.as.live.clear();
+  world.as.metadata = { ...world.as.metadata, token_endpoint: "http://as.example/token" };
+  await rejects(world.call(auth), failsAt("configuration"));
+  equal(world.count("GET https://as.example/authorize"), 1);
+  equal(world.count("POST http://as.example/token"), 0);
 });

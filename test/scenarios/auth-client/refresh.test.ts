@@ -111,7 +111,10 @@ verifies("client-auth:refresh:transient-failure", anyEra, async (world) => {
   world.as.refreshes = true;
   world.as.extra = { expires_in: 3600 };
   const time = watch();
-  const auth = world.oauth({ now: time.now });
+  let down = false;
+  const fetch = (url: URL | string, init?: RequestInit) =>
+    down && String(url).endsWith("/token") ? Promise.reject(new TypeError("unreachable")) : world.fetch(url, init);
+  const auth = world.oauth({ now: time.now, fetch });
   await world.call(auth);
   const failing = [{ status: 503 }, { status: 200, text: "<html>" }, { status: 500, json: { error: "server_error" } }];
   world.routes.set("POST https://as.example/token", () => failing.shift());
@@ -121,6 +124,9 @@ verifies("client-auth:refresh:transient-failure", anyEra, async (world) => {
   time.at += HOUR;
   await rejects(world.call(auth), AuthError);
   await rejects(world.call(auth), failsAt("refresh"));
+  down = true;
+  await rejects(world.call(auth), failsAt("refresh"));
+  down = false;
   await world.call(auth);
   equal(logins(world), 1);
   const used = new Set(refreshes(world).map(({ form }) => form.get("refresh_token")));
@@ -223,11 +229,17 @@ verifies("client-auth:abort", eachEra, async (world) => {
     return undefined;
   });
   const abort = new AbortController();
-  const call = world.connect({ ...world.oauth({ store }), signal: abort.signal });
+  let pending: AbortSignal | undefined;
+  const fetch = (url: URL | string, init: RequestInit = {}) => {
+    if (String(url).endsWith("/token")) pending = init.signal ?? undefined;
+    return world.fetch(url, init);
+  };
+  const call = world.connect({ ...world.oauth({ store, fetch }), signal: abort.signal });
   await reached.opened;
   const reason = new Error("enough");
   abort.abort(reason);
   await rejects(call, reason);
+  equal(pending?.aborted, true);
   held.open();
   equal(store.get(`tokens ${world.mcp} https://as.example`), undefined);
 });

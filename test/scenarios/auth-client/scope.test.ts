@@ -96,6 +96,16 @@ verifies(["client-auth:403-scope-upgrade", "client-auth:stepup:scope-union"], ea
   deepEqual(asked(world).map(sorted), [["a"], ["a", "b"]]);
 });
 
+verifies("client-auth:pkce:refuse-if-unsupported", "when more scope is asked for", anyEra, async (world) => {
+  world.challenge = 'Bearer scope="a"';
+  const auth = world.oauth();
+  await world.call(auth);
+  world.as.metadata = { ...world.as.metadata, code_challenge_methods_supported: ["plain"] };
+  demanding(world, until(world, "b"), /ping/);
+  await rejects(world.call(auth), failsAt("authorize"));
+  equal(asked(world).length, 1);
+});
+
 verifies("client-auth:stepup:scope-union", "a challenge without a scope", anyEra, async (world) => {
   world.challenge = 'Bearer scope="a"';
   let refused = 0;
