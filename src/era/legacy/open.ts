@@ -7,7 +7,7 @@ import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js"
 import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
 import { capabilitiesAt, identityAt } from "./initialize.js";
-import { legacyMethods } from "./methods.js";
+import { legacyResults } from "./results.js";
 
 const UNSUPPORTED_VERSION = -32022;
 
@@ -90,7 +90,7 @@ async function handshake(
     .request({ method: "initialize", params, cancellable: false }, scope)
     .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
   if ("error" in response) throw refusal(response.error, last);
-  const problem = legacyMethods.get("initialize")?.result(response.result);
+  const problem = legacyResults.get("initialize")?.(response.result);
   if (problem !== undefined) {
     throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
   }

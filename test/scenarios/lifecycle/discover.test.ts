@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { modernMethods } from "#src/era/modern/methods.js";
+import { modernResults } from "#src/era/modern/results.js";
 import { legacyWires, modernWires, type World } from "../../support/each-wire.js";
 import { settled } from "../../support/http-links.js";
 import { enveloped, initialize, rawClient } from "../../support/raw-client.js";
@@ -20,7 +20,7 @@ verifies("lifecycle:discover:server-implements", modernWires, async (world: Worl
   deepEqual(result?.capabilities, {});
   equal(typeof result?.ttlMs, "number");
   ok(["public", "private"].includes(result?.cacheScope as string));
-  equal(modernMethods.get("server/discover")?.result(result), undefined);
+  equal(modernResults.get("server/discover")?.(result), undefined);
   if (hasSchemas) deepEqual(problemsAt(MODERN, "DiscoverResult", result), []);
 });
 
