@@ -26,6 +26,12 @@ export interface ClientCacheOptions {
   readonly maxEntries?: number;
 }
 
+/** Throws for options that cannot work, before anything is connected. */
+export function assertCacheOptions({ store, partition }: ClientCacheOptions): void {
+  if (store === undefined || partition !== undefined) return;
+  throw new DefinitionError("cache: a store of one's own needs a partition, or users would see each other's results");
+}
+
 /** What the cache needs to know of its client. */
 export interface CacheFacts {
   /** What tells this server from others. */
@@ -78,11 +84,6 @@ export class ClientCache {
   readonly #stats = { hits: 0, misses: 0, stored: 0, invalidated: 0 };
 
   constructor(options: ClientCacheOptions, facts: CacheFacts) {
-    if (options.store !== undefined && options.partition === undefined) {
-      throw new DefinitionError(
-        "cache: a store of one's own needs a partition, or users would see each other's results",
-      );
-    }
     this.#options = options;
     this.#facts = facts;
     this.#store = new GuardedStore(
@@ -163,8 +164,8 @@ export class ClientCache {
     const ttlMs = this.#ttlOf(slot.method, result.ttlMs);
     const isShared = this.#options.sharePublic === true && result.cacheScope === "public";
     const [key, other] = isShared ? [slot.shared, slot.own] : [slot.own, slot.shared];
-    const kept = { result: structuredClone(result), storedAt: this.#facts.now(), ttlMs };
     const keeps = ttlMs > 0 || this.#options.staleOnError === true;
+    const kept = { result: keeps ? structuredClone(result) : result, storedAt: this.#facts.now(), ttlMs };
     await this.#write(key, slot, keeps ? kept : undefined);
     if (this.#options.sharePublic === true) await this.#write(other, slot, undefined);
     if (keeps) this.#stats.stored++;
@@ -172,7 +173,9 @@ export class ClientCache {
 
   /** Puts one part of a record in place, or takes it away; the other parts stay as they are. */
   async #write(key: string, slot: Slot, kept: CachedResult | undefined): Promise<void> {
-    const record = (await this.#store.get(key)) ?? [];
+    const got = this.#store.get(key);
+    // Where the store answers at once, nothing comes between reading and writing.
+    const record = (got instanceof Promise ? await got : got) ?? [];
     const others = record.filter(([part]) => part !== slot.part).slice(1 - MOST_PAGES);
     if (kept !== undefined) await this.#store.set(key, [...others, [slot.part, kept]], slot.kind);
     else if (others.length > 0 && others.length < record.length) await this.#store.set(key, others, slot.kind);

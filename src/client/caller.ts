@@ -4,7 +4,7 @@ import { CallScope } from "../call/scope.js";
 import { tellProgress } from "../call/tell-progress.js";
 import type { ClientResult, Connection } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
-import { InputRequiredError, ProtocolError } from "../schema/errors.js";
+import { ConnectionError, InputRequiredError, ProtocolError } from "../schema/errors.js";
 import type { InputRequests, InputRequiredResult } from "../schema/types.js";
 import type { ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
@@ -23,6 +23,8 @@ export class Caller {
   readonly #clock: Clock;
   readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
+  /** Those that have nothing on the wire, because the next round is on this side: no link would end them. */
+  readonly #betweenRounds = new Set<CallScope>();
 
   constructor(
     connection: Pick<Connection, "call">,
@@ -63,7 +65,17 @@ export class Caller {
 
   closeScope(scope: CallScope): void {
     this.#scopes.delete(scope);
+    this.#betweenRounds.delete(scope);
     scope.close();
+  }
+
+  /** The connection is over: ends the calls that it does not end itself. */
+  end(reason: Error | undefined): void {
+    const lost = new ConnectionError("The connection was closed between two rounds of the call", {
+      delivery: "sent",
+      cause: reason,
+    });
+    for (const scope of [...this.#betweenRounds]) scope.abort(lost);
   }
 
   /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
@@ -99,10 +111,12 @@ export class Caller {
         throw new ProtocolError(`${method}: the server asked for input but not for what`);
       }
       const next: Record<string, unknown> = { ...(original ?? withMeta(call.params, options.meta)) };
+      this.#betweenRounds.add(scope);
       if (inputRequests !== undefined) next.inputResponses = await this.#answerAll(inputRequests, scope);
       if (requestState !== undefined) next.requestState = requestState;
       pauses = inputRequests === undefined ? pauses + 1 : 0;
       if (pauses > 0) await pauseWithin(scope, this.#clock, pauseBefore(pauses));
+      this.#betweenRounds.delete(scope);
       params = next;
       id = undefined;
     }

@@ -7,7 +7,9 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
+import { warnOfDeprecated } from "../schema/deprecated.js";
 import { ConnectionError, InputRequiredError, McpError, RpcError } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
@@ -30,10 +32,9 @@ import type {
 } from "../schema/types.js";
 import { toChange } from "../store/change-bus.js";
 import { answer, capabilitiesOf } from "./answers.js";
-import { type CacheStats, ClientCache } from "./cache.js";
+import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
 import { capabilityRefusal } from "./capability-check.js";
-import { refreshLists } from "./list-refresh.js";
 import {
   type AnswerContext,
   type AnswerOptions,
@@ -87,12 +88,14 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   #closing: Promise<void> | undefined;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = options.info ?? DEFAULT_INFO;
     this.identify = options.identify ?? true;
     this.#capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
     this.#options = options;
+    if (options.cache) assertCacheOptions(options.cache);
     this.#outputs = new OutputChecks(() => options.validator ?? loadValidator());
   }
 
@@ -101,6 +104,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
    * the server's own went into it.
    */
   attach(connection: Connection, address: string, redetect?: () => Promise<Connection>): void {
+    this.#warnOfDeprecated(connection);
     const cache = createCache(this.#options, connection, address, this);
     this.#cache = cache;
     const caller = new Caller(
@@ -155,6 +159,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
    * can do, nothing can be added to that.
    */
   answerWith(handlers: AnswerOptions): void {
+    assertExtensionIds("answerWith", handlers.capabilities?.extensions);
     const options = { ...this.#options, ...handlers };
     const capabilities = capabilitiesOf(options);
     if (this.#connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
@@ -293,7 +298,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.request(this.#connected().era.pingMethod, undefined, options);
   }
 
-  /** Asks the server for log messages of this level and above. */
+  /**
+   * Asks the server for log messages of this level and above.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
     const connection = this.#connected();
     const refusal = this.#unannounced("logging/setLevel");
@@ -326,6 +334,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     const connection = this.#connected();
     const { onListChanged } = this.#options;
     if (onListChanged === undefined) return;
+    const { refreshLists } = await import("./list-refresh.js");
     await refreshLists(onListChanged, {
       clock: this.clock,
       capabilities: connection.server.capabilities,
@@ -431,6 +440,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     if (this.#caller === undefined) return;
     this.#connection = undefined;
     this.#closed = true;
+    this.#caller.end(reason);
     this.#options.onClose?.(reason);
   }
 
@@ -443,7 +453,18 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     this.#closed = true;
     const connection = this.#connection;
     this.#connection = undefined;
+    this.#caller?.end(undefined);
     await connection?.close();
+  }
+
+  /** The eras with handshakes know nothing of it. */
+  #warnOfDeprecated(connection: Connection): void {
+    const { logger, warnDeprecated } = this.#options;
+    if (connection.era.handshakes || warnDeprecated === false) return;
+    const warn = logger?.warn?.bind(logger);
+    if (this.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
+    if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
+    if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
   }
 
   #connected(): Connection {

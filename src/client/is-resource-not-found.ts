@@ -9,5 +9,8 @@ const RESOURCE_NOT_FOUND = -32002;
  */
 export function isResourceNotFound(error: unknown): boolean {
   if (!(error instanceof RpcError) || error.local || error.method !== "resources/read") return false;
-  return error.rpcCode === RESOURCE_NOT_FOUND || error.rpcCode === INVALID_PARAMS;
+  const { rpcCode, data } = error;
+  // Bad params that are not about the resource name none.
+  const namesUri = typeof data === "object" && data !== null && typeof (data as { uri?: unknown }).uri === "string";
+  return rpcCode === RESOURCE_NOT_FOUND || (rpcCode === INVALID_PARAMS && namesUri);
 }

@@ -112,9 +112,15 @@ export interface ClientOptions {
   readonly onElicit?: Answer<ElicitFormParams, ElicitResult>;
   /** Takes the user to a page for the server. */
   readonly onElicitUrl?: Answer<ElicitUrlParams, ElicitResult>;
-  /** Lets the server ask a model. */
+  /**
+   * Lets the server ask a model.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly onSample?: Answer<CreateMessageParams, CreateMessageResult>;
-  /** Whether `onSample` can take tools. */
+  /**
+   * Whether `onSample` can take tools.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly samplingTools?: boolean;
   /** Whether `onSample` adds context of this or other servers when asked to. */
   readonly samplingContext?: boolean;
@@ -122,7 +128,10 @@ export interface ClientOptions {
   readonly applyDefaults?: boolean;
   /** Whether changes of the roots are announced, in the era that has a word for it. They are unless told otherwise. */
   readonly rootsListChanged?: boolean;
-  /** The folders that the server may work in. */
+  /**
+   * The folders that the server may work in.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Requests of the author's own that the server may send, in the era where it can. */
   readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
@@ -149,6 +158,8 @@ export interface ClientOptions {
   readonly validator?: JsonSchemaValidator;
   readonly interceptors?: readonly ClientInterceptor[];
   readonly logger?: ClientLogger;
+  /** Whether the logger is warned, once per process, of features that the protocol has deprecated. */
+  readonly warnDeprecated?: boolean;
   readonly onError?: (error: Error) => void;
   readonly onClose?: (reason: Error | undefined) => void;
   /** `"manual"` hands results that ask for input to the callers instead of answering them. */

@@ -29,7 +29,7 @@ export class OutputChecks {
     const before = this.#known.get(tool.name);
     this.#known.delete(tool.name);
     if (tool.outputSchema === undefined) return;
-    const text = JSON.stringify(tool.outputSchema);
+    const text = textOf(tool.outputSchema);
     const same = before?.text === text ? before : undefined;
     this.#known.set(tool.name, same ?? { text, schema: tool.outputSchema, check: undefined });
     for (const oldest of this.#known.keys()) {
@@ -48,6 +48,15 @@ export class OutputChecks {
     known.check ??= compile(await this.#load(), known.schema);
     const issues = known.check(result.structuredContent);
     if (issues.length > 0) throw new OutputError(tool, issues, result);
+  }
+}
+
+/** Nothing for a schema that is nested too deeply to be written; compiling it will say so. */
+function textOf(schema: JsonSchema): string {
+  try {
+    return JSON.stringify(schema);
+  } catch {
+    return "";
   }
 }
 

@@ -25,6 +25,7 @@ export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore 
 export type { AnyServer, WatchFilter } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export { displayName } from "../client/display-name.js";
+export { type IconOptions, isSafeIcon, type LoadedIcon, loadIcon } from "../client/icon.js";
 export { isResourceNotFound } from "../client/is-resource-not-found.js";
 export type { RestartLimits } from "../client/kept-connection.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/list-refresh.js";
@@ -47,6 +48,7 @@ export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { ReconnectOptions } from "../era/link.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export type { StandardSchema } from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";

@@ -2,6 +2,7 @@ export type { Call, CallOrigin, ClientFacts } from "../era/call.js";
 export type { AskOptions, HandlerResult, ReportContext } from "../era/era.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/validator.js";
 export { type AnySchema, withJsonSchema } from "../schema/standard.js";
 export type { AccessOptions } from "../server/access.js";

@@ -183,8 +183,8 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
-  /** The subscriptions that are open, and how many there may be. */
-  readonly subscriptions: { readonly max: number; open: number };
+  /** The subscriptions that are open, how many there may be, and how many different changes may wait for each. */
+  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */
@@ -201,6 +201,8 @@ export interface ServerHost {
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */
   receive(notification: RpcNotification, session: EraSession): void;
+  /** Looks at what a client can do, where some of it is deprecated. */
+  meet?(capabilities: ClientCapabilities): void;
   report(error: unknown, where: ReportContext): void;
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */

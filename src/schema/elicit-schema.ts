@@ -64,7 +64,13 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
     if (problem !== undefined) throw wrong(`the property ${JSON.stringify(name)} ${problem}`);
     fields.push([name, shown]);
   }
-  return (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
+  const requested = (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
+  try {
+    defaultValidator.compile(requested);
+  } catch (error) {
+    throw wrong(error instanceof Error ? error.message : String(error));
+  }
+  return requested;
 }
 
 /** The members of an answer that the form has fields for. */

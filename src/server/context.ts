@@ -120,7 +120,10 @@ export class Context {
     return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
   }
 
-  /** Sends a log message to the client, if it asked for this level. */
+  /**
+   * Sends a log message to the client, if it asked for this level.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   log(level: LoggingLevel, data: unknown, logger?: string): void | Promise<void> {
     if (!isWanted(level, this.#call.logLevel())) return;
     return this.#call.notify("notifications/message", {
@@ -172,12 +175,18 @@ export class Context {
     return (await this.#ask(request, options)) as { action: ElicitResult["action"] };
   }
 
-  /** Asks the client's model. */
+  /**
+   * Asks the client's model.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
     return (await this.#ask({ method: "sampling/createMessage", params }, options)) as CreateMessageResult;
   }
 
-  /** Asks which folders the client works in. */
+  /**
+   * Asks which folders the client works in.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
     return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
   }

@@ -69,6 +69,8 @@ export interface ServerOptions {
   /** How to use this server, for the model. */
   readonly instructions?: string;
   readonly logger?: Logger;
+  /** Whether the logger is warned, once per process, of features that the protocol has deprecated. */
+  readonly warnDeprecated?: boolean;
   /** Every error that the SDK answered for an author's handler, and everything that went wrong outside a call. */
   readonly onError?: (error: unknown, context: ReportContext) => void;
   /** Hides the message of an unexpected error in a tool from the model. */
@@ -101,6 +103,8 @@ export interface ServerOptions {
   readonly maxRounds?: number;
   /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
   readonly maxSubscriptions?: number;
+  /** How many different changes may wait for a subscriber that does not read; one more ends it. 1024 unless told otherwise. */
+  readonly maxWaitingChanges?: number;
   /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
   /** How long a pushed question may stay unanswered. */
@@ -119,6 +123,7 @@ export const DEFAULTS = {
   askTimeoutMs: 300_000,
   maxRounds: 16,
   maxSubscriptions: 10_000,
+  maxWaitingChanges: 1024,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,

@@ -6,8 +6,13 @@ import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, Stat
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
+import { warnOfDeprecated } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
-import type { Implementation, ServerCapabilities } from "../schema/types.js";
+
+import { assertExtensionIds } from "../schema/extension-id.js";
+
+import type { ClientCapabilities, Implementation, ServerCapabilities } from "../schema/types.js";
+
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { dispatch } from "./dispatch.js";
 import { NotificationQueue } from "./notification-queue.js";
@@ -32,7 +37,7 @@ export class ServerCore implements ServerHost {
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
-  readonly subscriptions: { readonly max: number; open: number };
+  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -47,6 +52,7 @@ export class ServerCore implements ServerHost {
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
     this.instructions = options.instructions;
     this.clock = clockOf(options);
@@ -54,7 +60,11 @@ export class ServerCore implements ServerHost {
     this.pings = options.pings;
     this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
-    this.subscriptions = { max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions, open: 0 };
+    this.subscriptions = {
+      max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
+      maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
+      open: 0,
+    };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
@@ -132,6 +142,14 @@ export class ServerCore implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  meet({ roots, sampling }: ClientCapabilities): void {
+    const { capabilities, logger, warnDeprecated } = this.#options;
+    const warn = warnDeprecated === false ? undefined : logger?.warn?.bind(logger);
+    if (roots !== undefined) warnOfDeprecated("roots", warn);
+    if (sampling !== undefined) warnOfDeprecated("sampling", warn);
+    if (capabilities?.logging === true) warnOfDeprecated("logging", warn);
   }
 
   cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {

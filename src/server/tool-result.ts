@@ -72,11 +72,11 @@ export async function drain(generator: AsyncGenerator<unknown, unknown, void>, c
     if (done === true) return value === undefined && shown.length > 0 ? shown : value;
     const { content } = toContent(value);
     shown.push(...content);
+    await ctx.partial(content, textOf(content));
     if (ctx.signal.aborted) {
       await generator.return(undefined);
       throw ctx.signal.reason;
     }
-    await ctx.partial(content, textOf(content));
   }
 }
 

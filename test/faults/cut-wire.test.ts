@@ -4,7 +4,8 @@ import { describe, type TestContext, test } from "node:test";
 import { type Client, ConnectionError, connect } from "bowline/client";
 import { createStdioServerChannel } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { type Era, speaking } from "../support/raw-end.js";
+import { FakeClock } from "bowline/testing";
+import { type Era, RawEnd, speaking } from "../support/raw-end.js";
 import { child, Lines } from "../support/server-child.js";
 
 /** A pipe that can be cut after so many more bytes. */
@@ -166,4 +167,21 @@ describe("a wire that is cut", { timeout: 60_000 }, () => {
     await Promise.all([client.close(), server.close()]);
     assert.deepEqual([client.pending, server.stats().running], [0, 0]);
   });
+
+  for (const how of ["closed", "cut"] as const) {
+    test(`a call that pauses between two rounds ends with its connection (${how})`, async () => {
+      const clock = new FakeClock();
+      const raw = new RawEnd();
+      const client = await connect({ channel: raw.near }, { ...speaking("modern"), clock });
+      const call = client.callTool("any");
+      const { id } = await raw.next();
+      const timers = clock.delays.length;
+      raw.write({ jsonrpc: "2.0", id, result: { resultType: "input_required", requestState: "later" } });
+      await clock.started(timers + 1);
+      if (how === "closed") await client.close();
+      else raw.end();
+      await assert.rejects(call, ConnectionError);
+      assert.deepEqual([client.pending, clock.pending], [0, 0]);
+    });
+  }
 });

@@ -27,6 +27,8 @@ export interface RawServerOptions {
   readonly version?: string;
   readonly capabilities?: object;
   readonly name?: string;
+  /** The last word on what is written. */
+  readonly rewrite?: (frame: string) => string;
   readonly handlers: { readonly [method: string]: RawHandler };
 }
 
@@ -59,7 +61,8 @@ export class RawServer {
     const handler = this.#options.handlers[method] ?? this.#greeting(method);
     const answer = handler === undefined ? rawError(-32601, "Method not found") : await handler(params, id);
     const member = answer instanceof RawError ? { error: { ...answer } } : { result: answer };
-    this.#send(JSON.stringify({ jsonrpc: "2.0", id, ...member }));
+    const frame = JSON.stringify({ jsonrpc: "2.0", id, ...member });
+    this.#send(this.#options.rewrite?.(frame) ?? frame);
   }
 
   #greeting(method: string): RawHandler | undefined {

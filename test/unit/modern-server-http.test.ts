@@ -608,14 +608,18 @@ suite("slow readers", () => {
 
   test("a stream too far behind is ended, and others go on", async () => {
     const { host, send } = createEndpoint({ maxBehind: 1000 });
-    const filter = { params: { notifications: { toolsListChanged: true } } };
-    const stalled = send("subscriptions/listen", filter);
-    const healthy = send("subscriptions/listen", filter);
+    const { started } = hold(host);
+    const stalled = send("tools/call", callEcho);
+    const call = await started;
+    const healthy = send("subscriptions/listen", { id: 2, params: { notifications: { toolsListChanged: true } } });
     await Promise.resolve();
     stalled.pause();
-    for (let n = 0; n < 20; n++) host.changes.publish({ kind: "tools" });
+    for (let n = 0; n < 20; n++) {
+      call.notify("a", { data: "x".repeat(100) });
+      host.changes.publish({ kind: "tools" });
+    }
     await stalled.done;
-    equal(host.changes.listeners, 1);
+    equal(call.end.aborted, true);
     ok(stalled.body().length < 2000);
     equal(sseMessages(healthy.body()).length, 21);
   });

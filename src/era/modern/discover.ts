@@ -1,7 +1,8 @@
 import type { Call } from "../call.js";
 import type { Result, ServerHost } from "../era.js";
 
-export function discover(_call: Call, host: ServerHost): Result {
+export function discover(call: Call, host: ServerHost): Result {
+  host.meet?.(call.client.capabilities);
   const { versions, capabilities, instructions } = host;
   return {
     supportedVersions: versions,

@@ -7,9 +7,6 @@ import type { Result, ServerHost } from "../era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import { SUBSCRIPTION_KEY } from "./envelope.js";
 
-/** How many different changes may wait for a client that does not read. */
-const MAX_WAITING = 1024;
-
 /**
  * Serves one subscription: acknowledges what it will honour, passes on matching changes, and ends when the client cancels
  * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
@@ -40,7 +37,7 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
       }
       release();
     };
-    const outbox = new Outbox(call, tag, () => giveUp(call));
+    const outbox = new Outbox(call, tag, subscriptions.maxWaiting, () => giveUp(call));
     outbox.acknowledge(filter);
     const stopListening = host.changes.subscribe((change) => {
       if (isWantedBy(filter, change)) outbox.add(change);
@@ -62,13 +59,15 @@ function giveUp(call: Call): void {
 class Outbox {
   readonly #call: Call;
   readonly #tag: object;
+  readonly #most: number;
   readonly #onOverflow: () => void;
   readonly #waiting = new Map<string, Change>();
   #full = false;
 
-  constructor(call: Call, tag: object, onOverflow: () => void) {
+  constructor(call: Call, tag: object, most: number, onOverflow: () => void) {
     this.#call = call;
     this.#tag = tag;
+    this.#most = most;
     this.#onOverflow = onOverflow;
   }
 
@@ -79,7 +78,7 @@ class Outbox {
   add(change: Change): void {
     if (!this.#full) return this.#sendChange(change);
     this.#waiting.set(change.kind === "resource" ? change.uri : ` ${change.kind}`, change);
-    if (this.#waiting.size > MAX_WAITING) this.#onOverflow();
+    if (this.#waiting.size > this.#most) this.#onOverflow();
   }
 
   /** Hands over what waits, whether or not the wire has room. */

@@ -1,5 +1,6 @@
 import { DefinitionError } from "../errors.js";
 import { Compiler } from "./compiler.js";
+import { findDialect, JSON_SCHEMA_DIALECTS } from "./dialects.js";
 import { SchemaDocument } from "./schema-document.js";
 import { type CompiledSchema, isObject, type JsonSchemaValidator, type Run, type SchemaIssue } from "./types.js";
 
@@ -10,10 +11,6 @@ export interface JsonSchemaValidatorOptions {
   readonly acceptPattern?: (source: string) => boolean;
 }
 
-const DIALECTS = [
-  /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/,
-  /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/,
-];
 const NONE: readonly SchemaIssue[] = [];
 
 /**
@@ -52,12 +49,9 @@ function compile(schema: unknown, options: JsonSchemaValidatorOptions): Compiled
 }
 
 function isDraft7(schema: unknown): boolean {
-  const dialect = isObject(schema) ? schema.$schema : undefined;
-  if (dialect === undefined) return false;
-  const index = DIALECTS.findIndex((known) => typeof dialect === "string" && known.test(dialect));
-  if (index < 0)
-    throw new DefinitionError(
-      `the dialect ${JSON.stringify(dialect)} ($schema) is not supported; use JSON Schema 2020-12`,
-    );
-  return index === 1;
+  const uri = isObject(schema) ? schema.$schema : undefined;
+  if (uri === undefined) return false;
+  const dialect = findDialect(uri);
+  if (dialect !== undefined) return dialect !== JSON_SCHEMA_DIALECTS[0];
+  throw new DefinitionError(`the dialect ${JSON.stringify(uri)} ($schema) is not supported; use JSON Schema 2020-12`);
 }

@@ -55,6 +55,7 @@ export interface CreateMessageParams {
   maxTokens: number;
   systemPrompt?: string;
   modelPreferences?: ModelPreferences;
+  /** @deprecated by SEP-2596, but for `none`; goes with sampling. */
   includeContext?: "none" | "thisServer" | "allServers";
   temperature?: number;
   stopSequences?: string[];

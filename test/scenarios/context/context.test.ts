@@ -96,7 +96,7 @@ verifies("protocol:context:abort-signal", eachWire, async (world) => {
       requestId: "own id",
       meta: request?.params?._meta,
       version: world.era === "modern" ? "2026-07-28" : "2025-11-25",
-      capabilities: { experimental: { x: { y: 1 } }, roots: { listChanged: true } },
+      capabilities: { experimental: { x: { y: 1 } }, roots: world.era === "modern" ? {} : { listChanged: true } },
     });
     deepEqual((seen.meta as Record<string, unknown>)["com.example/k"], [1]);
   }

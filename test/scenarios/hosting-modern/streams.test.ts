@@ -89,26 +89,23 @@ verifies(
   "a reader that stalls is let go, others hear everything",
   eachHost,
   async ({ serve }) => {
-    const uri = `note://${"x".repeat(100_000)}`;
-    const server = defineServer({ http: { maxBehind: 2_000_000 } }).resource(
-      "note://{id}",
-      { name: "note" },
-      () => "text",
-    );
+    // Equal changes count once while they wait, so it takes many different ones.
+    const uris = Array.from({ length: 30 }, (_, index) => `note://${index}${"x".repeat(100_000)}`);
+    const server = defineServer({ maxWaitingChanges: 20 }).resource("note://{id}", { name: "note" }, () => "text");
     const send = await serve(server);
-    const stalled = await send(watch({ resourceSubscriptions: [uri] }, "stalled"));
-    const healthy = readMessages(await send(watch({ resourceSubscriptions: [uri] }, "healthy")));
+    const stalled = await send(watch({ resourceSubscriptions: uris }, "stalled"));
+    const healthy = readMessages(await send(watch({ resourceSubscriptions: uris }, "healthy")));
     equal((await healthy.next())?.method, "notifications/subscriptions/acknowledged");
     equal(server.stats().openRequests, 2);
     let published = 0;
     while (server.stats().openRequests === 2) {
-      server.changes.resourceUpdated(uri);
+      server.changes.resourceUpdated(uris[published % uris.length] as string);
       published += 1;
       equal((await healthy.next())?.method, "notifications/resources/updated");
       ok(published < 1000, "the stalled stream is never let go");
     }
     ok(published >= 15, "what a reader may be behind is more than that");
-    server.changes.resourceUpdated(uri);
+    server.changes.resourceUpdated(uris[0] as string);
     equal((await healthy.next())?.method, "notifications/resources/updated");
     await healthy.leave();
     await stalled.body?.cancel().catch(() => {});

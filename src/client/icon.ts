@@ -1,0 +1,135 @@
+import { fetchSameOrigin } from "../http/same-origin-fetch.js";
+import { McpError } from "../schema/errors.js";
+import type { Icon } from "../schema/types.js";
+
+export interface IconOptions {
+  /** The address of the server that the icon belongs to: icons of its origin may be fetched. */
+  readonly server?: string | URL | undefined;
+  /** Other origins to fetch icons from. */
+  readonly allowOrigins?: readonly string[];
+  /** Whether SVG is taken, which can carry scripts: show it only where they cannot run. */
+  readonly allowSvg?: boolean;
+  /** The most bytes that an icon may have. 256 KiB unless told otherwise. */
+  readonly maxBytes?: number;
+  readonly signal?: AbortSignal;
+  /** Another way to fetch. It is given no credentials and must add none. */
+  readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
+}
+
+export interface LoadedIcon {
+  readonly bytes: Uint8Array;
+  /** What the bytes are, whatever they were called. */
+  readonly mimeType: string;
+  /** Whether it can do more than be looked at. */
+  readonly active: boolean;
+}
+
+const MAX_BYTES = 256 * 1024;
+
+/** Whether an icon may be looked at, let alone loaded: only `https:` and `data:` are. */
+export function isSafeIcon(src: string): boolean {
+  return /^https:\/\//i.test(src) || /^data:image\//i.test(src);
+}
+
+/**
+ * Loads an icon of a server as safely as that can be: over https or from a data URI alone, from the server's own origin
+ * unless told otherwise, without credentials, of bounded size, and only what its bytes show to be an image.
+ */
+export async function loadIcon(icon: Icon, options: IconOptions = {}): Promise<LoadedIcon> {
+  if (!isSafeIcon(icon.src)) throw refused("its address is neither https: nor an image in a data: URI");
+  const { maxBytes = MAX_BYTES } = options;
+  const isData = /^data:/i.test(icon.src);
+  const { bytes, type } = isData ? decodeData(icon.src, maxBytes) : await download(icon.src, options, maxBytes);
+  const mimeType = sniff(bytes);
+  if (mimeType === undefined) throw refused("its content is no image that is known here");
+  for (const declared of [icon.mimeType, type]) {
+    if (declared !== undefined && normal(declared) !== mimeType)
+      throw refused(`it is ${mimeType}, not ${normal(declared)}`);
+  }
+  const active = mimeType === "image/svg+xml";
+  if (active && options.allowSvg !== true) throw refused("SVG can carry scripts and was not allowed");
+  return { bytes, mimeType, active };
+}
+
+async function download(
+  src: string,
+  options: IconOptions,
+  maxBytes: number,
+): Promise<{ bytes: Uint8Array; type: string | undefined }> {
+  const url = URL.canParse(src) ? new URL(src) : undefined;
+  if (url === undefined || url.username !== "" || url.password !== "") throw refused("its address is no plain URL");
+  const own = options.server === undefined ? undefined : new URL(options.server).origin;
+  const allowed = [own, ...(options.allowOrigins ?? [])];
+  if (!allowed.includes(url.origin)) throw refused(`its origin ${url.origin} is not the server's and was not allowed`);
+  const init: RequestInit = { method: "GET", credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
+  if (options.signal !== undefined) init.signal = options.signal;
+  const response = await fetchSameOrigin(options.fetch ?? ((at, how) => fetch(at, how)), url, init);
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw refused(`its server answered with status ${response.status}`);
+  }
+  return { bytes: await readAtMost(response, maxBytes), type: response.headers.get("content-type") ?? undefined };
+}
+
+/** Reads no further than the limit. */
+async function readAtMost(response: Response, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  for (;;) {
+    const { done = true, value } = (await reader?.read()) ?? {};
+    if (done || value === undefined) break;
+    size += value.length;
+    if (size > maxBytes) {
+      await reader?.cancel();
+      throw refused(`it has more than ${maxBytes} bytes`);
+    }
+    chunks.push(value);
+  }
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+function decodeData(src: string, maxBytes: number): { bytes: Uint8Array; type: string } {
+  const comma = src.indexOf(",");
+  const head = src.slice("data:".length, comma < 0 ? 0 : comma);
+  const isBase64 = /;base64$/i.test(head);
+  if (comma < 0) throw refused("its data: URI has no data");
+  if ((src.length - comma) * (isBase64 ? 0.75 : 1 / 3) > maxBytes + 3)
+    throw refused(`it has more than ${maxBytes} bytes`);
+  let bytes: Uint8Array;
+  try {
+    const text = decodeURIComponent(src.slice(comma + 1));
+    bytes = isBase64 ? Uint8Array.from(atob(text), (char) => char.charCodeAt(0)) : new TextEncoder().encode(text);
+  } catch {
+    throw refused("its data: URI cannot be read");
+  }
+  if (bytes.length > maxBytes) throw refused(`it has more than ${maxBytes} bytes`);
+  return { bytes, type: head };
+}
+
+/** What the first bytes say; undefined for anything else than the images that are taken. */
+function sniff(bytes: Uint8Array): string | undefined {
+  const start = String.fromCharCode(...bytes.subarray(0, 12));
+  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (start.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (start.startsWith("RIFF") && start.slice(8, 12) === "WEBP") return "image/webp";
+  const text = new TextDecoder().decode(bytes.subarray(0, 1024));
+  return /^\s*(?:<\?xml[^>]*>\s*|<!--[^>]*-->\s*|<!DOCTYPE svg[^>]*>\s*)*<svg[\s>]/i.test(text)
+    ? "image/svg+xml"
+    : undefined;
+}
+
+function normal(type: string): string {
+  const plain = (type.split(";")[0] ?? "").trim().toLowerCase();
+  return plain === "image/jpg" ? "image/jpeg" : plain;
+}
+
+function refused(why: string): McpError {
+  return new McpError("unsafe_icon", `The icon was not loaded: ${why}`);
+}
