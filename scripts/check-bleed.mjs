@@ -10,8 +10,14 @@ const forbidden = {
   "./client": ["dist/server/", "dist/node/", "node:"],
   "./server": ["dist/client/", "dist/node/", "node:"],
   "./server/modern": ["dist/client/", "dist/node/", "dist/era/legacy/", "node:"],
-  "./node": [],
+  "./node": ["dist/auth/client/oauth.js"],
+  "./auth/client": ["dist/server/", "dist/client/", "dist/node/", "node:"],
   "./testing": [],
+};
+
+/** Packages that an entry may need: optional peers, which only its users install. */
+const peers = {
+  "./auth/client": ["oauth4webapi"],
 };
 
 /** What each entry loads when it is imported, by the static imports of the built files. */
@@ -55,7 +61,8 @@ function judge(subpath, rules, reached) {
     const name = isFile ? shown(target) : target;
     const path = chain.map((step) => (step.startsWith(at()) ? shown(step) : step)).join(" -> ");
     if (rules.some((rule) => name.startsWith(rule))) problems.push(`${subpath} must not load ${name}: ${path}`);
-    else if (!isFile && !name.startsWith("node:")) problems.push(`${subpath} needs the package ${name}: ${path}`);
+    else if (!isFile && !name.startsWith("node:") && !peers[subpath]?.includes(name))
+      problems.push(`${subpath} needs the package ${name}: ${path}`);
     else if (isFile && !existsSync(target)) problems.push(`${subpath} loads ${name}, which does not exist: ${path}`);
   }
   return problems;

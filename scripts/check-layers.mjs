@@ -20,7 +20,7 @@ const arrows = {
   client: below,
   auth: ["schema", "http"],
   extensions: both,
-  node: both,
+  node: [...both, "auth"],
   testing: [...both, "node"],
   entry: [...both, "auth", "extensions", "node", "testing"],
 };

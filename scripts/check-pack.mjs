@@ -5,10 +5,10 @@ import { alone } from "./lib/check.mjs";
 import { execNode, execNpm, lines } from "./lib/exec.mjs";
 import { blocksOf } from "./lib/markdown.mjs";
 import { withTarball } from "./lib/pack.mjs";
-import { at, packageEntries } from "./lib/project.mjs";
+import { at, packageEntries, readJson } from "./lib/project.mjs";
 
-/** Packages that the README's programs use beside this one. */
-const companions = ["zod"];
+/** Packages that the README's programs use beside this one, and the optional peers of its entries. */
+const companions = ["zod", ...Object.keys(readJson(at("package.json")).peerDependencies ?? {})];
 
 /** Installs the packed package in an empty folder without network, imports each entry and runs the README's programs. */
 export const pack = {
@@ -21,6 +21,8 @@ export const pack = {
       const options = ["--offline", "--no-audit", "--no-fund", "--no-package-lock"];
       const installed = await execNpm(["install", ...options, tarball], { cwd: home });
       if (installed.code !== 0) return { problems: ["npm install of the tarball failed", ...lines(installed.output)] };
+      for (const name of companions)
+        cpSync(at("node_modules", name), join(home, "node_modules", name), { recursive: true });
       const problems = [...strays(files), ...(await importAll(home)), ...(await runReadme(home))];
       return { problems, note: `${files.length} files, ${(size / 1000).toFixed(0)} kB` };
     }),
@@ -55,8 +57,6 @@ async function runReadme(home) {
     const { code: script } = await transform(code, { loader: "ts", format: "esm", target: "node20" });
     writeFileSync(join(home, `${name}.js`), script);
   }
-  for (const name of companions)
-    cpSync(at("node_modules", name), join(home, "node_modules", name), { recursive: true });
   const { code, output } = await execNode(["client.js"], { cwd: home, timeoutMs: 20_000 });
   if (code !== 0) return ["the README's client.ts failed", ...lines(output)];
   return readFileSync(at("README.md"), "utf8").includes("npm install bowline")

@@ -31,7 +31,7 @@ async function measure(program) {
     format: "esm",
     platform: "neutral",
     target: "es2022",
-    external: ["node:*"],
+    external: ["node:*", ...Object.keys(readJson(at("package.json")).peerDependencies ?? {})],
     outdir: "build/sizes",
     logLevel: "silent",
   });

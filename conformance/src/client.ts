@@ -1,4 +1,4 @@
-import { type Scenario, scenarios } from "./client/scenarios.js";
+import { type Scenario, scenarioOf } from "./client/scenarios.js";
 
 /**
  * The client that the conformance suite runs: `node dist/client.js <url>`, once per scenario. The environment names the
@@ -11,7 +11,7 @@ const {
 } = process.env;
 const url = process.argv.at(-1) ?? "";
 
-const scenario: Scenario | undefined = scenarios.get(MCP_CONFORMANCE_SCENARIO);
+const scenario: Scenario | undefined = scenarioOf(MCP_CONFORMANCE_SCENARIO);
 if (scenario === undefined) {
   console.error(`unknown scenario: ${MCP_CONFORMANCE_SCENARIO}`);
   process.exit(1);

@@ -1,4 +1,6 @@
 export {
+  AuthError,
+  type AuthStep,
   ConnectionError,
   DefinitionError,
   type Delivery,

@@ -1,5 +1,6 @@
+import type { CallScope } from "../call/scope.js";
 import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client-headers.js";
-import { answerLost, type HttpRefusal, noResponse, readRefusal, statusError } from "../http/http-failure.js";
+import { answerLost, fetchFailed, type HttpRefusal, readRefusal, statusError } from "../http/http-failure.js";
 import { isEventStream, isJson } from "../http/media-type.js";
 import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
 import { fetchSameOrigin } from "../http/same-origin-fetch.js";
@@ -56,12 +57,13 @@ export class HttpWire {
     headers: HeaderRecord,
     body: string | null,
     signal: AbortSignal,
+    patience?: CallScope,
   ): Promise<Response> {
-    return fetchSameOrigin(this.#target.fetch, this.#target.url, { method, headers, body, signal });
+    return fetchSameOrigin(this.#target.fetch, this.#target.url, { method, headers, body, signal, patience });
   }
 
-  post(headers: HeaderRecord, body: string, signal: AbortSignal): Promise<Response> {
-    return this.send("POST", headers, body, signal);
+  post(headers: HeaderRecord, body: string, signal: AbortSignal, patience?: CallScope): Promise<Response> {
+    return this.send("POST", headers, body, signal, patience);
   }
 
   /** Posts a message that has no answer; resolves when the server has taken it, else rejects. */
@@ -75,7 +77,7 @@ export class HttpWire {
     try {
       response = await this.post(headers, body, signal);
     } catch (error) {
-      throw noResponse(what, error);
+      throw fetchFailed(what, error);
     }
     if (!response.ok) throw await this.refusedBy(response, what, signal);
     discard(response);

@@ -1,6 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import type { CallScope } from "../call/scope.js";
 import type { ParamHeader } from "../http/param-headers.js";
+import type { Fetch } from "../http/same-origin-fetch.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type {
   Params,
@@ -68,7 +69,7 @@ export interface ReconnectOptions {
 /** Where a client reaches a server over HTTP, and with what. */
 export interface HttpTarget {
   readonly url: URL;
-  readonly fetch: (url: URL, init: RequestInit) => Promise<Response>;
+  readonly fetch: Fetch;
   /** Headers of the caller's own; the protocol's win. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import type { RpcErrorObject } from "../jsonrpc/message.js";
 import { isFailure, parseFrame } from "../jsonrpc/parse.js";
-import { ConnectionError } from "../schema/errors.js";
+import { ConnectionError, McpError } from "../schema/errors.js";
 import { readExcerpt } from "./reply-reader.js";
 
 const MAX_ERROR_BYTES = 65_536;
@@ -14,6 +14,11 @@ const UNSENT_CODES = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
+
+/** The error for a fetch that failed. One of the SDK's own, such as a failed authorization, stands for itself. */
+export function fetchFailed(what: string, cause: unknown): McpError {
+  return cause instanceof McpError ? cause : noResponse(what, cause);
+}
 
 /** The error for a fetch that brought no response. Only a failure to connect proves that the server saw nothing. */
 export function noResponse(what: string, cause: unknown): ConnectionError {

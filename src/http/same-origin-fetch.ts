@@ -1,6 +1,12 @@
 import { discard } from "./reply-reader.js";
 
-export type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
+/** What a request comes with beside what `fetch` knows. */
+export interface FetchInit extends RequestInit {
+  /** Stops the idle time of the call that the request belongs to, while something else than the server is waited for. */
+  readonly patience?: { hold(): void; release(): void } | undefined;
+}
+
+export type Fetch = (url: URL, init: FetchInit) => Promise<Response>;
 
 const MAX_HOPS = 5;
 
@@ -8,7 +14,7 @@ const MAX_HOPS = 5;
  * Fetches, and follows a redirect only where nothing is given away and nothing is changed: to the same origin, with
  * method, headers and body kept. Any other redirect is handed back as it came, for the caller to refuse.
  */
-export async function fetchSameOrigin(fetch: Fetch, url: URL, init: RequestInit): Promise<Response> {
+export async function fetchSameOrigin(fetch: Fetch, url: URL, init: FetchInit): Promise<Response> {
   let at = url;
   for (let hops = 0; ; hops++) {
     const response = await fetch(at, { ...init, redirect: "manual" });

@@ -1,4 +1,5 @@
 import { type Client, type ClientOptions, connect } from "bowline/client";
+import { authFor } from "./auth.js";
 
 /** What the suite tells about a run. */
 export interface Run {
@@ -10,7 +11,7 @@ export interface Run {
 
 export type Scenario = (run: Run) => Promise<void>;
 
-export const scenarios: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
+const scenarios: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
   ["initialize", listTools],
   ["tools_call", callAddNumbers],
   ["elicitation-sep1034-client-defaults", acceptDefaults],
@@ -23,6 +24,16 @@ export const scenarios: ReadonlyMap<string, Scenario> = new Map<string, Scenario
   ["http-invalid-tool-headers", callAllExposed],
   ["json-schema-ref-no-deref", listTools],
 ]);
+
+/** All scenarios about authorization are one: connect, and use a tool. */
+export function scenarioOf(name: string): Scenario | undefined {
+  if (!name.startsWith("auth/")) return scenarios.get(name);
+  return async (run) => {
+    await using client = await open(run, authFor(name, run.context));
+    await toolsOf(client);
+    await client.callTool("test-tool", {});
+  };
+}
 
 async function listTools(run: Run): Promise<void> {
   await using client = await open(run);

@@ -2,7 +2,7 @@ import { pause } from "../../call/clock.js";
 import { cancelParams } from "../../call/exchange.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
-import { noResponse } from "../../http/http-failure.js";
+import { fetchFailed } from "../../http/http-failure.js";
 import { discard } from "../../http/reply-reader.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "../../jsonrpc/format.js";
 import { InflightTable } from "../../jsonrpc/inflight-table.js";
@@ -176,7 +176,12 @@ export class LegacyHttpLink implements Link {
     await nextInTurn;
     if (!call.begin()) return;
     try {
-      const response = await this.#wire.post({ ...this.#wire.headers.post, ...facts }, body, call.wire.signal);
+      const response = await this.#wire.post(
+        { ...this.#wire.headers.post, ...facts },
+        body,
+        call.wire.signal,
+        call.scope,
+      );
       if (!call.over && isSessionLost(response.status, facts)) {
         discard(response);
         this.#loseSession(facts);
@@ -188,7 +193,7 @@ export class LegacyHttpLink implements Link {
       const trace = await this.#wire.readReply(call, response, take);
       if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
     } catch (error) {
-      call.fail(noResponse(call.method, error));
+      call.fail(fetchFailed(call.method, error));
     }
   }
 

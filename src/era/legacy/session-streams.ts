@@ -1,10 +1,10 @@
 import { type Clock, pause } from "../../call/clock.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
-import { answerLost, noResponse } from "../../http/http-failure.js";
+import { answerLost, fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
 import { discard, readEvents, type StreamTrace } from "../../http/reply-reader.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
-import { type ConnectionError, ProtocolError } from "../../schema/errors.js";
+import { AuthError, type ConnectionError, ProtocolError } from "../../schema/errors.js";
 import type { HttpCall } from "../http-call.js";
 import { describe, type HttpWire, streamLost } from "../http-wire.js";
 import type { ReconnectOptions } from "../link.js";
@@ -131,8 +131,11 @@ async function openStream(
   let response: Response;
   try {
     response = await wire.send("GET", headers, null, signal);
-  } catch (error) {
-    return { kind: "failed", error: noResponse(what, error) };
+  } catch (reason) {
+    const error = fetchFailed(what, reason);
+    // To try again would send the user off again; only a failed refresh may pass by itself.
+    const final = error instanceof AuthError && error.step !== "refresh";
+    return { kind: final ? "refused" : "failed", error };
   }
   if (!response.ok) {
     const error = await wire.refusedBy(response, what, signal);

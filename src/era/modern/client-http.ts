@@ -1,6 +1,6 @@
 import type { CallScope } from "../../call/scope.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
-import { noResponse } from "../../http/http-failure.js";
+import { fetchFailed } from "../../http/http-failure.js";
 import { formatNotification, formatRequest } from "../../jsonrpc/format.js";
 import { InflightTable } from "../../jsonrpc/inflight-table.js";
 import type { Params, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
@@ -100,11 +100,11 @@ export class ModernHttpLink implements Link {
     await nextInTurn;
     if (!call.begin()) return;
     try {
-      const response = await this.#wire.post(headers, body, call.wire.signal);
+      const response = await this.#wire.post(headers, body, call.wire.signal, call.scope);
       const trace = await this.#wire.readReply(call, response, (parsed) => this.#take(call, parsed));
       if (trace !== undefined) call.fail(streamLost(call, trace));
     } catch (error) {
-      call.fail(noResponse(call.method, error));
+      call.fail(fetchFailed(call.method, error));
     }
   }
 

@@ -41,10 +41,10 @@ verifies("lifecycle:era:server-by-opening", eachWire, async (world: World) => {
 
 verifies(
   ["lifecycle:era:legacy-client-served", "lifecycle:stateless:unpinned-legacy-wire"],
-  legacyWires,
+  eachWire,
   async ({ connect }: World) => {
     for (const version of LEGACY_VERSIONS) {
-      const client = await connect(harbour(), { version });
+      const client = await connect(harbour(), { era: "legacy", version });
       const { text } = await client.callTool("who", {}, { onProgress: () => {} });
       equal(text, version);
       for await (const tool of client.tools()) equal(tool.name, "who");

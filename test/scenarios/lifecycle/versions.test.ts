@@ -91,7 +91,7 @@ verifies("lifecycle:era:reported", eachWire, async ({ connect, era }: World) => 
   equal(client.version, undefined);
 });
 
-verifies("lifecycle:mode:legacy-never-probes", legacyWires, async ({ connect }: World) => {
+verifies("lifecycle:mode:legacy-never-probes", eachWire, async ({ connect }: World) => {
   const client = await connect(new McpServer(me), { era: "legacy" });
   equal(client.wire.frames[0]?.message?.method, "initialize");
   deepEqual(client.wire.requests("server/discover"), []);

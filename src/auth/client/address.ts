@@ -1,0 +1,81 @@
+/** Whether a host, as a `URL` spells it, can only be this machine. */
+export function isLoopback(hostname: string): boolean {
+  const host = bare(hostname);
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  const v4 = ipv4(host) ?? mappedIpv4(host);
+  return v4 === undefined ? host === "::1" : v4[0] === 127;
+}
+
+/** Whether a host names, or is, an address that the public internet does not reach. Names are not resolved. */
+export function isPrivate(hostname: string): boolean {
+  const host = bare(hostname);
+  if (isLoopback(host) || /\.(local|internal|home\.arpa)$/.test(host)) return true;
+  const v4 = ipv4(host) ?? mappedIpv4(host);
+  if (v4 !== undefined) return isPrivateV4(v4);
+  const v6 = ipv6(host);
+  return v6 !== undefined && isPrivateV6(v6);
+}
+
+function bare(hostname: string): string {
+  return hostname.toLowerCase().replace(/^\[|\]$|\.$/g, "");
+}
+
+/** `URL` has already turned decimal, octal, hexadecimal and short forms into four decimal parts. */
+function ipv4(host: string): number[] | undefined {
+  if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(host)) return undefined;
+  const parts = host.split(".").map(Number);
+  return parts.every((part) => part < 256) ? parts : undefined;
+}
+
+function isPrivateV4([a = 0, b = 0, c = 0]: readonly number[]): boolean {
+  return (
+    a === 0 ||
+    a === 10 ||
+    a === 127 ||
+    a >= 224 ||
+    (a === 100 && b >= 64 && b < 128) ||
+    (a === 169 && b === 254) ||
+    (a === 172 && b >= 16 && b < 32) ||
+    (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)))) ||
+    (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) ||
+    (a === 203 && b === 0 && c === 113)
+  );
+}
+
+function ipv6(host: string): number[] | undefined {
+  if (!host.includes(":")) return undefined;
+  const dotted = host.match(/^(.*:)(\d+\.\d+\.\d+\.\d+)$/);
+  const tail = dotted === null ? undefined : ipv4(dotted[2] ?? "");
+  const text = tail === undefined ? host : `${dotted?.[1]}${hex(tail[0], tail[1])}:${hex(tail[2], tail[3])}`;
+  const [head = "", rest] = text.replace(/%.*$/, "").split("::");
+  const groups = (part: string) => (part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16)));
+  const left = groups(head);
+  if (rest === undefined) return left.length === 8 ? left : undefined;
+  const right = groups(rest);
+  return [...left, ...Array<number>(Math.max(0, 8 - left.length - right.length)).fill(0), ...right];
+}
+
+const hex = (high = 0, low = 0) => ((high << 8) | low).toString(16);
+
+function isPrivateV6(groups: readonly number[]): boolean {
+  const first = groups[0] ?? 0;
+  return (
+    groups.every((group, index) => group === 0 || (index === 7 && group === 1)) ||
+    (first & 0xfe00) === 0xfc00 ||
+    (first & 0xffc0) === 0xfe80 ||
+    (first & 0xff00) === 0xff00
+  );
+}
+
+/** The IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 address. */
+function mappedIpv4(host: string): number[] | undefined {
+  const groups = ipv6(host);
+  if (groups === undefined) return undefined;
+  const [a, b, c, d, e, f] = groups;
+  const split = (high = 0, low = 0) => [high >> 8, high & 255, low >> 8, low & 255];
+  if (a === 0x2002) return split(b, c);
+  const zeros = a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff);
+  const mapped = zeros && (f === 0xffff || (e === 0xffff && f === 0));
+  const translated = a === 0x64 && b === 0xff9b;
+  return mapped || translated ? split(groups[6], groups[7]) : undefined;
+}

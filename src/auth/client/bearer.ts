@@ -1,0 +1,41 @@
+import { discard } from "../../http/reply-reader.js";
+import type { Fetch } from "../../http/same-origin-fetch.js";
+import { AuthError } from "../../schema/errors.js";
+
+export interface BearerOptions {
+  /** The token for the next request; nothing for none. */
+  readonly token: () => string | undefined | Promise<string | undefined>;
+  /** Told when the server refuses the token; the request is sent once more afterwards. */
+  readonly onUnauthorized?: (response: Response) => void | Promise<void>;
+  readonly fetch?: Fetch;
+}
+
+/** For tokens that come from elsewhere: `connect(url, createBearer({ token }))`. */
+export function createBearer({ token, onUnauthorized, fetch = globalFetch }: BearerOptions): { readonly fetch: Fetch } {
+  const send: Fetch = async (url, init) => {
+    const value = await token();
+    if (value === undefined) return await fetch(url, init);
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${value}`);
+    return await fetch(url, { ...init, headers });
+  };
+  return {
+    async fetch(url, init) {
+      const first = await send(url, init);
+      if (first.status !== 401) return first;
+      if (onUnauthorized === undefined) throw unauthorized(first);
+      await onUnauthorized(first);
+      discard(first);
+      const second = await send(url, init);
+      if (second.status === 401) throw unauthorized(second);
+      return second;
+    },
+  };
+}
+
+const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
+
+function unauthorized(response: Response): AuthError {
+  discard(response);
+  return new AuthError("unauthorized", "The server refuses the token", { status: 401 });
+}

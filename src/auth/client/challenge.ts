@@ -1,0 +1,82 @@
+/** One challenge of a `WWW-Authenticate` header. Scheme and parameter names are in lower case. */
+export interface Challenge {
+  readonly scheme: string;
+  readonly params: ReadonlyMap<string, string>;
+}
+
+/** What a refusing MCP server asks for. */
+export interface Demand {
+  readonly scheme: "bearer" | "dpop" | undefined;
+  readonly resourceMetadata: string | undefined;
+  readonly scope: string | undefined;
+  readonly error: string | undefined;
+  readonly description: string | undefined;
+}
+
+export const NO_DEMAND: Demand = {
+  scheme: undefined,
+  resourceMetadata: undefined,
+  scope: undefined,
+  error: undefined,
+  description: undefined,
+};
+
+const GAP = /[ \t,]*/y;
+const TOKEN = /[!#$%&'*+\-.^_`|~\w]+/y;
+const EQUALS = /[ \t]*=[ \t]*/y;
+const QUOTED = /"((?:[^"\\]|\\.)*)"/sy;
+const TOKEN68 = /[ \t]+[A-Za-z0-9\-._~+/]+=*(?=[ \t]*(?:,|$))/y;
+const TO_COMMA = /[^,]*/y;
+
+/**
+ * Reads the challenges of a header by the grammar of RFC 9110, 11.6.1: several may share a header, values are tokens or
+ * quoted strings. What does not fit is skipped up to the next comma. Of a repeated parameter the first counts.
+ */
+export function parseChallenges(header: string): Challenge[] {
+  const found: { scheme: string; params: Map<string, string> }[] = [];
+  let at = 0;
+  const take = (pattern: RegExp): RegExpExecArray | null => {
+    pattern.lastIndex = at;
+    const match = pattern.exec(header);
+    if (match !== null) at = pattern.lastIndex;
+    return match;
+  };
+  for (;;) {
+    take(GAP);
+    if (at >= header.length) return found;
+    const name = take(TOKEN)?.[0].toLowerCase();
+    if (name === undefined) {
+      // A stray quoted string is skipped whole, so that nothing inside it is taken for a challenge.
+      if (take(QUOTED) === null) at++;
+      take(TO_COMMA);
+      continue;
+    }
+    const current = found.at(-1);
+    if (take(EQUALS) === null) {
+      found.push({ scheme: name, params: new Map() });
+      take(TOKEN68);
+      continue;
+    }
+    const value = take(QUOTED)?.[1]?.replace(/\\(.)/gs, "$1") ?? take(TOKEN)?.[0];
+    if (value === undefined) take(TO_COMMA);
+    else if (current !== undefined && !current.params.has(name)) current.params.set(name, value);
+  }
+}
+
+/** What a response demands, by its first Bearer or DPoP challenge; undefined when it has neither. */
+export function demandOf(response: Response): Demand | undefined {
+  const header = response.headers.get("www-authenticate");
+  if (header === null) return undefined;
+  const ours = parseChallenges(header).filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");
+  const [first] = ours;
+  if (first === undefined) return undefined;
+  const get = (name: string) => ours.find(({ params }) => params.has(name))?.params.get(name);
+  const scope = get("scope")?.trim();
+  return {
+    scheme: first.scheme === "dpop" ? "dpop" : "bearer",
+    resourceMetadata: get("resource_metadata"),
+    scope: scope === "" ? undefined : scope,
+    error: get("error"),
+    description: get("error_description"),
+  };
+}

@@ -1,0 +1,129 @@
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from "oauth4webapi";
+import { AuthError } from "../../schema/errors.js";
+import { isLoopback } from "./address.js";
+import type { Guard } from "./discover.js";
+import { oneLine, shown } from "./oauth-error.js";
+import type { Identity } from "./registration.js";
+import { scopesOf } from "./scope.js";
+import { assertCodeFlow } from "./server-metadata.js";
+
+/** A user who has been sent to an authorization server: all that the answer is checked against. */
+export interface Attempt {
+  readonly state: string;
+  readonly verifier: string;
+  /** The MCP server that it is for. */
+  readonly server: string;
+  /** Who guarded it when the user was sent off; the code is redeemed there and nowhere else. */
+  readonly guard: Guard;
+  readonly clientId: string;
+  readonly redirectUrl: string;
+  readonly scope: string | undefined;
+  readonly startedAt: number;
+}
+
+/** What comes back from the user's browser: the address it was sent to, or the parameters in it. */
+export type Callback = string | URL | URLSearchParams | { readonly [name: string]: string | undefined };
+
+export async function startAttempt(
+  server: string,
+  guard: Guard,
+  identity: Identity,
+  redirectUrl: string,
+  scope: string | undefined,
+  startedAt: number,
+): Promise<{ attempt: Attempt; url: URL }> {
+  const { metadata, resource } = guard;
+  assertCodeFlow(metadata, guard.guessed);
+  const url = authorizationUrl(metadata.authorization_endpoint, guard.issuer);
+  assertRegistered(redirectUrl, identity.redirectUris);
+  const verifier = generateRandomCodeVerifier();
+  const state = generateRandomState();
+  const clientId = identity.clientId ?? "";
+  const parameters = {
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: redirectUrl,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state,
+    resource,
+    scope,
+    prompt: scopesOf(scope).includes("offline_access") ? "consent" : undefined,
+  };
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value);
+  const attempt = { state, verifier, server, guard, clientId, redirectUrl, scope, startedAt };
+  return { attempt, url };
+}
+
+function authorizationUrl(endpoint: unknown, issuer: string): URL {
+  const url = URL.canParse(String(endpoint)) ? new URL(String(endpoint)) : undefined;
+  const safe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
+  if (url !== undefined && safe) return url;
+  throw new AuthError("configuration", `No user is sent to the authorization endpoint of ${issuer}: it is not https`);
+}
+
+function assertRegistered(redirectUrl: string, registered: readonly string[] | undefined): void {
+  if (registered === undefined || registered.includes(redirectUrl)) return;
+  throw new AuthError("configuration", `The client is not registered with the redirect address ${redirectUrl}`);
+}
+
+/** The parameters of a callback. An address that is not the redirect address is not one. */
+export function parseCallback(callback: Callback, redirectUrl?: string): URLSearchParams {
+  if (callback instanceof URLSearchParams) return callback;
+  if (typeof callback !== "string" && !(callback instanceof URL)) {
+    const given = Object.entries(callback).filter((pair): pair is [string, string] => pair[1] !== undefined);
+    return new URLSearchParams(given);
+  }
+  const text = String(callback);
+  if (!URL.canParse(text)) return new URLSearchParams(text.replace(/^[^?]*\?/, ""));
+  const url = new URL(text);
+  if (redirectUrl !== undefined && !isSamePlace(url, new URL(redirectUrl))) {
+    throw new AuthError("callback", `The answer came to ${url.origin}${url.pathname}, not to ${redirectUrl}`);
+  }
+  return url.searchParams;
+}
+
+function isSamePlace(a: URL, b: URL): boolean {
+  return a.protocol === b.protocol && a.host === b.host && a.pathname === b.pathname;
+}
+
+/**
+ * Checks what came back and returns the code. State and issuer come first: until both are right, nothing else in the
+ * callback is looked at, or repeated in an error.
+ */
+export function readCallback(params: URLSearchParams, attempt: Attempt): string {
+  for (const name of ["state", "iss", "code", "error"]) {
+    if (params.getAll(name).length > 1) throw new AuthError("callback", `The answer repeats the parameter ${name}`);
+  }
+  if (params.get("state") !== attempt.state) {
+    throw new AuthError("callback", "The answer's state is not that of this attempt");
+  }
+  assertIss(params.get("iss"), attempt.guard);
+  const error = params.get("error");
+  if (error !== null) throw refused(error, params);
+  const code = params.get("code");
+  if (code === null || code === "") throw new AuthError("callback", "The answer has neither a code nor an error");
+  return code;
+}
+
+/** Plain comparison: no form of an issuer stands for another. */
+function assertIss(iss: string | null, { metadata, guessed }: Guard): void {
+  if (iss === null || iss === "") {
+    if (metadata.authorization_response_iss_parameter_supported !== true && iss === null) return;
+    throw new AuthError("issuer", `The answer does not say that it comes from ${metadata.issuer}`);
+  }
+  if (guessed)
+    throw new AuthError("issuer", "The answer names an issuer, but the server published none to compare with");
+  if (iss !== metadata.issuer)
+    throw new AuthError("issuer", `The answer comes from another issuer than ${metadata.issuer}`);
+}
+
+function refused(error: string, params: URLSearchParams): AuthError {
+  const line = (value: string | null) => (value === null ? undefined : oneLine(value));
+  const said = {
+    error: oneLine(error),
+    description: line(params.get("error_description")),
+    uri: line(params.get("error_uri")),
+  };
+  return new AuthError("authorize", `The authorization was refused: ${shown(said)}`, said);
+}

@@ -1,0 +1,151 @@
+import type { AuthorizationServer } from "oauth4webapi";
+import { AuthError } from "../../schema/errors.js";
+import type { Demand } from "./challenge.js";
+import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import { canonicalResource, covers } from "./resource.js";
+import { findServerMetadata } from "./server-metadata.js";
+
+/** What is known about who guards an MCP server. Plain data: it is kept in the store. */
+export interface Guard {
+  /** The authorization server's identifier, exactly as it was published. */
+  readonly issuer: string;
+  /** The value of `resource` in requests; undefined when a validator of the author's wants none. */
+  readonly resource: string | undefined;
+  /** The scopes that the resource's metadata lists. */
+  readonly scopes: readonly string[] | undefined;
+  readonly metadata: AuthorizationServer;
+  /** True when no metadata exists and the endpoints are the old default ones. */
+  readonly guessed: boolean;
+}
+
+export interface DiscoverOptions {
+  /** The only issuer to trust. */
+  readonly issuer?: string | undefined;
+  /** Chooses among several authorization servers; the first unless told otherwise. */
+  readonly selectIssuer?: ((issuers: readonly string[]) => string) | undefined;
+  /** Decides what `resource` is sent, instead of the comparison with the server's address. Throws to refuse. */
+  readonly validateResource?: ((server: URL, resource: string | undefined) => string | undefined) | undefined;
+  /** Uses metadata whose issuer is not the one asked for. Weakens security. */
+  readonly allowIssuerMismatch?: boolean | undefined;
+}
+
+export interface DiscoverHooks {
+  /** Told who guards the server, before that one is asked for anything. */
+  onIssuer(issuer: string): Promise<void>;
+}
+
+interface ResourceMetadata {
+  readonly resource: string;
+  readonly issuers: readonly string[];
+  readonly scopes: readonly string[] | undefined;
+}
+
+/** Finds out who guards an MCP server: the resource's metadata, then the authorization server's. */
+export async function discover(
+  http: OAuthHttp,
+  server: URL,
+  demand: Demand,
+  options: DiscoverOptions & DiscoverHooks,
+  run: AuthRun,
+): Promise<Guard> {
+  const found = await findResourceMetadata(http, server, demand, run);
+  const resource = chooseResource(server, found?.resource, options, run);
+  const scopes = found?.scopes;
+  if (found === undefined && options.issuer === undefined) {
+    const metadata = await findServerMetadata(http, server.origin, { ...options, isOrigin: true }, run);
+    await options.onIssuer(metadata?.issuer ?? server.origin);
+    if (metadata === undefined)
+      return { issuer: server.origin, resource, scopes, metadata: defaults(server), guessed: true };
+    return { issuer: metadata.issuer, resource, scopes, metadata, guessed: false };
+  }
+  const issuer = chooseIssuer(found?.issuers, options, run);
+  await options.onIssuer(issuer);
+  const metadata = await findServerMetadata(http, issuer, { ...options, isOrigin: false }, run);
+  if (metadata !== undefined) return { issuer, resource, scopes, metadata, guessed: false };
+  throw new AuthError(
+    "server_metadata",
+    `The authorization server ${issuer} has no metadata: tried ${run.tried.join(", ")}`,
+    {
+      tried: run.tried,
+    },
+  );
+}
+
+/** The address in the challenge counts; without a usable one, the well-known places are asked in order. */
+async function findResourceMetadata(
+  http: OAuthHttp,
+  server: URL,
+  { resourceMetadata }: Demand,
+  run: AuthRun,
+): Promise<ResourceMetadata | undefined> {
+  for (const url of resourceCandidates(server, resourceMetadata)) {
+    const document = await http.getDocument(url, run, "resource_metadata");
+    if (document.kind === "found") {
+      const usable = readResourceMetadata(document.json);
+      if (usable !== undefined) return usable;
+    } else if (document.status !== undefined && document.status >= 500) {
+      throw new AuthError("resource_metadata", `${url.href}: status ${document.status}`, {
+        tried: run.tried,
+        status: document.status,
+      });
+    }
+  }
+  return undefined;
+}
+
+export function resourceCandidates(server: URL, named: string | undefined): URL[] {
+  const place = "/.well-known/oauth-protected-resource";
+  const path = server.pathname === "/" ? "" : server.pathname;
+  const all = [`${server.origin}${place}${path}${server.search}`, `${server.origin}${place}`];
+  if (named !== undefined && /^https?:\/\//i.test(named) && URL.canParse(named)) all.unshift(named);
+  return [...new Set(all.map((url) => new URL(url).href))].map((url) => new URL(url));
+}
+
+/** A document without a resource or without an authorization server to trust is as good as none. */
+function readResourceMetadata(json: { readonly [member: string]: unknown }): ResourceMetadata | undefined {
+  const { resource, authorization_servers: servers, scopes_supported: scopes } = json;
+  if (typeof resource !== "string" || !Array.isArray(servers)) return undefined;
+  const issuers = servers.filter((issuer): issuer is string => typeof issuer === "string" && URL.canParse(issuer));
+  if (issuers.length === 0) return undefined;
+  const listed = Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : undefined;
+  return { resource, issuers, scopes: listed };
+}
+
+function chooseResource(
+  server: URL,
+  named: string | undefined,
+  { validateResource }: DiscoverOptions,
+  run: AuthRun,
+): string | undefined {
+  if (validateResource !== undefined) return validateResource(server, named);
+  if (named === undefined) return canonicalResource(server);
+  if (covers(named, server)) return named;
+  throw new AuthError(
+    "resource_metadata",
+    `The metadata is for the resource ${JSON.stringify(named)}, which is not ${canonicalResource(server)}`,
+    { tried: run.tried },
+  );
+}
+
+function chooseIssuer(
+  listed: readonly string[] | undefined,
+  { issuer, selectIssuer }: DiscoverOptions,
+  run: AuthRun,
+): string {
+  if (listed === undefined) return issuer as string;
+  const chosen = issuer ?? selectIssuer?.(listed) ?? (listed[0] as string);
+  if (listed.includes(chosen)) return chosen;
+  throw new AuthError("issuer", `The server is guarded by ${listed.join(", ")}, not by ${chosen}`, {
+    tried: run.tried,
+  });
+}
+
+/** Where servers of the first revision with authorization have their endpoints when they publish nothing. */
+function defaults({ origin }: URL): AuthorizationServer {
+  return {
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
+  };
+}

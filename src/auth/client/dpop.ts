@@ -1,0 +1,79 @@
+import * as oauth from "oauth4webapi";
+import { AuthError } from "../../schema/errors.js";
+import type { Guard } from "./discover.js";
+import type { AuthRecords } from "./store.js";
+
+export interface DpopOptions {
+  /** How proofs are signed: ES256 unless told otherwise. */
+  readonly alg?: string;
+  /** Insist on it, even where the authorization server does not say that it supports it. */
+  readonly required?: boolean;
+}
+
+interface StoredPair {
+  readonly privateKey: CryptoKey | JsonWebKey;
+  readonly publicKey: CryptoKey | JsonWebKey;
+}
+
+/** Whether to bind tokens to a key at this authorization server. */
+export function wantsDpop({ metadata }: Guard, options: DpopOptions | undefined): boolean {
+  if (options === undefined) return false;
+  const { alg = "ES256", required = false } = options;
+  if (!/^(ES|PS|RS)(256|384|512)$|^Ed25519$|^EdDSA$/.test(alg)) {
+    throw new AuthError("configuration", `DPoP needs an asymmetric algorithm, not ${JSON.stringify(alg)}`);
+  }
+  const listed: unknown = metadata.dpop_signing_alg_values_supported;
+  if (!Array.isArray(listed)) return required;
+  if (listed.includes(alg)) return true;
+  throw new AuthError("configuration", `${metadata.issuer} takes DPoP proofs by ${listed.join(", ")}, not ${alg}`);
+}
+
+/** The keys that tokens are bound to, one pair per issuer, kept beside the tokens. */
+export class DpopKeys {
+  readonly #records: AuthRecords;
+  readonly #alg: string;
+  readonly #handles = new Map<string, oauth.DPoPHandle>();
+
+  constructor(records: AuthRecords, { alg = "ES256" }: DpopOptions = {}) {
+    this.#records = records;
+    this.#alg = alg;
+  }
+
+  /** The pair for an issuer, if there is one. It also remembers the nonces that servers hand out. */
+  async find(issuer: string): Promise<oauth.DPoPHandle | undefined> {
+    const handle = this.#handles.get(issuer);
+    if (handle !== undefined) return handle;
+    const stored = await this.#records.read<StoredPair>("dpop", issuer);
+    return stored === undefined ? undefined : this.#remember(issuer, await this.#toPair(stored));
+  }
+
+  async findOrCreate(issuer: string): Promise<oauth.DPoPHandle> {
+    const found = await this.find(issuer);
+    if (found !== undefined) return found;
+    const textOnly = this.#records.store.textOnly === true;
+    const pair = await oauth.generateKeyPair(this.#alg, { extractable: textOnly });
+    await this.#records.write("dpop", issuer, textOnly ? await toText(pair) : pair);
+    return this.#remember(issuer, pair);
+  }
+
+  #remember(issuer: string, pair: oauth.CryptoKeyPair): oauth.DPoPHandle {
+    const handle = oauth.DPoP({}, pair);
+    this.#handles.set(issuer, handle);
+    return handle;
+  }
+
+  async #toPair({ privateKey, publicKey }: StoredPair): Promise<oauth.CryptoKeyPair> {
+    return { privateKey: await this.#toKey(privateKey, false), publicKey: await this.#toKey(publicKey, true) };
+  }
+
+  async #toKey(key: CryptoKey | JsonWebKey, extractable: boolean): Promise<CryptoKey> {
+    if (key instanceof CryptoKey) return key;
+    const { importJWK } = await import("jose");
+    return (await importJWK(key as import("jose").JWK, this.#alg, { extractable })) as CryptoKey;
+  }
+}
+
+async function toText({ privateKey, publicKey }: oauth.CryptoKeyPair): Promise<StoredPair> {
+  const { subtle } = crypto;
+  return { privateKey: await subtle.exportKey("jwk", privateKey), publicKey: await subtle.exportKey("jwk", publicKey) };
+}

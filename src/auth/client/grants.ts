@@ -1,0 +1,109 @@
+import type { AuthorizationServer } from "oauth4webapi";
+import { AuthError } from "../../schema/errors.js";
+import { readOAuthError, shown } from "./oauth-error.js";
+
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
+const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
+
+/** What a grant is asked for. */
+export interface GrantTarget {
+  /** The authorization server: the audience of assertions. */
+  readonly issuer: string;
+  readonly metadata: AuthorizationServer;
+  readonly resource: string | undefined;
+  readonly scope: string | undefined;
+  readonly signal: AbortSignal;
+  /** Posts a form to another authorization server, with the same care as all requests of the flow. */
+  post(url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>): Promise<Response>;
+}
+
+/** A way to tokens that no user takes part in. */
+export interface Grant {
+  /** The extension of the protocol that it belongs to; a client that uses it says so. */
+  readonly extension?: string;
+  /** Whether what it sends may only go to the issuer's own origin once the author has named the issuer. */
+  readonly bound?: boolean;
+  request(
+    target: GrantTarget,
+  ): Promise<{ readonly type: string; readonly parameters: Readonly<Record<string, string>> }>;
+}
+
+/** The client acts for itself; it authenticates as `client` says. */
+export function clientCredentials(): Grant {
+  return {
+    extension: "io.modelcontextprotocol/oauth-client-credentials",
+    request: async () => ({ type: "client_credentials", parameters: {} }),
+  };
+}
+
+export type Assert = (target: GrantTarget) => string | Promise<string>;
+
+/** A workload shows a JWT that its platform gave it. It is asked for anew each time. */
+export function workloadIdentity(assertion: Assert): Grant {
+  return { request: async (target) => ({ type: JWT_BEARER, parameters: { assertion: await assertion(target) } }) };
+}
+
+export interface IdentityAssertionOptions {
+  /** Refuse authorization servers that do not announce the profile, before the identity provider is asked. */
+  readonly requireProfile?: boolean;
+}
+
+/** The user's identity provider vouches for the user: an ID-JAG, asked for anew each time. */
+export function identityAssertion(assertion: Assert, { requireProfile = false }: IdentityAssertionOptions = {}): Grant {
+  return {
+    extension: "io.modelcontextprotocol/enterprise-managed-authorization",
+    bound: true,
+    async request(target) {
+      const profiles: unknown = target.metadata.authorization_grant_profiles_supported;
+      if (requireProfile && !(Array.isArray(profiles) && profiles.includes(ID_JAG_PROFILE))) {
+        throw new AuthError("configuration", `${target.issuer} does not announce support for identity assertions`);
+      }
+      return { type: JWT_BEARER, parameters: { assertion: await assertion(target) } };
+    },
+  };
+}
+
+export interface IdentityProvider {
+  readonly tokenEndpoint: string | URL;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  /** The user's ID token, SAML assertion or refresh token at the identity provider. */
+  readonly subjectToken: string | (() => string | Promise<string>);
+  /** `urn:ietf:params:oauth:token-type:id_token` unless told otherwise. */
+  readonly subjectTokenType?: string;
+}
+
+/** Exchanges what the identity provider gave the user for an assertion that the MCP server's authorization server takes. */
+export function exchangeAtProvider(provider: IdentityProvider): Assert {
+  return async (target) => {
+    const { subjectToken, subjectTokenType = "urn:ietf:params:oauth:token-type:id_token" } = provider;
+    const form = new URLSearchParams({
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      requested_token_type: ID_JAG,
+      audience: target.issuer,
+      subject_token: typeof subjectToken === "string" ? subjectToken : await subjectToken(),
+      subject_token_type: subjectTokenType,
+    });
+    const optional = {
+      resource: target.resource,
+      scope: target.scope,
+      client_id: provider.clientId,
+      client_secret: provider.clientSecret,
+    };
+    for (const [name, value] of Object.entries(optional)) if (value) form.set(name, value);
+    const url = new URL(provider.tokenEndpoint);
+    const response = await target.post(url, form, { accept: "application/json" });
+    const { json, error } = await readOAuthError(response);
+    if (error !== undefined) {
+      throw new AuthError("token", `${url.origin} did not vouch for the user: ${shown(error)}`, {
+        ...error,
+        status: response.status,
+      });
+    }
+    if (json?.issued_token_type !== ID_JAG || typeof json.access_token !== "string") {
+      throw new AuthError("token", `${url.origin} answered with something else than an identity assertion`);
+    }
+    return json.access_token;
+  };
+}

@@ -1,0 +1,48 @@
+import { AuthError } from "../../schema/errors.js";
+import type { ClientMetadata } from "./registration.js";
+
+/** Throws unless the text, as it is, can be the id of a client: https, a path, nothing that would be read in two ways. */
+export function assertMetadataUrl(text: string): void {
+  const problem = problemOf(text);
+  if (problem === undefined) return;
+  throw new AuthError("configuration", `The address of the client's metadata document ${problem}`);
+}
+
+function problemOf(text: string): string | undefined {
+  if (!URL.canParse(text)) return "is not a URL";
+  const url = new URL(text);
+  const path = text.replace(/[?#].*$/s, "").replace(/^[a-z]+:\/\/[^/]*/i, "");
+  if (url.protocol !== "https:") return "is not https";
+  if (url.pathname === "/") return "has no path";
+  if (text.includes("#")) return "has a fragment";
+  if (url.username !== "" || url.password !== "") return "carries credentials";
+  if (path.split("/").some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return "has dot segments";
+  return undefined;
+}
+
+export interface ClientDocument extends ClientMetadata {
+  readonly client_id: string;
+  readonly client_name: string;
+  readonly redirect_uris: readonly string[];
+}
+
+/** The metadata document to host at `url`. */
+export function createClientDocument(
+  url: string,
+  metadata: ClientMetadata & { readonly client_name: string; readonly redirect_uris: readonly string[] },
+): ClientDocument {
+  assertMetadataUrl(url);
+  const fail = (why: string) => new AuthError("configuration", `The client's metadata document ${why}`);
+  if (typeof metadata.client_name !== "string" || metadata.client_name === "") throw fail("needs a client_name");
+  if (!Array.isArray(metadata.redirect_uris) || metadata.redirect_uris.length === 0) throw fail("needs redirect_uris");
+  const method = metadata.token_endpoint_auth_method ?? "none";
+  if (method.startsWith("client_secret")) throw fail(`is public: it cannot use ${method}`);
+  if ("client_secret" in metadata) throw fail("is public: it cannot hold a client_secret");
+  return {
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    ...metadata,
+    token_endpoint_auth_method: method,
+    client_id: url,
+  };
+}

@@ -1,0 +1,216 @@
+import {
+  allowInsecureRequests,
+  customFetch,
+  protectedResourceRequest,
+  WWWAuthenticateChallengeError,
+} from "oauth4webapi";
+import { discard } from "../../http/reply-reader.js";
+import type { FetchInit } from "../../http/same-origin-fetch.js";
+import { AuthError } from "../../schema/errors.js";
+import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";
+import { type Attempt, type Callback, parseCallback } from "./code-flow.js";
+import { oneLine } from "./oauth-error.js";
+import type { OAuthOptions } from "./options.js";
+import { ServerAuth } from "./server-auth.js";
+import { type Settings, toSettings } from "./settings.js";
+import type { TokenRecord } from "./store.js";
+
+/** Attempts that nobody has finished for this long are void. */
+const ATTEMPT_MS = 3_600_000;
+
+/**
+ * Authorization for a client: options for `connect`, as they are or spread among others. `fetch` adds tokens to requests,
+ * gets them when a server asks for them, and renews them.
+ */
+export interface OAuth {
+  readonly fetch: (url: URL | string, init?: RequestInit) => Promise<Response>;
+  /** What the client tells servers about the ways to tokens that it uses. */
+  readonly capabilities: { readonly extensions?: { readonly [extension: string]: Record<string, never> } };
+  /** Takes what came back from the user, where `authorize` could not wait for it. */
+  readonly finish: (callback: Callback, options?: { readonly signal?: AbortSignal }) => Promise<void>;
+  /** Gives the tokens for a server back and forgets them. */
+  readonly logout: (server: string | URL, options?: { readonly signal?: AbortSignal }) => Promise<void>;
+}
+
+export function createOAuthWith(options: OAuthOptions, discoveryHeaders: Readonly<Record<string, string>>): OAuth {
+  const settings = toSettings(options, discoveryHeaders);
+  const servers = new Map<string, ServerAuth>();
+  const home = options.server === undefined ? undefined : new URL(options.server);
+  const authFor = (at: string | URL): ServerAuth => {
+    const url = new URL(at);
+    const server = home !== undefined && home.origin === url.origin ? home : url;
+    const key = new URL(server);
+    key.hash = "";
+    const known = servers.get(key.href) ?? new ServerAuth(key, settings);
+    servers.set(key.href, known);
+    return known;
+  };
+  const extension = options.grant?.extension;
+  return {
+    fetch: (url, init = {}) => fetchWith(settings, authFor(url), new URL(url), init),
+    capabilities: extension === undefined ? {} : { extensions: { [extension]: {} } },
+    async finish(callback, { signal } = {}) {
+      const attempt = await findAttempt(settings, parseCallback(callback, settings.redirectUrl));
+      await authFor(attempt.server).finish(attempt, parseCallback(callback), signal);
+    },
+    logout: (server, { signal } = {}) => authFor(server).logout(signal),
+  };
+}
+
+async function findAttempt(settings: Settings, params: URLSearchParams): Promise<Attempt> {
+  const state = params.get("state");
+  const attempt = state === null ? undefined : await settings.records.read<Attempt>("attempt", state);
+  if (attempt !== undefined && settings.now() - attempt.startedAt < ATTEMPT_MS) return attempt;
+  throw new AuthError("callback", "The answer belongs to no attempt that is known here");
+}
+
+/** What one message has already cost. */
+interface Tally {
+  refreshed: boolean;
+  authorized: boolean;
+  stepUps: number;
+  nonces: number;
+  /** When the message was last sent, in runs of the authorization. */
+  mark: number;
+}
+
+async function fetchWith(settings: Settings, auth: ServerAuth, url: URL, init: FetchInit): Promise<Response> {
+  const signal = init.signal ?? undefined;
+  const tally: Tally = { refreshed: false, authorized: false, stepUps: 0, nonces: 0, mark: 0 };
+  let tokens = await waiting(init, () => auth.current(signal));
+  for (;;) {
+    tally.mark = auth.mark;
+    const response = await send(settings, url, init, tokens);
+    if (response.status !== 401 && response.status !== 403) return response;
+    const demand = demandOf(response);
+    if (!isReplayable(init.body)) return response;
+    if (response.status === 401) {
+      if (wantsNonce(demand, response) && tally.nonces++ === 0) {
+        discard(response);
+        continue;
+      }
+      tokens = await afterUnauthorized(auth, init, tokens, demand ?? NO_DEMAND, response, tally);
+    } else {
+      if (demand?.error !== "insufficient_scope") return response;
+      tokens = await afterForbidden(settings, auth, init, tokens, demand, response, tally);
+    }
+  }
+}
+
+/** A refresh first, if there is anything to refresh with; then an authorization; then it is the server's last word. */
+async function afterUnauthorized(
+  auth: ServerAuth,
+  init: FetchInit,
+  used: TokenRecord | undefined,
+  demand: Demand,
+  response: Response,
+  tally: Tally,
+): Promise<TokenRecord | undefined> {
+  discard(response);
+  const refresh = !tally.refreshed && used?.refreshToken !== undefined;
+  if (tally.authorized)
+    throw refusal("unauthorized", "The server refuses the token that it asked for", demand, response);
+  if (refresh) tally.refreshed = true;
+  else tally.authorized = true;
+  const { mark } = tally;
+  return await waiting(init, () => auth.renew(used, demand, { refresh, mark, signal: init.signal ?? undefined }));
+}
+
+async function afterForbidden(
+  settings: Settings,
+  auth: ServerAuth,
+  init: FetchInit,
+  used: TokenRecord | undefined,
+  demand: Demand,
+  response: Response,
+  tally: Tally,
+): Promise<TokenRecord | undefined> {
+  discard(response);
+  const operation = operationOf(init.body);
+  const futile = used !== undefined && auth.futile.get(operation) === used.accessToken;
+  if (settings.throwsOnScope || futile || tally.stepUps >= settings.maxStepUps) {
+    if (used !== undefined) auth.futile.set(operation, used.accessToken);
+    throw refusal("scope", "The token's scope does not suffice", demand, response);
+  }
+  tally.stepUps++;
+  const { mark } = tally;
+  return await waiting(init, () => auth.renew(used, demand, { refresh: true, mark, signal: init.signal ?? undefined }));
+}
+
+function refusal(step: "unauthorized" | "scope", what: string, demand: Demand, response: Response): AuthError {
+  const said = demand.description === undefined ? undefined : oneLine(demand.description);
+  return new AuthError(step, said === undefined ? what : `${what}: ${said}`, {
+    status: response.status,
+    error: demand.error,
+    description: said,
+    scope: demand.scope,
+    resourceMetadata: demand.resourceMetadata,
+  });
+}
+
+/** While the user or an authorization server keeps the call waiting, its silence is not the MCP server's. */
+async function waiting<T>({ patience }: FetchInit, work: () => Promise<T>): Promise<T> {
+  patience?.hold();
+  try {
+    return await work();
+  } finally {
+    patience?.release();
+  }
+}
+
+function isReplayable(body: unknown): boolean {
+  return body === undefined || body === null || typeof body === "string" || body instanceof URLSearchParams;
+}
+
+function wantsNonce(demand: Demand | undefined, response: Response): boolean {
+  return demand?.scheme === "dpop" && demand.error === "use_dpop_nonce" && response.headers.has("dpop-nonce");
+}
+
+/** What a message asks the server to do, so that a refusal of it can be remembered. */
+function operationOf(body: unknown): string {
+  try {
+    const { method, params } = JSON.parse(String(body)) as {
+      method?: unknown;
+      params?: { name?: unknown; uri?: unknown };
+    };
+    return JSON.stringify([method, params?.name ?? params?.uri]);
+  } catch {
+    return "";
+  }
+}
+
+async function send(settings: Settings, url: URL, init: FetchInit, tokens: TokenRecord | undefined): Promise<Response> {
+  if (tokens === undefined) return await settings.fetch(url, init);
+  if (tokens.type === "bearer") {
+    const headers = withAuthorization(init.headers, `Bearer ${tokens.accessToken}`);
+    return await settings.fetch(url, { ...init, headers });
+  }
+  const dpop = await settings.keys.find(tokens.issuer);
+  if (dpop === undefined) throw new AuthError("unauthorized", "The key that the token is bound to is gone");
+  const headers = new Headers(init.headers);
+  headers.delete("authorization");
+  try {
+    return await protectedResourceRequest(
+      tokens.accessToken,
+      init.method ?? "GET",
+      url,
+      headers,
+      init.body as string | null,
+      {
+        DPoP: dpop,
+        [allowInsecureRequests]: true,
+        [customFetch]: (_: string, { headers: signed }: { headers: Record<string, string> }) =>
+          settings.fetch(url, { ...init, headers: signed }),
+      },
+    );
+  } catch (error) {
+    if (error instanceof WWWAuthenticateChallengeError) return error.response;
+    throw error;
+  }
+}
+
+function withAuthorization(headers: HeadersInit | undefined, value: string): HeadersInit {
+  const all = new Headers(headers);
+  all.set("authorization", value);
+  return all;
+}

@@ -1,0 +1,57 @@
+import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { KnownClient } from "./client-auth.js";
+import type { Callback } from "./code-flow.js";
+import type { DiscoverOptions } from "./discover.js";
+import type { DpopOptions } from "./dpop.js";
+import type { Grant } from "./grants.js";
+import type { ClientMetadata } from "./registration.js";
+import type { AuthStore } from "./store.js";
+
+export interface AuthorizeContext {
+  /** Fires when nobody waits for the user any more, or time is up. */
+  readonly signal: AbortSignal;
+}
+
+export interface OAuthOptions extends DiscoverOptions {
+  /**
+   * Sends the user to the address and returns what came back: the address that the browser was sent to, or its parameters.
+   * Returns nothing when this program cannot wait for that; `finish` takes what comes back later.
+   */
+  readonly authorize?: (url: URL, context: AuthorizeContext) => Callback | undefined | Promise<Callback | undefined>;
+  /** Where the browser is sent back to. */
+  readonly redirectUrl?: string;
+  /** A way to tokens without a user: `clientCredentials()`, `workloadIdentity()`, `identityAssertion()`. */
+  readonly grant?: Grant;
+  /** Clients that authorization servers already know, each with its issuer. */
+  readonly client?: KnownClient | readonly KnownClient[];
+  /** The https address of this client's metadata document. */
+  readonly clientMetadataUrl?: string;
+  /** The key named in that document, for clients that have one. */
+  readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion">;
+  /** The name that users see. */
+  readonly clientName?: string;
+  /** What to say about the client where it registers itself, beside what is filled in. */
+  readonly registration?: ClientMetadata;
+  /** The scope to ask for where the server names none. */
+  readonly scope?: string;
+  /** Where tokens are kept; in memory unless told otherwise. */
+  readonly store?: AuthStore;
+  /** Bind tokens to a key. */
+  readonly dpop?: boolean | DpopOptions;
+  /** The MCP server's address, when requests to other addresses of its origin belong to it as well. */
+  readonly server?: string | URL;
+  /** How often one message may ask for more scope (once, unless told otherwise, and twice at most); `"throw"` never asks. */
+  readonly stepUp?: number | "throw";
+  /** The longest that one authorization may take, the user included. Five minutes unless told otherwise. */
+  readonly deadlineMs?: number;
+  /** Carries all requests, those to the MCP server included. */
+  readonly fetch?: Fetch;
+  /** Metadata and endpoints over plain HTTP on other machines. Weakens security. */
+  readonly allowInsecure?: boolean;
+  /** Metadata and endpoints at private addresses, though the MCP server itself is at a public one. */
+  readonly allowPrivateAddresses?: boolean;
+  /** Resolves names, so that private addresses behind them are refused as well. */
+  readonly resolve?: (hostname: string) => Promise<readonly string[]>;
+  /** The time, in milliseconds since 1970. */
+  readonly now?: () => number;
+}

@@ -1,0 +1,253 @@
+import { AuthError } from "../../schema/errors.js";
+import { type Demand, NO_DEMAND } from "./challenge.js";
+import type { Attempt } from "./code-flow.js";
+import { discover, type Guard } from "./discover.js";
+import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import type { Identity } from "./registration.js";
+import { includesScopes, joinScopes, selectScope } from "./scope.js";
+import type { Settings } from "./settings.js";
+import { SharedRun } from "./shared-run.js";
+import type { AuthRecords, TokenRecord } from "./store.js";
+import { isForgottenClient, TokenFlows } from "./token-flows.js";
+
+/** Tokens are renewed this long before they end, or a tenth of their life before if that is less. */
+const MARGIN_MS = 30_000;
+
+interface Running {
+  readonly scope: string | undefined;
+  readonly run: SharedRun<TokenRecord | undefined>;
+}
+
+/** What is known, and done, about the authorization at one MCP server. */
+export class ServerAuth {
+  /** Messages for which more scope did not help, with the token that they failed with. */
+  readonly futile = new Map<string, string>();
+  readonly #server: URL;
+  readonly #key: string;
+  readonly #settings: Settings;
+  readonly #http: OAuthHttp;
+  readonly #records: AuthRecords;
+  readonly #flows: TokenFlows;
+  #guard: Guard | undefined;
+  #tokens: TokenRecord | undefined;
+  #running: Running | undefined;
+  /** How many runs have ended, and how the last one that failed did. */
+  #ended = 0;
+  #failure: { readonly after: number; readonly error: AuthError } | undefined;
+
+  constructor(server: URL, settings: Settings) {
+    this.#server = server;
+    this.#key = server.href;
+    this.#settings = settings;
+    this.#http = settings.httpFor(server);
+    this.#records = settings.records;
+    this.#flows = new TokenFlows(this.#key, settings, this.#http);
+  }
+
+  /** The tokens to send, renewed when they are about to end; undefined when there are none. */
+  async current(signal: AbortSignal | undefined): Promise<TokenRecord | undefined> {
+    if (this.#tokens === undefined) await this.#load();
+    const held = this.#tokens;
+    if (held === undefined || !this.#isDue(held)) return held;
+    const renewable = held.refreshToken !== undefined || this.#settings.grant !== undefined;
+    if (!renewable) return held;
+    try {
+      return await this.#share(undefined, (run) => this.#renewDue(held, run), signal);
+    } catch (error) {
+      const ended = held.expiresAt !== undefined && this.#settings.now() >= held.expiresAt;
+      if (ended || signal?.aborted === true) throw error;
+      return held;
+    }
+  }
+
+  /** A point in time: a run that ends later answers for all requests that were sent before. */
+  get mark(): number {
+    return this.#ended;
+  }
+
+  /**
+   * New tokens, after the server refused `used` in a request that was sent at `mark`. With `refresh` a refresh token is
+   * tried before anything else.
+   */
+  async renew(
+    used: TokenRecord | undefined,
+    demand: Demand,
+    { refresh, mark, signal }: { refresh: boolean; mark: number; signal: AbortSignal | undefined },
+  ): Promise<TokenRecord | undefined> {
+    if (this.#failure !== undefined && this.#failure.after > mark) throw this.#failure.error;
+    const held = this.#tokens;
+    if (held !== undefined && held.accessToken !== used?.accessToken && includesScopes(held.scope, demand.scope)) {
+      return held;
+    }
+    return await this.#share(demand.scope, (run) => this.#renew(used, demand, refresh, run), signal);
+  }
+
+  /** Takes what came back for an attempt that was started earlier, here or elsewhere. */
+  async finish(attempt: Attempt, params: URLSearchParams, signal: AbortSignal | undefined): Promise<void> {
+    await this.#load();
+    if (this.#guard !== undefined && this.#guard.issuer !== attempt.guard.issuer) {
+      throw new AuthError(
+        "issuer",
+        `The server is guarded by ${this.#guard.issuer} now, not by ${attempt.guard.issuer}`,
+      );
+    }
+    this.#guard = attempt.guard;
+    const work = async (run: AuthRun) => this.#keep(await this.#flows.finish(attempt, params, run), run);
+    await this.#share(attempt.scope, work, signal);
+  }
+
+  /** Tells the authorization server that the tokens are done with, and forgets them in any case. */
+  async logout(signal: AbortSignal | undefined): Promise<void> {
+    await this.#load();
+    const [guard, held] = [this.#guard, this.#tokens];
+    this.#tokens = undefined;
+    if (guard === undefined || held === undefined) return;
+    await this.#records.dropTokens(this.#key, guard.issuer);
+    if (typeof guard.metadata.revocation_endpoint !== "string") return;
+    const revoke = (ended: AbortSignal) =>
+      this.#flows.revoke(guard, held, { signal: ended, tried: [], now: this.#settings.now });
+    await new SharedRun(revoke, this.#settings.deadlineMs, "Logging out").join(signal);
+  }
+
+  async #load(): Promise<void> {
+    this.#guard ??= await this.#records.read<Guard>("guard", this.#key);
+    if (this.#guard === undefined) return;
+    const stored = await this.#records.tokens(this.#key, this.#guard.issuer);
+    // Tokens that are bound to a key are worth nothing without it.
+    const lost = stored?.type === "dpop" && (await this.#settings.keys.find(stored.issuer)) === undefined;
+    this.#tokens = lost ? undefined : stored;
+  }
+
+  #isDue({ obtainedAt, expiresAt }: TokenRecord): boolean {
+    if (expiresAt === undefined) return false;
+    const margin = Math.min(MARGIN_MS, (expiresAt - obtainedAt) / 10);
+    return this.#settings.now() >= expiresAt - margin;
+  }
+
+  /** One run at a time: who needs no more than the running one brings waits for it, anybody else for its end. */
+  async #share(
+    scope: string | undefined,
+    work: (run: AuthRun) => Promise<TokenRecord | undefined>,
+    signal: AbortSignal | undefined,
+  ): Promise<TokenRecord | undefined> {
+    while (this.#running !== undefined && !includesScopes(this.#running.scope, scope)) {
+      await this.#running.run.join(signal).catch(() => {});
+      signal?.throwIfAborted();
+    }
+    this.#running ??= this.#start(scope, work);
+    return await this.#running.run.join(signal);
+  }
+
+  #start(scope: string | undefined, work: (run: AuthRun) => Promise<TokenRecord | undefined>): Running {
+    const begin = async (ended: AbortSignal) => {
+      try {
+        return await work({ signal: ended, tried: [], now: this.#settings.now });
+      } catch (error) {
+        if (error instanceof AuthError) this.#failure = { after: this.#ended + 1, error };
+        throw error;
+      } finally {
+        this.#ended++;
+        this.#running = undefined;
+      }
+    };
+    const run = new SharedRun(begin, this.#settings.deadlineMs, `Authorization at ${this.#server.origin}`);
+    return { scope: joinScopes(this.#tokens?.scope, scope), run };
+  }
+
+  async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
+    this.#guard ??= await this.#discover(NO_DEMAND, run);
+    // Where a refresh does not help no token goes out, and the server says what it wants.
+    if (this.#settings.grant === undefined) return await this.#refresh(this.#guard, held, run);
+    return await this.#keep(await this.#flows.obtain(this.#guard, held.scope, run), run);
+  }
+
+  async #renew(
+    used: TokenRecord | undefined,
+    demand: Demand,
+    refresh: boolean,
+    run: AuthRun,
+  ): Promise<TokenRecord | undefined> {
+    const guard = await this.#discover(demand, run);
+    const held = this.#tokens;
+    if (refresh && used !== undefined && held?.refreshToken !== undefined && includesScopes(held.scope, demand.scope)) {
+      const refreshed = await this.#refresh(guard, held, run);
+      if (refreshed !== undefined) return refreshed;
+    }
+    const scope = selectScope({
+      challenged: demand.scope,
+      held: held?.scope,
+      offered: guard.scopes,
+      configured: this.#settings.scope,
+    });
+    return await this.#keep(await this.#flows.obtain(guard, scope, run), run);
+  }
+
+  /** The guard may have changed since it was looked up: what belongs to another issuer is dropped at once. */
+  async #discover(demand: Demand, run: AuthRun): Promise<Guard> {
+    const before = this.#guard;
+    const onIssuer = async (issuer: string) => {
+      if (before === undefined || before.issuer === issuer) return;
+      this.#guard = undefined;
+      this.#tokens = undefined;
+      await this.#records.drop("guard", this.#key);
+      await this.#records.dropTokens(this.#key, before.issuer);
+    };
+    const guard = await discover(this.#http, this.#server, demand, { ...this.#settings.discovery, onIssuer }, run);
+    await this.#records.write("guard", this.#key, guard);
+    this.#guard = guard;
+    return guard;
+  }
+
+  /**
+   * Undefined when a refresh cannot help. Others who share the store may have refreshed meanwhile: then their tokens are
+   * the answer, and a refusal of ours says nothing about them.
+   */
+  async #refresh(guard: Guard, held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
+    const work = async () => {
+      const stored = (await this.#records.tokens(this.#key, guard.issuer)) ?? held;
+      if (stored.accessToken !== held.accessToken && !this.#isDue(stored)) return this.#adopt(stored);
+      const identity = await this.#flows.recall(guard, run);
+      if (stored.refreshToken === undefined || identity === undefined) return undefined;
+      if (identity.clientId !== stored.clientId) return undefined;
+      try {
+        return await this.#keep(await this.#flows.refresh(guard, stored, identity, run), run);
+      } catch (error) {
+        return await this.#afterRefusal(error, guard, stored, identity);
+      }
+    };
+    return await this.#records.locked(`refresh ${this.#key}`, work, run.signal);
+  }
+
+  async #afterRefusal(
+    error: unknown,
+    guard: Guard,
+    refused: TokenRecord,
+    identity: Identity,
+  ): Promise<TokenRecord | undefined> {
+    if (!(error instanceof AuthError) || error.step !== "refresh") throw error;
+    const forgotten = isForgottenClient(error);
+    if (error.error !== "invalid_grant" && !forgotten) throw error;
+    const stored = await this.#records.tokens(this.#key, guard.issuer);
+    if (stored !== undefined && stored.refreshToken !== refused.refreshToken) return this.#adopt(stored);
+    if (forgotten && !identity.registered) throw error;
+    if (forgotten) await this.#records.dropClient(guard.issuer);
+    await this.#records.dropTokens(this.#key, guard.issuer);
+    // The scope is still worth knowing.
+    this.#tokens = { ...refused, refreshToken: undefined };
+    return undefined;
+  }
+
+  #adopt(tokens: TokenRecord): TokenRecord {
+    this.#tokens = tokens;
+    return tokens;
+  }
+
+  /** Tokens that cannot be stored are still good here; the caller is told all the same. */
+  async #keep(tokens: TokenRecord, run: AuthRun): Promise<TokenRecord> {
+    run.signal.throwIfAborted();
+    this.#adopt(tokens);
+    this.futile.clear();
+    await this.#records.saveTokens(this.#key, tokens);
+    return tokens;
+  }
+}

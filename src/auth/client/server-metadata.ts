@@ -1,0 +1,59 @@
+import type { AuthorizationServer } from "oauth4webapi";
+import { AuthError } from "../../schema/errors.js";
+import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+
+export interface ServerMetadataOptions {
+  readonly allowIssuerMismatch?: boolean | undefined;
+  /** The identifier is the MCP server's origin, made up by this client: a slash at its end does not matter. */
+  readonly isOrigin: boolean;
+}
+
+/** The places of an authorization server's metadata, in the order in which they are asked. */
+export function metadataCandidates(issuer: string): URL[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+  ];
+  if (path !== "") places.push(`${origin}${path}/.well-known/openid-configuration`);
+  return places.map((place) => new URL(place));
+}
+
+/** Gets the metadata of an issuer; undefined when no place has any. Metadata of another issuer ends the run. */
+export async function findServerMetadata(
+  http: OAuthHttp,
+  issuer: string,
+  options: ServerMetadataOptions,
+  run: AuthRun,
+): Promise<AuthorizationServer | undefined> {
+  for (const url of metadataCandidates(issuer)) {
+    const document = await http.getDocument(url, run, "server_metadata");
+    if (document.kind === "absent" || typeof document.json.issuer !== "string") continue;
+    assertIssuer(document.json.issuer, issuer, options, run);
+    return document.json as unknown as AuthorizationServer;
+  }
+  return undefined;
+}
+
+function assertIssuer(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
+  if (stated === asked || options.allowIssuerMismatch === true) return;
+  if (options.isOrigin && stated === `${asked}/`) return;
+  throw new AuthError(
+    "issuer",
+    `The metadata at ${run.tried.at(-1)} is of the issuer ${JSON.stringify(stated)}, not of ${JSON.stringify(asked)}`,
+    { tried: run.tried },
+  );
+}
+
+/** What the authorization-code flow takes: a code, and proof that whoever redeems it asked for it. */
+export function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean): void {
+  if (guessed) return;
+  const { response_types_supported: types, code_challenge_methods_supported: methods, issuer } = metadata;
+  if (Array.isArray(types) && !types.includes("code")) {
+    throw new AuthError("authorize", `The authorization server ${issuer} gives out no codes`);
+  }
+  if (!Array.isArray(methods) || !methods.includes("S256")) {
+    throw new AuthError("authorize", `The authorization server ${issuer} does not support PKCE with S256`);
+  }
+}

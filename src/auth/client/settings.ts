@@ -1,0 +1,90 @@
+import type { Fetch } from "../../http/same-origin-fetch.js";
+import { AuthError } from "../../schema/errors.js";
+import { isLoopback, isPrivate } from "./address.js";
+import type { DiscoverOptions } from "./discover.js";
+import { DpopKeys, type DpopOptions } from "./dpop.js";
+import type { Grant } from "./grants.js";
+import { assertMetadataUrl } from "./metadata-document.js";
+import { OAuthHttp } from "./oauth-http.js";
+import type { OAuthOptions } from "./options.js";
+import type { IdentityOptions } from "./registration.js";
+import { AuthRecords, createMemoryStore } from "./store.js";
+
+/** The author's options, checked and completed. */
+export interface Settings {
+  readonly discovery: DiscoverOptions;
+  readonly identity: IdentityOptions;
+  readonly grant: Grant | undefined;
+  readonly authorize: OAuthOptions["authorize"];
+  readonly redirectUrl: string | undefined;
+  /** Whether the client says that it uses refresh tokens. */
+  readonly refreshes: boolean;
+  readonly scope: string | undefined;
+  readonly records: AuthRecords;
+  readonly keys: DpopKeys;
+  readonly dpop: DpopOptions | undefined;
+  readonly maxStepUps: number;
+  readonly throwsOnScope: boolean;
+  readonly deadlineMs: number;
+  readonly fetch: Fetch;
+  readonly now: () => number;
+  httpFor(server: URL): OAuthHttp;
+}
+
+/** With the login that a message may need as well, no message sends the user off more than three times. */
+const MAX_STEP_UPS = 2;
+
+/** Throws for options that cannot work. */
+export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Record<string, string>>): Settings {
+  const { redirectUrl, clientMetadataUrl, registration, clientName, stepUp = 1 } = options;
+  if (clientMetadataUrl !== undefined) assertMetadataUrl(clientMetadataUrl);
+  if (redirectUrl !== undefined) assertRedirectUrl(redirectUrl);
+  const records = new AuthRecords(options.store ?? createMemoryStore());
+  const dpop = typeof options.dpop === "object" ? options.dpop : options.dpop === true ? {} : undefined;
+  const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+  const named = clientName === undefined ? registration : { client_name: clientName, ...registration };
+  return {
+    discovery: options,
+    identity: {
+      client: options.client,
+      clientMetadataUrl,
+      clientKey: options.clientKey,
+      registration: named,
+      redirectUrl,
+      interactive: options.grant === undefined,
+    },
+    grant: options.grant,
+    authorize: options.authorize,
+    redirectUrl,
+    refreshes: registration?.grant_types?.includes("refresh_token") ?? true,
+    scope: options.scope,
+    records,
+    keys: new DpopKeys(records, dpop),
+    dpop,
+    maxStepUps: stepUp === "throw" ? 0 : Math.min(stepUp, MAX_STEP_UPS),
+    throwsOnScope: stepUp === "throw",
+    deadlineMs: options.deadlineMs ?? 300_000,
+    fetch,
+    now: options.now ?? Date.now,
+    httpFor: (server) =>
+      new OAuthHttp(
+        fetch,
+        {
+          allowInsecure: options.allowInsecure === true,
+          // A server on the user's own network may well be guarded by another one there.
+          allowPrivate: options.allowPrivateAddresses === true || isPrivate(server.hostname),
+          resolve: options.resolve,
+        },
+        discoveryHeaders,
+      ),
+  };
+}
+
+function assertRedirectUrl(redirectUrl: string): void {
+  const url = URL.canParse(redirectUrl) ? new URL(redirectUrl) : undefined;
+  if (url !== undefined && (url.protocol !== "http:" || isLoopback(url.hostname))) return;
+  throw new AuthError(
+    "configuration",
+    "redirectUrl has to be https, an address of this machine, or a scheme of the app's own",
+  );
+}

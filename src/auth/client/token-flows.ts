@@ -1,0 +1,133 @@
+import { AuthError } from "../../schema/errors.js";
+import { type Attempt, parseCallback, readCallback, startAttempt } from "./code-flow.js";
+import type { Guard } from "./discover.js";
+import { wantsDpop } from "./dpop.js";
+import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import { type Identity, identify, recall } from "./registration.js";
+import { withOfflineAccess } from "./scope.js";
+import type { Settings } from "./settings.js";
+import type { TokenRecord } from "./store.js";
+import { requestTokens, revokeTokens, type TokenTarget } from "./token-request.js";
+
+const FORGOTTEN_CLIENT = ["invalid_client", "unauthorized_client"];
+
+/** Whether an authorization server says that it does not know the client. */
+export function isForgottenClient({ error }: AuthError): boolean {
+  return error !== undefined && FORGOTTEN_CLIENT.includes(error);
+}
+
+/** The ways to tokens for one MCP server. Nothing here keeps tokens: whoever asks for them does. */
+export class TokenFlows {
+  readonly #server: string;
+  readonly #settings: Settings;
+  readonly #http: OAuthHttp;
+
+  constructor(server: string, settings: Settings, http: OAuthHttp) {
+    this.#server = server;
+    this.#settings = settings;
+    this.#http = http;
+  }
+
+  /** By the grant, or from the user. A client that the authorization server has forgotten registers again, once. */
+  async obtain(guard: Guard, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
+    const { records, identity: options, grant } = this.#settings;
+    for (let again = false; ; again = true) {
+      const identity = await identify(this.#http, records, guard, options, run);
+      try {
+        return await (grant === undefined
+          ? this.#askUser(guard, identity, scope, run)
+          : this.#useGrant(guard, identity, scope, run));
+      } catch (error) {
+        const forgotten = error instanceof AuthError && error.step === "token" && isForgottenClient(error);
+        if (again || !forgotten || !identity.registered) throw error;
+        await records.dropClient(guard.issuer);
+      }
+    }
+  }
+
+  /** Takes the answer to an attempt that was started earlier. */
+  async finish(attempt: Attempt, params: URLSearchParams, run: AuthRun): Promise<TokenRecord> {
+    return await this.#redeem(attempt, await this.recall(attempt.guard, run), params, run);
+  }
+
+  async refresh(guard: Guard, stored: TokenRecord, identity: Identity, run: AuthRun): Promise<TokenRecord> {
+    const target = await this.#target(guard, identity, run);
+    const parameters = { refresh_token: stored.refreshToken };
+    const tokens = await requestTokens(target, "refresh_token", parameters, "refresh");
+    const { refreshToken = stored.refreshToken, scope = stored.scope } = tokens;
+    return { ...tokens, refreshToken, scope };
+  }
+
+  async revoke(guard: Guard, held: TokenRecord, run: AuthRun): Promise<void> {
+    const identity = await this.recall(guard, run);
+    if (identity !== undefined) await revokeTokens({ http: this.#http, guard, identity, dpop: undefined, run }, held);
+  }
+
+  /** Who this client is there, without registering. */
+  recall(guard: Guard, run: AuthRun): Promise<Identity | undefined> {
+    return recall(this.#settings.records, guard, this.#settings.identity, run);
+  }
+
+  async #useGrant(guard: Guard, identity: Identity, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
+    const { grant, discovery } = this.#settings;
+    if (grant === undefined) throw new AuthError("configuration", "There is no grant to use");
+    if (grant.bound === true && discovery.issuer !== undefined) assertOwnEndpoint(guard);
+    const { issuer, metadata, resource } = guard;
+    const post = (url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>) =>
+      this.#http.post(url, { body: form, headers }, run, "token");
+    const { type, parameters } = await grant.request({ issuer, metadata, resource, scope, signal: run.signal, post });
+    return await requestTokens(await this.#target(guard, identity, run), type, { ...parameters, scope });
+  }
+
+  async #askUser(guard: Guard, identity: Identity, asked: string | undefined, run: AuthRun): Promise<TokenRecord> {
+    const { authorize, redirectUrl, refreshes, records } = this.#settings;
+    if (authorize === undefined || redirectUrl === undefined) {
+      throw new AuthError("configuration", "The user has to be asked: options authorize and redirectUrl are missing");
+    }
+    const scope = refreshes ? withOfflineAccess(asked, guard.metadata.scopes_supported) : asked;
+    const { attempt, url } = await startAttempt(this.#server, guard, identity, redirectUrl, scope, run.now());
+    await records.write("attempt", attempt.state, attempt);
+    const callback = await authorize(url, { signal: run.signal });
+    if (callback === undefined) {
+      throw new AuthError("redirected", "The user was sent to the authorization server; finish() takes the answer", {
+        tried: run.tried,
+      });
+    }
+    try {
+      return await this.#redeem(attempt, identity, parseCallback(callback, redirectUrl), run);
+    } finally {
+      await records.drop("attempt", attempt.state);
+    }
+  }
+
+  async #redeem(
+    attempt: Attempt,
+    identity: Identity | undefined,
+    params: URLSearchParams,
+    run: AuthRun,
+  ): Promise<TokenRecord> {
+    const { guard, redirectUrl, verifier, scope } = attempt;
+    const code = readCallback(params, attempt);
+    if (identity === undefined || identity.clientId !== attempt.clientId) {
+      throw new AuthError("callback", "The attempt was made as another client");
+    }
+    // From here on the code counts as used, whatever comes of it.
+    await this.#settings.records.drop("attempt", attempt.state);
+    const target = await this.#target(guard, identity, run);
+    const parameters = { code, redirect_uri: redirectUrl, code_verifier: verifier };
+    const tokens = await requestTokens(target, "authorization_code", parameters);
+    return { ...tokens, scope: tokens.scope ?? scope };
+  }
+
+  async #target(guard: Guard, identity: Identity, run: AuthRun): Promise<TokenTarget> {
+    const { keys, dpop: options } = this.#settings;
+    const dpop = wantsDpop(guard, options) ? await keys.findOrCreate(guard.issuer) : undefined;
+    return { http: this.#http, guard, identity, dpop, run };
+  }
+}
+
+function assertOwnEndpoint({ issuer, metadata }: Guard): void {
+  const endpoint = String(metadata.token_endpoint);
+  if (URL.canParse(endpoint) && new URL(endpoint).origin === new URL(issuer).origin) return;
+  throw new AuthError("configuration", `The token endpoint of ${issuer} is at another origin`);
+}

@@ -1,0 +1,118 @@
+import * as oauth from "oauth4webapi";
+import { AuthError, type AuthStep } from "../../schema/errors.js";
+import { toClientAuth } from "./client-auth.js";
+import type { Guard } from "./discover.js";
+import { readOAuthError, shown } from "./oauth-error.js";
+import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import type { Identity } from "./registration.js";
+import type { TokenRecord } from "./store.js";
+
+/** Who asks whom for tokens. */
+export interface TokenTarget {
+  readonly http: OAuthHttp;
+  readonly guard: Guard;
+  readonly identity: Identity;
+  readonly dpop: oauth.DPoPHandle | undefined;
+  readonly run: AuthRun;
+}
+
+/** Asks the token endpoint. `parameters` without a value are left out; the resource is added to every request. */
+export async function requestTokens(
+  target: TokenTarget,
+  grantType: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+  step: AuthStep = "token",
+): Promise<TokenRecord> {
+  const { guard, identity, run } = target;
+  const { metadata } = guard;
+  if (!URL.canParse(String(metadata.token_endpoint))) {
+    throw new AuthError("configuration", `The metadata of ${guard.issuer} has no token endpoint`, { tried: run.tried });
+  }
+  const body = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...parameters, resource: guard.resource })) {
+    if (value !== undefined) body.set(name, value);
+  }
+  const response = await send(target, grantType, body, step);
+  const { json, error } = await readOAuthError(response);
+  if (error !== undefined) {
+    throw new AuthError(step, `${guard.issuer} gave no tokens: ${shown(error)}`, {
+      ...error,
+      tried: run.tried,
+      status: response.status,
+    });
+  }
+  const tokens = readTokens(json ?? {}, guard, identity, parameters.scope, run);
+  if (tokens.type === "bearer" || target.dpop !== undefined) return tokens;
+  throw new AuthError("token", `${guard.issuer} bound the token to a key that was not offered`, { tried: run.tried });
+}
+
+/** A server that wants a nonce in the proof gets the same request again with the nonce, once. */
+async function send(
+  { http, guard, identity, dpop, run }: TokenTarget,
+  grantType: string,
+  body: URLSearchParams,
+  step: AuthStep,
+): Promise<Response> {
+  const authentication = await toClientAuth(identity, guard.metadata, run.signal);
+  const client = { client_id: identity.clientId ?? "none" };
+  const options: oauth.TokenEndpointRequestOptions = {
+    [oauth.allowInsecureRequests]: true,
+    [oauth.customFetch]: (url: string, init: RequestInit) => http.post(new URL(url), init, run, step),
+    ...(dpop === undefined ? {} : { DPoP: dpop }),
+  };
+  const request = () =>
+    oauth.genericTokenEndpointRequest(guard.metadata, client, authentication, grantType, body, options);
+  const response = await request();
+  if (dpop === undefined || response.ok || !response.headers.has("dpop-nonce")) return response;
+  const { error } = await readOAuthError(response.clone());
+  return error?.error === "use_dpop_nonce" ? await request() : response;
+}
+
+function readTokens(
+  json: { readonly [member: string]: unknown },
+  guard: Guard,
+  identity: Identity,
+  requested: string | undefined,
+  run: AuthRun,
+): TokenRecord {
+  const fail = (why: string) =>
+    new AuthError("token", `The token response of ${guard.issuer} cannot be used: ${why}`, { tried: run.tried });
+  const { access_token: accessToken, refresh_token: refreshToken, scope } = json;
+  if (typeof accessToken !== "string" || accessToken === "") throw fail("there is no access token");
+  const type = String(json.token_type ?? "").toLowerCase();
+  if (type !== "bearer" && type !== "dpop") throw fail("its token type is unknown");
+  const seconds = Number.parseFloat(String(json.expires_in ?? ""));
+  const obtainedAt = run.now();
+  return {
+    issuer: guard.issuer,
+    clientId: identity.clientId,
+    accessToken,
+    type,
+    refreshToken: typeof refreshToken === "string" && refreshToken !== "" ? refreshToken : undefined,
+    scope: typeof scope === "string" && scope !== "" ? scope : requested,
+    obtainedAt,
+    expiresAt: Number.isFinite(seconds) ? obtainedAt + seconds * 1000 : undefined,
+  };
+}
+
+/** Tells the authorization server that the tokens are done with: the refresh token, which takes the others along. */
+export async function revokeTokens({ http, guard, identity, run }: TokenTarget, held: TokenRecord): Promise<void> {
+  const authentication = await toClientAuth(identity, guard.metadata, run.signal);
+  const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
+  const response = await oauth.revocationRequest(
+    guard.metadata,
+    { client_id: identity.clientId ?? "none" },
+    authentication,
+    held.refreshToken ?? held.accessToken,
+    {
+      [oauth.allowInsecureRequests]: true,
+      [oauth.customFetch]: (url: string, init: RequestInit) => http.post(new URL(url), init, run, "revocation"),
+      additionalParameters: { token_type_hint: hint },
+    },
+  );
+  if (response.ok) return;
+  throw new AuthError("revocation", `${guard.issuer} did not revoke the tokens: status ${response.status}`, {
+    status: response.status,
+    tried: run.tried,
+  });
+}

@@ -1,0 +1,41 @@
+import { createOAuthWith, type OAuth } from "../auth/client/oauth.js";
+import type { OAuthOptions } from "../auth/client/options.js";
+import { toSettings } from "../auth/client/settings.js";
+import { type AuthSteps, createStepsWith } from "../auth/client/steps.js";
+import { HANDSHAKE_VERSIONS } from "../era/versions.js";
+
+/** Old authorization servers want to know which version asks. */
+const discoveryHeaders = { "mcp-protocol-version": HANDSHAKE_VERSIONS[0] };
+
+/** Authorization for `connect`: `connect(url, createOAuth({ ... }))`. */
+export function createOAuth(options: OAuthOptions): OAuth {
+  return createOAuthWith(options, discoveryHeaders);
+}
+
+/** The steps of `createOAuth` one by one, for the authorization at one server. */
+export function createAuthSteps(server: string | URL, options: OAuthOptions): AuthSteps {
+  return createStepsWith(new URL(server), toSettings(options, discoveryHeaders));
+}
+
+export { type BearerOptions, createBearer } from "../auth/client/bearer.js";
+export type { AssertionSource, KnownClient, SigningKey } from "../auth/client/client-auth.js";
+export type { Attempt, Callback } from "../auth/client/code-flow.js";
+export type { Guard } from "../auth/client/discover.js";
+export type { DpopOptions } from "../auth/client/dpop.js";
+export {
+  type Assert,
+  clientCredentials,
+  exchangeAtProvider,
+  type Grant,
+  type GrantTarget,
+  type IdentityProvider,
+  identityAssertion,
+  workloadIdentity,
+} from "../auth/client/grants.js";
+export { type ClientDocument, createClientDocument } from "../auth/client/metadata-document.js";
+export type { OAuth } from "../auth/client/oauth.js";
+export type { AuthorizeContext, OAuthOptions } from "../auth/client/options.js";
+export type { ClientMetadata, Identity } from "../auth/client/registration.js";
+export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
+export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
+export { AuthError, type AuthStep } from "../schema/errors.js";

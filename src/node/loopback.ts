@@ -1,0 +1,89 @@
+import { spawn } from "node:child_process";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface LoopbackOptions {
+  /** The port to listen on; any free one unless told otherwise. */
+  readonly port?: number;
+  readonly path?: string;
+  /** Shows the address to the user; in the system's browser unless told otherwise. */
+  readonly open?: (url: URL) => void | Promise<void>;
+  /** What the user reads in the browser afterwards. */
+  readonly page?: string;
+}
+
+/** What `createOAuth` takes to let the user of a command-line program log in with a browser. */
+export interface Loopback {
+  readonly redirectUrl: string;
+  readonly authorize: (url: URL, context: { readonly signal: AbortSignal }) => Promise<URL>;
+  readonly close: () => Promise<void>;
+}
+
+const PAGE = "<!doctype html><title>Done</title><p>You can close this window and go back to the program.";
+const HEADERS = { "content-type": "text/html; charset=utf-8", "cache-control": "no-store", connection: "close" };
+
+/**
+ * Listens on this machine for the browser to come back. It keeps no program alive by itself. Whatever comes is handed on
+ * as it is only when it carries the state of a user who is waited for; anything else is not found.
+ */
+export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
+  const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
+  const waiting = new Map<string, (url: URL) => void>();
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? "/", redirectUrl);
+    const state = url.searchParams.get("state") ?? "";
+    const arrive = url.pathname === path && request.method === "GET" ? waiting.get(state) : undefined;
+    answer(response, arrive === undefined ? 404 : 200, arrive === undefined ? "" : page);
+    arrive?.(url);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  server.unref();
+  const redirectUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
+
+  async function authorize(url: URL, { signal }: { readonly signal: AbortSignal }): Promise<URL> {
+    const state = url.searchParams.get("state") ?? "";
+    signal.throwIfAborted();
+    let giveUp = () => {};
+    server.ref();
+    try {
+      const arrival = new Promise<URL>((resolve, reject) => {
+        waiting.set(state, resolve);
+        giveUp = () => reject(signal.reason);
+        signal.addEventListener("abort", giveUp, { once: true });
+      });
+      arrival.catch(() => {});
+      await open(url);
+      return await arrival;
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+      waiting.delete(state);
+      if (waiting.size === 0) server.unref();
+    }
+  }
+
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  };
+  return { redirectUrl, authorize, close };
+}
+
+function answer(response: ServerResponse, status: number, page: string): void {
+  response.writeHead(status, HEADERS).end(page);
+}
+
+/** Opens an address with what the system has for it. No shell sees the address. */
+function openBrowser(url: URL): void {
+  const [command, ...args] =
+    process.platform === "darwin"
+      ? ["open"]
+      : process.platform === "win32"
+        ? ["rundll32", "url.dll,FileProtocolHandler"]
+        : ["xdg-open"];
+  const child = spawn(command as string, [...args, url.href], { stdio: "ignore", detached: true });
+  child.on("error", () => process.stderr.write(`Open this address to log in: ${url.href}\n`));
+  child.unref();
+}

@@ -1,0 +1,303 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { AuthError, createMemoryStore } from "bowline/auth/client";
+import { type AuthWorld, anyEra, eachEra, failsAt } from "../../support/auth-world.js";
+import { gate } from "../../support/gate.js";
+import { verifies } from "../../support/verifies.js";
+
+const refreshes = (world: AuthWorld) =>
+  world.to("POST https://as.example/token").filter(({ form }) => form.get("grant_type") === "refresh_token");
+const logins = (world: AuthWorld) => world.count("GET https://as.example/authorize");
+const HOUR = 3_600_000;
+
+/** A clock that the test moves. */
+function watch() {
+  const time = { at: Date.now(), now: () => time.at };
+  return time;
+}
+
+verifies(
+  [
+    "client-auth:refresh:transparent",
+    "client-auth:resource-parameter:all-token-requests",
+    "client-auth:refresh:confidential",
+  ],
+  eachEra,
+  async (world) => {
+    world.as.refreshes = true;
+    world.as.extra = { expires_in: 3600 };
+    const time = watch();
+    const client = await world.connect(world.oauth({ now: time.now }));
+    world.arrivals.length = 0;
+    time.at += 2 * HOUR;
+    await client.callTool("echo", {});
+    const [refresh] = refreshes(world);
+    equal(refresh, world.arrivals[0]);
+    equal(refresh?.form.get("resource"), world.mcp);
+    equal(world.to(`POST ${world.mcp}`).length, 1);
+    equal(logins(world), 0);
+    for (const { url, headers, body } of world.arrivals.filter((arrival) => arrival !== refresh)) {
+      equal(/refresh-as/.test(`${url.href} ${body} ${JSON.stringify([...headers])}`), false);
+    }
+  },
+);
+
+verifies("client-auth:refresh:on-401", eachEra, async (world) => {
+  world.as.refreshes = true;
+  const client = await world.connect(world.oauth());
+  world.arrivals.length = 0;
+  world.as.live.clear();
+  await client.callTool("echo", {});
+  equal(refreshes(world).length, 1);
+  equal(logins(world), 0);
+  equal(world.to(`POST ${world.mcp}`).length, 2);
+});
+
+verifies(["client-auth:refresh:single-flight", "client-auth:401-single-flight"], eachEra, async (world) => {
+  world.as.refreshes = true;
+  world.as.extra = { expires_in: 3600 };
+  const time = watch();
+  const client = await world.connect(world.oauth({ now: time.now }));
+  world.as.live.clear();
+  world.arrivals.length = 0;
+  await Promise.all(Array.from({ length: 10 }, () => client.callTool("echo", {})));
+  equal(refreshes(world).length, 1);
+  time.at += 2 * HOUR;
+  await Promise.all(Array.from({ length: 20 }, () => client.callTool("echo", {})));
+  equal(refreshes(world).length, 2);
+  equal(logins(world), 0);
+});
+
+verifies("client-auth:refresh:rotation-handling", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const auth = world.oauth();
+  await world.call(auth);
+  for (let round = 0; round < 2; round++) {
+    world.as.live.clear();
+    await world.call(auth);
+  }
+  const used = refreshes(world).map(({ form }) => form.get("refresh_token"));
+  equal(new Set(used).size, 2);
+  // A server that does not rotate: the token is given once and stays good.
+  world.routes.set("POST https://as.example/token", ({ form }) => {
+    if (form.get("grant_type") === "refresh_token") return world.as.issue(undefined);
+    return undefined;
+  });
+  world.as.refreshes = false;
+  for (let round = 0; round < 2; round++) {
+    world.as.live.clear();
+    await world.call(auth);
+  }
+  const [first, second] = refreshes(world).slice(-2);
+  equal(first?.form.get("refresh_token"), second?.form.get("refresh_token"));
+  equal(logins(world), 1);
+});
+
+verifies("client-auth:refresh:not-assumed", anyEra, async (world) => {
+  world.as.metadata = { ...world.as.metadata, scopes_supported: ["offline_access"] };
+  world.as.extra = { expires_in: 3600 };
+  world.challenge = 'Bearer scope="a"';
+  const time = watch();
+  const auth = world.oauth({ now: time.now });
+  await world.call(auth);
+  ok(world.to("GET https://as.example/authorize")[0]?.url.searchParams.get("scope")?.includes("offline_access"));
+  time.at += 2 * HOUR;
+  world.as.live.clear();
+  await world.call(auth);
+  equal(logins(world), 2);
+  equal(refreshes(world).length, 0);
+});
+
+verifies("client-auth:refresh:transient-failure", anyEra, async (world) => {
+  world.as.refreshes = true;
+  world.as.extra = { expires_in: 3600 };
+  const time = watch();
+  let down = false;
+  const fetch = (url: URL | string, init?: RequestInit) =>
+    down && String(url).endsWith("/token") ? Promise.reject(new TypeError("unreachable")) : world.fetch(url, init);
+  const auth = world.oauth({ now: time.now, fetch });
+  await world.call(auth);
+  const failing = [{ status: 503 }, { status: 200, text: "<html>" }, { status: 500, json: { error: "server_error" } }];
+  world.routes.set("POST https://as.example/token", () => failing.shift());
+  // Shortly before the end a failure is no harm: the token at hand is still good.
+  time.at += HOUR - 10_000;
+  equal((await world.call(auth)).status !== 401, true);
+  time.at += HOUR;
+  await rejects(world.call(auth), AuthError);
+  await rejects(world.call(auth), failsAt("refresh"));
+  down = true;
+  await rejects(world.call(auth), failsAt("refresh"));
+  down = false;
+  await world.call(auth);
+  equal(logins(world), 1);
+  const used = new Set(refreshes(world).map(({ form }) => form.get("refresh_token")));
+  equal(used.size, 1);
+});
+
+verifies("client-auth:refresh:persist-error", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const memory = createMemoryStore();
+  const full = new Error("the disk is full");
+  let fails = false;
+  const set = (key: string, value: unknown) => {
+    if (fails && key.startsWith("tokens")) throw full;
+    return memory.set(key, value);
+  };
+  const auth = world.oauth({ store: { ...memory, set } });
+  await world.call(auth);
+  world.as.live.clear();
+  fails = true;
+  await rejects(world.call(auth), full);
+  equal(logins(world), 1);
+  fails = false;
+  await world.call(auth);
+  equal(refreshes(world).length, 1);
+  equal(logins(world), 1);
+});
+
+verifies(
+  ["client-auth:refresh:endpoint-after-restart", "client-auth:refresh:expiry-survives-restart"],
+  anyEra,
+  async (world) => {
+    world.as.refreshes = true;
+    world.as.extra = { expires_in: 3600 };
+    const store = createMemoryStore();
+    await world.call(world.oauth({ store }));
+    world.arrivals.length = 0;
+    await world.call(world.oauth({ store, now: () => Date.now() + 2 * HOUR }));
+    equal(world.arrivals[0], refreshes(world)[0]);
+    equal(world.arrivals[1]?.url.href, world.mcp);
+    equal(world.count("POST https://mcp.example/token"), 0);
+  },
+);
+
+verifies("client-auth:invalid-grant-clears-tokens", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const store = createMemoryStore();
+  const auth = world.oauth({ store });
+  await world.call(auth);
+  world.as.live.clear();
+  world.as.refresh.clear();
+  await world.call(auth);
+  equal(refreshes(world).length, 1);
+  equal(logins(world), 2);
+  equal(world.count("POST https://as.example/register"), 1);
+});
+
+verifies(["client-auth:invalid-client-clears-all", "client-auth:recovery-bounded"], anyEra, async (world) => {
+  let forgotten = true;
+  world.routes.set("POST https://as.example/token", () => {
+    const answer = forgotten ? { status: 401, json: { error: "invalid_client" } } : undefined;
+    forgotten = false;
+    return answer;
+  });
+  await world.call(world.oauth());
+  equal(world.count("POST https://as.example/register"), 2);
+  equal(world.count("POST https://as.example/token"), 2);
+  world.arrivals.length = 0;
+  world.routes.set("POST https://as.example/token", () => ({ status: 400, json: { error: "invalid_client" } }));
+  await rejects(world.call(world.oauth()), { step: "token", error: "invalid_client" });
+  equal(world.count("POST https://as.example/token"), 2);
+  world.arrivals.length = 0;
+  await rejects(world.call(world.oauth({ client: { id: "known" } })), { error: "invalid_client" });
+  equal(world.count("POST https://as.example/token"), 1);
+  world.arrivals.length = 0;
+  world.routes.set("POST https://as.example/token", () => ({ status: 400, json: { error: "invalid_grant" } }));
+  await rejects(world.call(world.oauth()), { error: "invalid_grant" });
+  ok(world.count("POST https://as.example/token") <= 2);
+});
+
+verifies("client-auth:invalid-client-clears-all", "of a refresh", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const auth = world.oauth();
+  await world.call(auth);
+  world.as.live.clear();
+  world.routes.set("POST https://as.example/token", ({ form }) =>
+    form.get("grant_type") === "refresh_token" ? { status: 401, json: { error: "invalid_client" } } : undefined,
+  );
+  await world.call(auth);
+  equal(world.count("POST https://as.example/register"), 2);
+  equal(logins(world), 2);
+});
+
+verifies("client-auth:abort", eachEra, async (world) => {
+  const store = createMemoryStore();
+  const reached = gate();
+  const held = gate();
+  world.routes.set("POST https://as.example/token", async () => {
+    reached.open();
+    await held.opened;
+    return undefined;
+  });
+  const abort = new AbortController();
+  let pending: AbortSignal | undefined;
+  const fetch = (url: URL | string, init: RequestInit = {}) => {
+    if (String(url).endsWith("/token")) pending = init.signal ?? undefined;
+    return world.fetch(url, init);
+  };
+  const call = world.connect({ ...world.oauth({ store, fetch }), signal: abort.signal });
+  await reached.opened;
+  const reason = new Error("enough");
+  abort.abort(reason);
+  await rejects(call, reason);
+  equal(pending?.aborted, true);
+  held.open();
+  equal(store.get(`tokens ${world.mcp} https://as.example`), undefined);
+});
+
+verifies("client-auth:token-provenance", anyEra, async (world) => {
+  const store = createMemoryStore();
+  await world.call(world.oauth({ store }));
+  world.arrivals.length = 0;
+  const other = "https://other.example/mcp";
+  world.routes.set(`POST ${other}`, () => ({ status: 202 }));
+  world.routes.set("POST https://mcp.example/second", () => ({ status: 202 }));
+  await world.call(world.oauth({ store }), {}, other);
+  await world.call(world.oauth({ store }), {}, "https://mcp.example/second");
+  deepEqual(
+    world.arrivals.map(({ headers }) => headers.has("authorization")),
+    [false, false],
+  );
+});
+
+verifies("client-auth:revocation", anyEra, async (world) => {
+  world.as.refreshes = true;
+  const store = createMemoryStore();
+  const auth = world.oauth({ store });
+  const key = `tokens ${world.mcp} https://as.example`;
+  await world.call(auth);
+  const { refreshToken } = store.get(key) as { refreshToken: string };
+  await auth.logout(world.mcp);
+  const [revoked] = world.to("POST https://as.example/revoke");
+  equal(revoked?.form.get("token"), refreshToken);
+  equal(revoked?.form.get("client_id"), "client-as.example");
+  equal(store.get(key), undefined);
+  await world.call(auth);
+  world.routes.set("POST https://as.example/revoke", () => ({ status: 503 }));
+  await rejects(auth.logout(world.mcp), failsAt("revocation"));
+  equal(store.get(key), undefined);
+});
+
+verifies("client-auth:token-provenance", "other addresses of a named server", anyEra, async (world) => {
+  const auth = world.oauth({ server: world.mcp });
+  await world.call(auth);
+  world.arrivals.length = 0;
+  world.routes.set("POST https://mcp.example/messages", () => ({ status: 202 }));
+  world.routes.set("POST https://elsewhere.example/messages", () => ({ status: 202 }));
+  await world.call(auth, {}, "https://mcp.example/messages?session=1");
+  await world.call(auth, {}, "https://elsewhere.example/messages");
+  deepEqual(
+    world.arrivals.map(({ headers }) => headers.has("authorization")),
+    [true, false],
+  );
+});
+
+verifies("client-auth:abort", "the time for an authorization is up", eachEra, async (world) => {
+  const store = createMemoryStore();
+  const authorize = (_url: URL, { signal }: { signal: AbortSignal }) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+  const auth = world.oauth({ store, authorize, deadlineMs: 50 });
+  await rejects(world.connect(auth), { name: "TimeoutError", kind: "deadline", afterMs: 50 });
+  equal(store.get(`tokens ${world.mcp} https://as.example`), undefined);
+});

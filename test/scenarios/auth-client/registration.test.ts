@@ -1,0 +1,282 @@
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { AuthError, createClientDocument, createMemoryStore } from "bowline/auth/client";
+import { importSPKI, jwtVerify } from "jose";
+import { type AuthWorld, anyEra, CALLBACK, failsAt } from "../../support/auth-world.js";
+import { verifies } from "../../support/verifies.js";
+
+const URL_ID = "https://app.example/oauth/client.json";
+const registered = (world: AuthWorld) =>
+  JSON.parse(world.to("POST https://as.example/register").at(-1)?.body ?? "null");
+const asked = (world: AuthWorld) => world.to("GET https://as.example/authorize").at(-1)?.url.searchParams;
+const exchanged = (world: AuthWorld) => world.to("POST https://as.example/token").at(-1);
+const supportsUrls = { client_id_metadata_document_supported: true };
+
+verifies("client-auth:registration-priority", anyEra, async (world) => {
+  world.as.metadata = { ...world.as.metadata, ...supportsUrls };
+  await world.call(world.oauth({ client: { id: "known" }, clientMetadataUrl: URL_ID }));
+  equal(asked(world)?.get("client_id"), "known");
+  await world.call(world.oauth({ clientMetadataUrl: URL_ID }));
+  equal(asked(world)?.get("client_id"), URL_ID);
+  equal(world.count("POST https://as.example/register"), 0);
+  await world.call(world.oauth());
+  equal(asked(world)?.get("client_id"), "client-as.example");
+  world.as.metadata = { ...world.as.metadata, registration_endpoint: undefined };
+  await rejects(world.call(world.oauth()), failsAt("registration", /option client/));
+});
+
+verifies(
+  ["client-auth:pre-registration", "client-auth:token-endpoint-auth-method:basic-encoding"],
+  anyEra,
+  async (world) => {
+    world.as.metadata = {
+      ...world.as.metadata,
+      registration_endpoint: undefined,
+      token_endpoint_auth_methods_supported: ["client_secret_basic"],
+    };
+    await world.call(world.oauth({ client: { id: "a:b", secret: "p+ %:ü", issuer: "https://as.example" } }));
+    const header = exchanged(world)?.headers.get("authorization")?.replace("Basic ", "") ?? "";
+    const parts = Buffer.from(header, "base64").toString().split(":");
+    deepEqual(
+      parts.map((part) => new URLSearchParams(`x=${part}`).get("x")),
+      ["a:b", "p+ %:ü"],
+    );
+    equal(exchanged(world)?.form.has("client_secret"), false);
+    equal(world.count("POST https://as.example/register"), 0);
+  },
+);
+
+verifies("client-auth:pre-registration:issuer-mismatch-error", anyEra, async (world) => {
+  const client = { id: "distinct-id", secret: "distinct-secret", issuer: "https://as1.example" };
+  await rejects(world.call(world.oauth({ client })), failsAt("issuer", /as1\.example.*as\.example/));
+  const store = createMemoryStore();
+  const unnamed = { id: "distinct-id", secret: "distinct-secret" };
+  await world.call(world.oauth({ client: unnamed, store }));
+  const { as } = world;
+  world.arrivals.length = 0;
+  world.listed = ["https://as2.example"];
+  world.routes.set("GET https://as2.example/.well-known/oauth-authorization-server", () => ({
+    json: { ...as.metadata, issuer: "https://as2.example", token_endpoint: "https://as2.example/token" },
+  }));
+  await rejects(world.call(world.oauth({ client: unnamed, store })), failsAt("issuer"));
+  for (const { url, headers, body } of world.arrivals) {
+    equal(/distinct/.test(`${url.href} ${body} ${headers.get("authorization") ?? ""}`), false);
+  }
+  equal(world.count("POST https://as.example/register"), 0);
+});
+
+verifies(["client-auth:cimd", "client-auth:cimd:public-client"], anyEra, async (world) => {
+  world.as.metadata = {
+    ...world.as.metadata,
+    ...supportsUrls,
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "none"],
+  };
+  await world.call(world.oauth({ clientMetadataUrl: URL_ID }));
+  equal(asked(world)?.get("client_id"), URL_ID);
+  equal(exchanged(world)?.form.get("client_id"), URL_ID);
+  equal(exchanged(world)?.headers.has("authorization"), false);
+  equal(exchanged(world)?.form.has("client_secret"), false);
+  equal(world.count("POST https://as.example/register"), 0);
+});
+
+verifies("client-auth:cimd:private-key-jwt", anyEra, async (world) => {
+  world.as.metadata = { ...world.as.metadata, ...supportsUrls };
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const key = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  await world.call(world.oauth({ clientMetadataUrl: URL_ID, clientKey: { key } }));
+  const assertion = exchanged(world)?.form.get("client_assertion") ?? "";
+  const verifier = await importSPKI(publicKey.export({ type: "spki", format: "pem" }).toString(), "ES256");
+  const { payload } = await jwtVerify(assertion, verifier, { audience: "https://as.example" });
+  deepEqual([payload.iss, payload.sub], [URL_ID, URL_ID]);
+});
+
+verifies("client-auth:cimd:url-validation", anyEra, (world) => {
+  for (const bad of [
+    "http://app.example/c.json",
+    "https://app.example",
+    "https://app.example/",
+    "https://app.example/c.json#frag",
+    "https://u:p@app.example/c.json",
+    "https://app.example/a/../c.json",
+    "https://app.example/./c.json",
+    "https://app.example/%2e%2e/c.json",
+    "nothing",
+  ]) {
+    throws(() => world.oauth({ clientMetadataUrl: bad }), AuthError, bad);
+  }
+  ok(world.oauth({ clientMetadataUrl: "https://app.example:8443/c.json?x=1" }));
+});
+
+verifies("client-auth:cimd:fallback", anyEra, async (world) => {
+  for (const flag of [undefined, false, "true"]) {
+    world.arrivals.length = 0;
+    world.as.metadata = { ...world.as.metadata, client_id_metadata_document_supported: flag };
+    await world.call(world.oauth({ clientMetadataUrl: URL_ID }));
+    equal(world.count("POST https://as.example/register"), 1);
+    equal(asked(world)?.get("client_id"), "client-as.example");
+  }
+});
+
+verifies("client-auth:cimd:document-builder", anyEra, () => {
+  const metadata = { client_name: "App", redirect_uris: [CALLBACK] };
+  const document = createClientDocument(URL_ID, metadata);
+  equal(document.client_id, URL_ID);
+  deepEqual([document.client_name, document.redirect_uris], ["App", [CALLBACK]]);
+  throws(() => createClientDocument(URL_ID, { ...metadata, client_name: "" }), AuthError);
+  throws(() => createClientDocument(URL_ID, { ...metadata, redirect_uris: [] }), AuthError);
+  throws(
+    () => createClientDocument(URL_ID, { ...metadata, token_endpoint_auth_method: "client_secret_basic" }),
+    AuthError,
+  );
+  throws(() => createClientDocument(URL_ID, { ...metadata, client_secret: "s" }), AuthError);
+});
+
+verifies(["client-auth:dcr", "client-auth:dcr:grant-types-default"], anyEra, async (world) => {
+  const store = createMemoryStore();
+  await world.call(world.oauth({ store, clientName: "My program" }));
+  const [request] = world.to("POST https://as.example/register");
+  equal(request?.headers.get("content-type"), "application/json");
+  const body = registered(world);
+  deepEqual(body.grant_types, ["authorization_code", "refresh_token"]);
+  deepEqual([body.redirect_uris, body.response_types, body.client_name], [[CALLBACK], ["code"], "My program"]);
+  equal(asked(world)?.get("client_id"), "client-as.example");
+  world.as.live.clear();
+  await world.call(world.oauth({ store }));
+  equal(world.count("POST https://as.example/register"), 1);
+  await world.call(world.oauth({ registration: { grant_types: ["authorization_code"] } }));
+  deepEqual(registered(world).grant_types, ["authorization_code"]);
+});
+
+verifies(
+  ["client-auth:dcr:app-type-present", "client-auth:dcr:app-type-heuristic", "client-auth:dcr:app-type-override"],
+  anyEra,
+  async (world) => {
+    const authorize = () => undefined;
+    for (const [redirectUrl, type] of [
+      ["http://localhost:1/cb", "native"],
+      ["http://127.0.0.1/cb", "native"],
+      ["http://[::1]/cb", "native"],
+      ["com.example.app:/cb", "native"],
+      ["https://app.example/cb", "web"],
+      ["https://localhost.example/cb", "web"],
+    ] as const) {
+      await rejects(world.call(world.oauth({ redirectUrl, authorize })), failsAt("redirected"));
+      equal(registered(world).application_type, type, redirectUrl);
+    }
+    await rejects(
+      world.call(world.oauth({ authorize, registration: { application_type: "web" } })),
+      failsAt("redirected"),
+    );
+    equal(registered(world).application_type, "web");
+    await rejects(world.call(world.oauth({ authorize, registration: { redirect_uris: [] } })));
+    ok(["native", "web"].includes(registered(world).application_type));
+  },
+);
+
+verifies(["client-auth:dcr:registration-error-surfaces", "client-auth:dcr:retry-adjusted"], anyEra, async (world) => {
+  const store = createMemoryStore();
+  world.routes.set("POST https://as.example/register", ({ body }) =>
+    JSON.parse(body).application_type === "web"
+      ? undefined
+      : { status: 400, json: { error: "invalid_redirect_uri", error_description: "web only" } },
+  );
+  const failure = await world.call(world.oauth({ store })).catch((error: unknown) => error);
+  ok(failure instanceof AuthError && failure.step === "registration");
+  deepEqual([failure.status, failure.error, failure.description], [400, "invalid_redirect_uri", "web only"]);
+  ok(failure.body?.includes("invalid_redirect_uri"));
+  deepEqual(failure.submitted?.redirect_uris, [CALLBACK]);
+  equal(world.count("POST https://as.example/register"), 1);
+  equal(store.get("client https://as.example"), undefined);
+  await world.call(world.oauth({ store, registration: { application_type: "web" } }));
+  equal(world.count("POST https://as.example/token"), 1);
+});
+
+verifies(["client-auth:dcr:substituted-metadata", "client-auth:dcr:issuer-not-from-wire"], anyEra, async (world) => {
+  const store = createMemoryStore();
+  for (const more of [
+    { application_type: "robot" },
+    { client_secret: null, client_name: "" },
+    { grant_types: ["password"], redirect_uris: null },
+    { issuer: "https://evil.example" },
+  ]) {
+    world.routes.set("POST https://as.example/register", () => ({
+      status: 200,
+      json: { client_id: "given", ...more },
+    }));
+    await world.call(world.oauth({ store }));
+    equal(asked(world)?.get("client_id"), "given");
+    equal((store.get("client https://as.example") as { issuer: string }).issuer, "https://as.example");
+    store.delete("client https://as.example");
+    world.as.live.clear();
+  }
+  for (const json of [{}, { client_id: "" }, { client_id: 7 }, []]) {
+    world.routes.set("POST https://as.example/register", () => ({ status: 201, json }));
+    await rejects(world.call(world.oauth()), failsAt("registration"));
+  }
+});
+
+verifies("client-auth:dcr:unusable-credentials", anyEra, async (world) => {
+  const store = createMemoryStore();
+  for (const more of [
+    { token_endpoint_auth_method: "tls_client_auth" },
+    { token_endpoint_auth_method: "private_key_jwt" },
+    { token_endpoint_auth_method: "client_secret_post" },
+  ]) {
+    world.routes.set("POST https://as.example/register", () => ({
+      status: 201,
+      json: { client_id: "given", ...more },
+    }));
+    await rejects(world.call(world.oauth({ store })), failsAt("registration"));
+  }
+  equal(store.get("client https://as.example"), undefined);
+  equal(world.count("GET https://as.example/authorize"), 0);
+});
+
+verifies("client-auth:dcr:no-endpoint", anyEra, async (world) => {
+  world.as.metadata = { ...world.as.metadata, registration_endpoint: undefined };
+  await rejects(world.call(world.oauth()), failsAt("registration"));
+  deepEqual(
+    world.to("POST ").map(({ url }) => url.href),
+    [world.mcp],
+  );
+});
+
+verifies("client-auth:dcr:expired-secret", anyEra, async (world) => {
+  const store = createMemoryStore();
+  const stored = { issuer: "https://as.example", clientId: "old", clientSecret: "s", method: "client_secret_post" };
+  store.set("client https://as.example", { ...stored, secretExpiresAt: 0 });
+  await world.call(world.oauth({ store }));
+  equal(asked(world)?.get("client_id"), "old");
+  world.as.live.clear();
+  store.set("client https://as.example", { ...stored, secretExpiresAt: 1 });
+  await world.call(world.oauth({ store }));
+  equal(asked(world)?.get("client_id"), "client-as.example");
+});
+
+verifies(
+  [
+    "client-auth:token-endpoint-auth-method",
+    "client-auth:token-endpoint-auth-method:default",
+    "client-auth:token-endpoint-auth-method:single",
+  ],
+  anyEra,
+  async (world) => {
+    const all = ["none", "client_secret_post", "client_secret_basic"];
+    for (const [secret, listed, used] of [
+      ["s", all, "basic"],
+      ["s", ["client_secret_post", "none"], "post"],
+      ["s", undefined, "basic"],
+      [undefined, all, "none"],
+      [undefined, undefined, "none"],
+    ] as const) {
+      world.as.metadata = { ...world.as.metadata, token_endpoint_auth_methods_supported: listed };
+      await world.call(world.oauth({ client: { id: "known", ...(secret && { secret }) } }));
+      const request = exchanged(world);
+      equal(request?.headers.has("authorization"), used === "basic");
+      equal(request?.form.has("client_secret"), used === "post");
+      equal(request?.form.has("client_id"), used !== "basic");
+    }
+    const method = "client_secret_post";
+    await rejects(world.call(world.oauth({ client: { id: "known", method } })), failsAt("configuration"));
+  },
+);
