@@ -157,6 +157,7 @@ proves(
     const before = link.notify("notifications/before", undefined);
     link.version = "2099-01-01";
     const after = link.notify("notifications/after", undefined);
+    await settled();
     for (const go of held.reverse()) go();
     await Promise.all([stamped, before, after]);
     deepEqual(seen, [

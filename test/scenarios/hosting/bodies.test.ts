@@ -24,7 +24,7 @@ const json = { "content-type": "application/json", accept: "application/json, te
 function createServer(options: ServerOptions = {}) {
   const seen: unknown[] = [];
   const make = () =>
-    new McpServer(me, options).tool("echo", {}, (args: Record<string, unknown>) => {
+    new McpServer(me, options).tool("echo", { input: { type: "object" } }, (args: Record<string, unknown>) => {
       seen.push(args);
       return String(args.text);
     });

@@ -27,7 +27,7 @@ const annotated = {
 
 function create(options: ServerOptions = {}) {
   return new McpServer(me, options)
-    .tool("echo", {}, (args: Record<string, unknown>) => String(args.text ?? "hi"))
+    .tool("echo", { input: { type: "object" } }, (args: Record<string, unknown>) => String(args.text ?? "hi"))
     .tool("query", { input: annotated }, ({ region }: { region?: string }) => String(region))
     .tool("fail", {}, () => {
       throw new Error("no luck");

@@ -24,7 +24,7 @@ function create(options: ConstructorParameters<typeof McpServer>[1] = {}) {
       for (let n = 1; n <= 3; n++) await ctx.progress(n, 3);
       return `${ctx.url} ${ctx.header("x-tenant")}`;
     })
-    .tool("echo", {}, (args: Record<string, unknown>) => String(args.text))
+    .tool("echo", { input: { type: "object" } }, (args: Record<string, unknown>) => String(args.text))
     .tool("wait", {}, async (_, ctx) => {
       ctx.progress(1);
       started.shift()?.();

@@ -192,7 +192,7 @@ proves(
   async () => {
     const release = gate();
     const endpoint = new LegacyEndpoint({ resumable: new MemoryEventLog() });
-    endpoint.server.tool("tell", {}, async (args: Record<string, unknown>, ctx) => {
+    endpoint.server.tool("tell", { input: { type: "object" } }, async (args: Record<string, unknown>, ctx) => {
       ctx.progress(1, 2, `${args.who} began`);
       await release.opened;
       ctx.progress(2, 2, `${args.who} went on`);

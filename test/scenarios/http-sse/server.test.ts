@@ -16,7 +16,7 @@ async function serve(t: TestContext, http: ServerOptions["http"] = {}, options: 
   const started = gate();
   const ended: unknown[] = [];
   const server = new McpServer(me, { ...options, http: { sse: true, ...http } })
-    .tool("echo", {}, (args: Record<string, unknown>) => String(args.text))
+    .tool("echo", { input: { type: "object" } }, (args: Record<string, unknown>) => String(args.text))
     .tool("who", {}, (_, ctx) => JSON.stringify(ctx.auth ?? null))
     .tool("wait", {}, async (_, ctx) => {
       started.open();
@@ -249,7 +249,7 @@ proves(
     const data = "y".repeat(100_000);
     const server = new McpServer(me, { http: { sse: true } }).tool("flood", {}, async (_, ctx) => {
       for (let n = 1; n <= TOTAL && ctx.open; n++) {
-        const waiting = ctx.progress(n, TOTAL, data);
+        const waiting = ctx.notify("notifications/message", { level: "info", data: { n, data } });
         sent = n;
         if (waiting instanceof Promise) {
           stalledAt.open(n);
@@ -268,8 +268,8 @@ proves(
     ok((await stalledAt.opened) < TOTAL / 2, "the sender ran ahead of its reader");
     let last = 0;
     for (let message = await stream.message(); message.id !== 1; message = await stream.message()) {
-      equal(message.params.progress, last + 1);
-      last = message.params.progress;
+      equal(message.params.data.n, last + 1);
+      last = message.params.data.n;
     }
     deepEqual([last, finished], [TOTAL, ["all"]]);
     stalledAt = gate<number>();
