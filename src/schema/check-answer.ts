@@ -35,6 +35,24 @@ export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   "date-time": isDateTime,
 };
 
+/** Keywords that would make a field or form more than its type says. */
+const STRUCTURAL = [
+  "$ref",
+  "$dynamicRef",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+  "items",
+  "prefixItems",
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+  "contains",
+  "propertyNames",
+];
+
 const atLeast = (size: number, limit: number) => size >= limit;
 const atMost = (size: number, limit: number) => size <= limit;
 
@@ -63,6 +81,9 @@ export function checkAnswer(
   content: unknown,
   options: { readonly lenient?: boolean } = {},
 ): readonly SchemaIssue[] {
+  const odd = oddKeyword(form, "properties");
+  if (odd !== undefined)
+    return options.lenient === true ? [] : [{ path: "", message: `cannot be checked: it uses ${odd}` }];
   if (!isObject(content)) return [{ path: "", message: "must be an object" }];
   const fields = isObject(form.properties) ? form.properties : {};
   const issues: SchemaIssue[] = [];
@@ -88,8 +109,8 @@ export function knownFields(form: RequestedSchema, content: AnswerContent): Answ
 export function checkField(field: unknown, value: unknown, path: string, issues: SchemaIssue[], lenient = false): void {
   const type = isObject(field) && Object.hasOwn(TYPES, String(field.type)) ? String(field.type) : undefined;
   const wrong = (message: string, at = path) => issues.push({ path: at, message });
-  if (!isObject(field) || type === undefined) {
-    if (!lenient) wrong("cannot be checked: its field is of no type that forms have");
+  if (!isObject(field) || type === undefined || oddKeyword(field, choiceKeyword(type)) !== undefined) {
+    if (!lenient) wrong("cannot be checked: its field is of no kind that forms have");
     return;
   }
   if (TYPES[type]?.(value) !== true) return void wrong(`must be ${/^[ai]/.test(type) ? "an" : "a"} ${type}`);
@@ -117,6 +138,16 @@ function checkText({ pattern, format }: JsonSchema, value: string, wrong: (messa
   if (expression?.test(value) === false) wrong(`must match ${expression.source}`);
   const test = Object.hasOwn(FORMATS, String(format)) ? FORMATS[String(format)] : undefined;
   if (test?.(value) === false) wrong(`must be of the format ${format}`);
+}
+
+/** The keyword by which a field of this type names its choices, beside `enum`. */
+export function choiceKeyword(type: string): string | undefined {
+  return type === "array" ? "items" : type === "string" ? "oneOf" : undefined;
+}
+
+/** A keyword that forms and their fields do not have, other than the one that is allowed. */
+export function oddKeyword(schema: JsonSchema, allowed: string | undefined): string | undefined {
+  return STRUCTURAL.find((keyword) => keyword !== allowed && schema[keyword] !== undefined);
 }
 
 /** The values to choose from, where the field is a well-formed choice. */

@@ -2,8 +2,10 @@ import {
   type AnswerContent,
   BOUNDS,
   checkField,
+  choiceKeyword,
   choicesOf,
   FORMATS,
+  oddKeyword,
   type RequestedSchema,
   texts,
   titled,
@@ -23,24 +25,6 @@ import {
 } from "./standard.js";
 
 const SIMPLE = ["string", "number", "integer", "boolean"];
-/** Keywords that would make a field or form more than its type says. */
-const STRUCTURAL = [
-  "$ref",
-  "$dynamicRef",
-  "allOf",
-  "anyOf",
-  "oneOf",
-  "not",
-  "if",
-  "items",
-  "prefixItems",
-  "properties",
-  "patternProperties",
-  "dependentSchemas",
-  "contains",
-  "propertyNames",
-];
-
 /** What an author may describe a form with. */
 export type FormSchema = StandardSchema<FormInput, unknown> | RequestedSchema;
 type FormInput = { readonly [field: string]: string | number | boolean | readonly string[] | undefined };
@@ -74,7 +58,7 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
   const wrong = (problem: string) => new DefinitionError(`${where}: ${problem}`);
   if (form.type !== "object" || !isObject(form.properties)) throw wrong("a form must be an object with properties");
   if (form.$schema !== undefined) expectDialect(form.$schema, where);
-  const odd = STRUCTURAL.find((keyword) => keyword !== "properties" && form[keyword] !== undefined);
+  const odd = oddKeyword(form, "properties");
   if (odd !== undefined) throw wrong(`a form cannot use ${odd}`);
   const { required = [] } = form;
   if (!Array.isArray(required)) throw wrong("required must be a list of property names");
@@ -97,8 +81,7 @@ function problemOf(field: unknown): string | undefined {
   if (type !== "array" && !SIMPLE.includes(type as string)) {
     return "must be of type string, number, integer or boolean, or a list of choices; forms are flat";
   }
-  const choice = type === "array" ? "items" : type === "string" ? "oneOf" : undefined;
-  const odd = STRUCTURAL.find((keyword) => keyword !== choice && field[keyword] !== undefined);
+  const odd = oddKeyword(field, choiceKeyword(type as string));
   if (odd !== undefined) return `cannot use ${odd}`;
   const choices = choicesOf(field);
   if (choices === undefined && (type === "array" || field.oneOf !== undefined || field.enum !== undefined)) {
