@@ -277,20 +277,6 @@ verifies("client-auth:revocation", anyEra, async (world) => {
   equal(store.get(key), undefined);
 });
 
-verifies("client-auth:token-provenance", "other addresses of a named server", anyEra, async (world) => {
-  const auth = world.oauth({ server: world.mcp });
-  await world.call(auth);
-  world.arrivals.length = 0;
-  world.routes.set("POST https://mcp.example/messages", () => ({ status: 202 }));
-  world.routes.set("POST https://elsewhere.example/messages", () => ({ status: 202 }));
-  await world.call(auth, {}, "https://mcp.example/messages?session=1");
-  await world.call(auth, {}, "https://elsewhere.example/messages");
-  deepEqual(
-    world.arrivals.map(({ headers }) => headers.has("authorization")),
-    [true, false],
-  );
-});
-
 verifies("client-auth:abort", "the time for an authorization is up", eachEra, async (world) => {
   const store = createMemoryStore();
   const authorize = (_url: URL, { signal }: { signal: AbortSignal }) =>
