@@ -287,6 +287,9 @@ export const oldTransport: readonly Wire<AuthWorld>[] = [
   { name: "sse", open: (t) => AuthWorld.open(t, "legacy", "/sse") },
 ];
 
+/** Each era, and the old transport. */
+export const everyTransport = [...eachEra, ...oldTransport];
+
 /** For what has nothing to do with the era: requests go out through the authorization alone. */
 export const anyEra: readonly Wire<AuthWorld>[] = [{ name: "http", open: (t) => AuthWorld.open(t, "modern") }];
 
