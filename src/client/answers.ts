@@ -90,7 +90,6 @@ function assertSupported(options: ClientOptions, method: string, params: Params 
     }
   }
   if (method !== "elicitation/create") return;
-  if (options.onElicit === undefined && options.onElicitUrl === undefined) throw methodNotFound(method);
   const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
   const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
   if (handler === undefined) {

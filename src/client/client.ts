@@ -1,4 +1,4 @@
-import type { AbortSwitch } from "../call/abort-switch.js";
+import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { CallScope } from "../call/scope.js";
@@ -8,7 +8,13 @@ import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { warnOfDeprecated } from "../schema/deprecated.js";
-import { ConnectionError, InputRequiredError, McpError, RpcError } from "../schema/errors.js";
+import {
+  ConnectionError,
+  InputRequiredError,
+  McpError,
+  RpcError,
+  UrlElicitationRequiredError,
+} from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
@@ -26,6 +32,7 @@ import type {
   ReadResourceResult,
   Resource,
   ResourceTemplate,
+  Root,
   ServerCapabilities,
   SubscriptionFilter,
   Tool,
@@ -46,6 +53,7 @@ import {
   type TypedCallOptions,
 } from "./options.js";
 import { OutputChecks, parseOutput } from "./output-checks.js";
+import { PageWaits } from "./page-waits.js";
 import { Pages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import { ChangeQueue, Watch } from "./watch.js";
@@ -68,6 +76,8 @@ export interface WatchFilter {
   readonly resources?: readonly string[];
 }
 
+const ROOTS_CHANGED = "notifications/roots/list_changed";
+const ELICITATION_COMPLETE = "notifications/elicitation/complete";
 const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
@@ -76,6 +86,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   readonly identify: boolean;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  readonly #pages = new PageWaits();
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
   readonly #outputs: OutputChecks;
   #cache: ClientCache | undefined;
@@ -233,7 +244,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return new Pages(async (cursor) => {
       const page = await this.listTools(cursor, options);
       return { items: page.tools, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
@@ -248,7 +259,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return new Pages(async (cursor) => {
       const page = await this.request("prompts/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.prompts, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   async getPrompt(
@@ -264,7 +275,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     return new Pages(async (cursor) => {
       const page = await this.request("resources/list", cursor === undefined ? undefined : { cursor }, options);
       return { items: page.resources, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   resourceTemplates(options: CallOptions = {}): Pages<ResourceTemplate> {
@@ -275,7 +286,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
         options,
       );
       return { items: page.resourceTemplates, nextCursor: page.nextCursor };
-    });
+    }, this.#options.maxPages);
   }
 
   async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
@@ -309,6 +320,27 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     await this.#inScope("logging/setLevel", options, (scope) => connection.setLogLevel(level, scope));
   }
 
+  /** Waits until the server says that the user is done with a page. It may never say so: give a limit. */
+  async elicitationCompleted(elicitationId: string, options: CallOptions = {}): Promise<void> {
+    await this.#inScope("notifications/elicitation/complete", options, (scope) => {
+      return this.#pages.wait(elicitationId, scope);
+    });
+  }
+
+  /** Replaces the folders that the server may work in, and says so where there is a word for it. */
+  async setRoots(roots: readonly Root[]): Promise<void> {
+    this.#options = { ...this.#options, roots };
+    await this.rootsChanged();
+  }
+
+  /** Says that the roots are others now. Where the server asks anew each time, there is nothing to say. */
+  async rootsChanged(): Promise<void> {
+    if (this.capabilities.roots?.listChanged !== true) {
+      throw new McpError("not_declared", "This client did not declare that it announces changes of its roots");
+    }
+    if (this.#missing(ROOTS_CHANGED) === undefined) await this.notify(ROOTS_CHANGED);
+  }
+
   /** Listens for changes until the watch, or the client, is closed. */
   async watch(filter: WatchFilter, options: CallOptions = {}): Promise<Watch> {
     const connection = this.#connected();
@@ -332,7 +364,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   /** Starts what the options ask for once there is a connection. What cannot be started is reported. */
   async begin(): Promise<void> {
     const connection = this.#connected();
-    const { onListChanged } = this.#options;
+    const { logLevel, onListChanged } = this.#options;
+    // A server that was not asked what it can do may log.
+    const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
+    if (logLevel !== undefined && logs) await this.setLogLevel(logLevel);
     if (onListChanged === undefined) return;
     const { refreshLists } = await import("./list-refresh.js");
     await refreshLists(onListChanged, {
@@ -364,7 +399,7 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     options: CallOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
     this.#connected();
-    const result = await this.#call({ method, params, options });
+    const result = await this.#call({ method, params, options }).catch((error: unknown) => this.#onFailure(error));
     return options.result === undefined ? result : toCustomResult(method, options.result, result);
   }
 
@@ -407,11 +442,13 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     if (this.#options.answerDuringCallsOnly === true && this.pending === 0) {
       throw new RpcError(INVALID_PARAMS, `${method}: it belongs to no request of this client`);
     }
+    if (typeof params?.elicitationId === "string") this.#pages.expect(params.elicitationId);
     const work = () => answer(this.#options, method, params, end, progress);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
 
   onNotification(notification: RpcNotification): void {
+    if (notification.method === ELICITATION_COMPLETE) this.#pages.complete(notification.params?.elicitationId);
     const change = this.#cache === undefined ? undefined : toChange(notification.method, notification.params);
     if (change !== undefined) this.#cache?.invalidate(change);
     const report = (error: unknown) => this.onProblem(toError(error));
@@ -446,6 +483,18 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.#paramHeaders.get(tool);
+  }
+
+  /** Pages that a call requires are remembered, and shown where that is wanted, before the caller hears of them. */
+  async #onFailure(error: unknown): Promise<never> {
+    if (!(error instanceof UrlElicitationRequiredError)) throw error;
+    for (const page of error.elicitations) {
+      this.#pages.expect(page.elicitationId);
+      if (this.#options.showRequiredUrls === true) {
+        await answer(this.#options, "elicitation/create", { ...page }, new AbortSwitch());
+      }
+    }
+    throw error;
   }
 
   async #close(): Promise<void> {

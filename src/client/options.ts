@@ -150,6 +150,12 @@ export interface ClientOptions {
   };
   /** Refuse calls that the server did not announce, before anything is sent. */
   readonly strictCapabilities?: boolean;
+  /** The least severe log messages that the server is to send; none are asked for by default. */
+  readonly logLevel?: LoggingLevel;
+  /** Whether pages that the server requires by an error are shown by `onElicitUrl`, before the call rejects. */
+  readonly showRequiredUrls?: boolean;
+  /** How many pages of a list are followed. 1000 unless told otherwise. */
+  readonly maxPages?: number;
   /** How listings and resources are kept, as long as their server allows; `false` keeps none. */
   readonly cache?: false | ClientCacheOptions;
   /** What to do when a list of the server changes. */
@@ -188,5 +194,6 @@ export const DEFAULTS = {
   deadlineMs: 3_600_000,
   probeTimeoutMs: 10_000,
   maxRounds: 16,
+  maxPages: 1000,
   maxMessageBytes: 32 * 1024 * 1024,
 } as const;

@@ -50,6 +50,7 @@ export type { ReconnectOptions } from "../era/link.js";
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
+export { toolChoiceOf } from "../schema/sampling-rules.js";
 export type { StandardSchema } from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./errors.js";

@@ -7,6 +7,7 @@ export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/jso
 export { type AnySchema, withJsonSchema } from "../schema/standard.js";
 export type { AccessOptions } from "../server/access.js";
 export type { CacheHints, ServerCacheOptions } from "../server/cache-hints.js";
+export { invalidCursor } from "../server/catalogue.js";
 export type { Changes } from "../server/changes.js";
 export type { Completer, Completers } from "../server/completion.js";
 export { audio, embedded, image, link, text } from "../server/content.js";
@@ -25,7 +26,13 @@ export type {
 } from "../server/options.js";
 export type { PromptHandler, PromptOptions, PromptReturn } from "../server/prompt.js";
 export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/registry.js";
-export type { EnumeratedResource, ResourceHandler, ResourceOptions, ResourceReturn } from "../server/resource.js";
+export {
+  type EnumeratedResource,
+  type ResourceHandler,
+  type ResourceOptions,
+  type ResourceReturn,
+  resourceNotFound,
+} from "../server/resource.js";
 export type { Server, ServerEdit, ToolTypes } from "../server/server.js";
 export type { SealKey } from "../server/state-seal.js";
 export type { ToolHandler, ToolOptions, ToolReturn } from "../server/tool.js";

@@ -1,6 +1,6 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
-import type { LoggingLevel, ProgressToken } from "../schema/types.js";
+import type { InputResponses, LoggingLevel, ProgressToken } from "../schema/types.js";
 import type { Call, CallFacts, CallOrigin, ClientFacts, EraSession, ServerEra, ServerWire } from "./era.js";
 
 export type { Call, CallFacts, CallOrigin, ClientFacts, ServerWire } from "./era.js";
@@ -21,6 +21,8 @@ export class ServedCall implements Call {
   readonly end = new AbortSwitch();
   /** The state that the author put into an earlier round's result. */
   authoredState: unknown;
+  /** The answers to the questions of an earlier round's result. */
+  inputResponses: InputResponses | undefined;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
   /** Runs when the handler is done, as long as something may still be sent. */
@@ -33,6 +35,7 @@ export class ServedCall implements Call {
     this.id = facts.id;
     this.method = facts.method;
     this.params = facts.params;
+    this.inputResponses = facts.params.inputResponses as InputResponses | undefined;
     this.client = facts.client;
     this.wire = facts.wire;
     this.origin = facts.origin;

@@ -23,6 +23,7 @@ import type {
   ClientCapabilities,
   Implementation,
   InputRequest,
+  InputResponses,
   LoggingLevel,
   Progress,
   ProgressToken,
@@ -32,6 +33,7 @@ import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { MethodTable } from "./method-table.js";
 import type { PreparedResult } from "./prepared-result.js";
+import type { UrlElicitations } from "./url-elicitations.js";
 
 /** What is known about the client that made a call. */
 export interface ClientFacts {
@@ -97,6 +99,8 @@ export interface Call extends CallFacts {
   readonly end: AbortSwitch;
   /** The state that the author put into an earlier round's result. */
   authoredState: unknown;
+  /** The answers to the questions of an earlier round's result. */
+  inputResponses: InputResponses | undefined;
   /** Runs after the answer has been written. */
   afterAnswer: (() => void) | undefined;
   /** Runs when the handler is done, as long as something may still be sent. */
@@ -127,6 +131,8 @@ export interface AskOptions {
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Names a question by URL for the notice that the page is done, in the versions that have one. */
+  readonly elicitationId?: string | undefined;
   /** Hears how far the client has got, where it can tell. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Looks closer at an answer of the right shape. */
@@ -177,6 +183,8 @@ export interface ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  /** The pages that clients were asked to send their users to. */
+  readonly pages: UrlElicitations;
   /** How to watch whether clients are there, if at all. */
   readonly pings: PingOptions | undefined;
   /** The shortest time between two reports of progress of a call, if there is one. */
@@ -204,12 +212,25 @@ export interface ServerHost {
   /** Looks at what a client can do, where some of it is deprecated. */
   meet?(capabilities: ClientCapabilities): void;
   report(error: unknown, where: ReportContext): void;
+  /** Tells the developer of something that works but should not be left so. */
+  warn(message: string, fields?: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
+  /** What clients hear that need not ask, until they do. */
+  readonly logLevel: LoggingLevel;
+  /** Hears of log messages that belong to no call; returns the way to stop. */
+  onLog(listener: (message: LogMessage) => void): () => void;
   /** Somebody begins to watch a resource, and stops. */
   retain(uri: string): void;
   release(uri: string): void;
+}
+
+/** A log message on its way to clients. */
+export interface LogMessage {
+  readonly level: LoggingLevel;
+  readonly data: unknown;
+  readonly logger?: string | undefined;
 }
 
 export interface ReportContext {
@@ -226,6 +247,8 @@ export interface EraSession {
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. */
   receive(notification: RpcNotification): void;
+  /** Something that belongs to no request but may ask and tell as a call can, where the era lets it. It ends with the session. */
+  aside(method: string): Call;
   /** Whether an inbound array may be taken apart. */
   acceptsBatch(items: readonly unknown[]): boolean;
   /** Whether a cancellation may end this call. */

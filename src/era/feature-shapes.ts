@@ -12,6 +12,7 @@ import {
   record,
   string,
   stringOrInteger,
+  uri,
 } from "../schema/shape.js";
 import * as shapes from "../schema/shapes.js";
 import type { MethodShape } from "./method-table.js";
@@ -44,7 +45,7 @@ export function getPromptParams(extra: Members): Check {
 }
 
 export function resourceParams(extra: Members): Check {
-  return params({ uri: string }, extra);
+  return params({ uri }, extra);
 }
 
 const toolContent = array(shapes.contentBlock);
@@ -72,7 +73,7 @@ export const notifications: ReadonlyMap<string, Check> = new Map([
     params({ progressToken: stringOrInteger, progress: number }, { total: number, message: string }),
   ],
   ["notifications/message", params({ level: shapes.loggingLevel, data: present }, { logger: string })],
-  ["notifications/resources/updated", resourceParams({})],
+  ["notifications/resources/updated", params({ uri: string })],
   ["notifications/resources/list_changed", noParams],
   ["notifications/tools/list_changed", noParams],
   ["notifications/prompts/list_changed", noParams],

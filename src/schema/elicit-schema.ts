@@ -1,7 +1,14 @@
 import { DefinitionError } from "./errors.js";
 import { isObject, pointerTo } from "./json.js";
 import { defaultValidator, type JsonSchema, type SchemaIssue } from "./json-schema/validator.js";
-import { type AnySchema, isStandardSchema, toJsonSchema } from "./standard.js";
+import {
+  type AnySchema,
+  compileSchema,
+  isStandardSchema,
+  type ParseOutcome,
+  type StandardSchema,
+  toJsonSchema,
+} from "./standard.js";
 
 /** A form to ask a user to fill in: a flat object of fields. */
 export interface RequestedSchema {
@@ -44,6 +51,32 @@ const STRUCTURAL = [
   "patternProperties",
   "dependentSchemas",
 ];
+
+/** What an author may describe a form with. */
+export type FormSchema = StandardSchema<FormInput, unknown> | RequestedSchema;
+type FormInput = { readonly [field: string]: string | number | boolean | readonly string[] | undefined };
+
+/** A form, and the way to what the author's schema makes of an answer. */
+export interface Form {
+  readonly requestedSchema: RequestedSchema;
+  parse(content: AnswerContent): ParseOutcome | Promise<ParseOutcome>;
+}
+
+const forms = new WeakMap<object, Form>();
+
+/** Makes an author's schema ready for asking, once. */
+export function compileForm(schema: AnySchema, where: string): Form {
+  let form = forms.get(schema);
+  if (form === undefined) {
+    const requestedSchema = toRequestedSchema(schema, where);
+    const { parse } = isStandardSchema(schema)
+      ? compileSchema(schema, where, "input")
+      : { parse: (value: unknown): ParseOutcome => ({ ok: true, value }) };
+    form = { requestedSchema, parse };
+    forms.set(schema, form);
+  }
+  return form;
+}
 
 /** The form for an author's schema. What a form cannot show is an error that names the field. */
 export function toRequestedSchema(schema: AnySchema, where: string): RequestedSchema {

@@ -107,5 +107,5 @@ export const inputRequiredResult: Check = result({}, { inputRequests, requestSta
 /** What a retried request carries. Which answer belongs to which question is known only to whoever asked. */
 export const inputParams: { readonly [member: string]: Check } = {
   inputResponses: record(anyObject),
-  requestState: string,
+  requestState: nullish(string),
 };

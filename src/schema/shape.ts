@@ -41,6 +41,7 @@ export const dateTime: Check = satisfying(
   "a date and time with an offset",
   (value) => typeof value === "string" && isDateTime(value),
 );
+export const uri: Check = satisfying("an absolute URI", (value) => typeof value === "string" && isUri(value));
 export const url: Check = satisfying("a URL", (value) => typeof value === "string" && URL.canParse(value));
 
 /** A number from `low` to `high`, both included. */
@@ -150,6 +151,11 @@ export function tagged(tag: string, kinds: Checks, options: { readonly open?: bo
 export function oneOrMany(check: Check): Check {
   const many = array(check);
   return (value) => (Array.isArray(value) ? many(value) : check(value));
+}
+
+/** A scheme, and no character that a URI cannot hold. */
+export function isUri(text: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]*$/u.test(text) && URL.canParse(text);
 }
 
 const outsideBase64 = /[^A-Za-z0-9+/]/;

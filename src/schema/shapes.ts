@@ -19,6 +19,7 @@ import {
   string,
   stringOrInteger,
   tagged,
+  uri,
 } from "./shape.js";
 
 const strings = array(string);
@@ -101,7 +102,7 @@ export const subscriptionFilter: Check = object(
     toolsListChanged: boolean,
     promptsListChanged: boolean,
     resourcesListChanged: boolean,
-    resourceSubscriptions: strings,
+    resourceSubscriptions: array(uri),
   },
 );
 

@@ -136,8 +136,7 @@ export class Catalogue<T extends Listed> {
     const rest = entries.filter((entry) => entry.ordinal > after);
     const shown = rest.slice(0, pageSize);
     const last = shown[shown.length - 1];
-    const nextCursor =
-      last !== undefined && rest.length > shown.length ? { nextCursor: writeCursor(last.ordinal) } : {};
+    const nextCursor = last !== undefined && rest.length > shown.length ? { nextCursor: this.#writeCursor(last) } : {};
     return { [member]: shown.map((entry) => entry.item.listing), ...nextCursor };
   }
 
@@ -163,14 +162,30 @@ export class Catalogue<T extends Listed> {
     if (this.#entries.has(key)) throw new DefinitionError(`${this.#options.noun} "${key}" is defined twice`);
   }
 
+  /** Names the last entry shown, for any instance that has it, and its place, for when it has gone. */
+  #writeCursor(last: Entry<T>): string {
+    const [key] = [...this.#entries].find(([, entry]) => entry === last) ?? [""];
+    return `p${last.ordinal.toString(36)}.${encodeURIComponent(key)}`;
+  }
+
   #readCursor(cursor: unknown): number {
-    const ordinal =
-      typeof cursor === "string" && /^p[0-9a-z]{1,8}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : Number.NaN;
+    const [, place = "", key = ""] = /^p([0-9a-z]{1,8})\.(.+)$/.exec(typeof cursor === "string" ? cursor : "") ?? [];
+    const named = this.#entries.get(decode(key));
+    const ordinal = named === undefined ? Number.parseInt(place, 36) : named.ordinal;
     if (ordinal > 0 && ordinal < this.#nextOrdinal) return ordinal;
-    throw new RpcError(INVALID_PARAMS, `Invalid params: /cursor is not one that this server gave out`);
+    throw invalidCursor();
   }
 }
 
-function writeCursor(ordinal: number): string {
-  return `p${ordinal.toString(36)}`;
+/** The error for a cursor that was never given out. */
+export function invalidCursor(): RpcError {
+  return new RpcError(INVALID_PARAMS, "Invalid params: /cursor is not one that this server gave out");
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }

@@ -1,4 +1,4 @@
-import type { CompleteResult } from "../schema/types.js";
+import type { CompleteResult, Completion } from "../schema/types.js";
 import type { Context } from "./context.js";
 
 /** Suggests values for one argument; `others` are the arguments that have been filled in already. */
@@ -21,6 +21,11 @@ export async function complete(
 ): Promise<CompleteResult> {
   const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
   const all = completer === undefined ? [] : await completer(argument.value, ctx, others);
-  const values = all.slice(0, MOST);
-  return { completion: { values, total: all.length, hasMore: all.length > values.length } };
+  return { completion: boundCompletion({ values: [...all], total: all.length, hasMore: false }) };
+}
+
+/** No more suggestions than an answer may hold; that there are more is said. */
+export function boundCompletion(completion: Completion): Completion {
+  const { values } = completion;
+  return values.length <= MOST ? completion : { ...completion, values: values.slice(0, MOST), hasMore: true };
 }

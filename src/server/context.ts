@@ -6,17 +6,12 @@ import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
-import { checkAnswer, toRequestedSchema } from "../schema/elicit-schema.js";
+import { type AnswerContent, checkAnswer, compileForm, type FormSchema, knownFields } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
+import { findAnswerProblem } from "../schema/input-rules.js";
 import type { SchemaIssue } from "../schema/json-schema/validator.js";
 import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
-import {
-  type AnySchema,
-  type OutputOf,
-  type ParseOutcome,
-  parseWith,
-  type StandardSchema,
-} from "../schema/standard.js";
+import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard.js";
 import type {
   ContentBlock,
   CreateMessageParams,
@@ -32,6 +27,7 @@ import type {
   RequestId,
   Root,
 } from "../schema/types.js";
+import { questionProblem } from "./input-required.js";
 
 export type ElicitAnswer<T> =
   | { readonly action: "accept"; readonly content: T }
@@ -140,12 +136,13 @@ export class Context {
   }
 
   /** Asks the user to fill in a small form. What they accept comes as the schema reads it: defaults filled in, refined. */
-  async elicit<S extends AnySchema>(
+  async elicit<const S extends FormSchema>(
     message: string,
     schema: S,
     options: AskOptions = {},
   ): Promise<ElicitAnswer<OutputOf<S>>> {
-    const requestedSchema = toRequestedSchema(schema, `elicitation "${message}"`);
+    const form = compileForm(schema, `elicitation "${message}"`);
+    const { requestedSchema } = form;
     const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
     let content: unknown;
     const read = (parsed: ParseOutcome) => {
@@ -154,15 +151,18 @@ export class Context {
       return undefined;
     };
     const check = (answer: unknown) => {
-      const { action, content: given = {} } = answer as ElicitResult;
+      const { action, content: given } = answer as { action: string; content?: AnswerContent | null };
       if (action !== "accept") return undefined;
-      const [issue] = checkAnswer(requestedSchema, given);
+      const [issue] = checkAnswer(requestedSchema, given ?? {});
       if (issue !== undefined) return problemWith(issue);
-      const parsed = parseWith(schema, given);
+      const parsed = form.parse(knownFields(requestedSchema, given ?? {}));
       return parsed instanceof Promise ? parsed.then(read) : read(parsed);
     };
-    const answer = (await this.#ask({ method: "elicitation/create", params }, { ...options, check })) as ElicitResult;
-    return (answer.action === "accept" ? { ...answer, content } : answer) as ElicitAnswer<OutputOf<S>>;
+    const { action } = (await this.#ask(
+      { method: "elicitation/create", params },
+      { ...options, check },
+    )) as ElicitResult;
+    return action === "accept" ? { action, content: content as OutputOf<S> } : { action };
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -172,7 +172,9 @@ export class Context {
     options: AskOptions = {},
   ): Promise<{ readonly action: ElicitResult["action"] }> {
     const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
-    return (await this.#ask(request, options)) as { action: ElicitResult["action"] };
+    const asking = this.#ask(request, options);
+    if (isPlainHttp(url)) this.#host.warn("users are sent to a page without TLS", { url });
+    return { action: ((await asking) as ElicitResult).action };
   }
 
   /**
@@ -220,7 +222,7 @@ export class Context {
 
   /** The client's answers to an earlier `inputRequired` of this call's handler. */
   get inputResponses(): InputResponses | undefined {
-    return this.#call.params.inputResponses as InputResponses | undefined;
+    return this.#call.inputResponses;
   }
 
   /** Lets go of the call's stream while the call goes on: a client that can resume reconnects for the answer. */
@@ -238,15 +240,24 @@ export class Context {
 
   async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     this.#assertOpen(request.method);
-    const end = this.#end;
-    if (end === this.#call.end || options.signal !== undefined) return this.#asker.ask(request, options);
-    return this.#asker.ask(request, { ...options, signal: end.signal });
+    const problem = questionProblem(request);
+    if (problem !== undefined) throw problem;
+    const signal = options.signal ?? (this.#end === this.#call.end ? undefined : this.#end.signal);
+    const check = options.check ?? ((answer: unknown) => findAnswerProblem(request, answer));
+    return this.#asker.ask(request, { ...options, signal, check });
   }
 
   #assertOpen(method: string): void {
     this.#end.throwIfAborted();
     if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
+}
+
+/** Whether an address leaves this machine unencrypted. */
+function isPlainHttp(url: string): boolean {
+  if (!/^http:/i.test(url)) return false;
+  const { hostname } = new URL(url);
+  return hostname !== "localhost" && hostname !== "[::1]" && !hostname.startsWith("127.");
 }
 
 function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {

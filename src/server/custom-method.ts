@@ -24,7 +24,8 @@ export type OtherNotificationHandler = (notification: {
   readonly method: string;
   readonly params?: { readonly [key: string]: unknown };
 }) => void | Promise<void>;
-export type NotificationHandler<P> = (params: MethodParams<P>) => void | Promise<void>;
+/** `ctx` can ask and tell as a call can, where the era lets a server do so on its own. */
+export type NotificationHandler<P> = (params: MethodParams<P>, ctx: Context) => void | Promise<void>;
 
 /** A method or notification that an author defined, with its schema compiled. */
 export class CustomMethod {

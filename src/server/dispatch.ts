@@ -5,6 +5,8 @@ import { PreparedResult } from "../era/prepared-result.js";
 import { toResult } from "../era/to-result.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import { params } from "../schema/shapes.js";
+import type { CompleteResult } from "../schema/types.js";
+import { boundCompletion } from "./completion.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
 import type { Route } from "./routes.js";
@@ -50,6 +52,12 @@ async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): 
   const parsed = await custom.parse(call.params);
   return call.era.settle(call, server.host, async (asker) => {
     const value = await custom.handler(parsed as never, new Context(call, asker, server.host));
-    return value instanceof PreparedResult ? value : toResult(value, custom.name);
+    if (value instanceof PreparedResult) return value;
+    if (custom.name !== "completion/complete" || !isCompletion(value)) return toResult(value, custom.name);
+    return { ...value, completion: boundCompletion(value.completion) };
   });
+}
+
+function isCompletion(value: unknown): value is CompleteResult {
+  return Array.isArray((value as Partial<CompleteResult> | null)?.completion?.values);
 }

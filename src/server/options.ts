@@ -6,7 +6,7 @@ import type { HandlerResult, ReportContext, SessionLimits, SsePaths } from "../e
 import type { HttpExchange, HttpHeaders } from "../http/exchange.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
-import type { JsonObject } from "../schema/types.js";
+import type { JsonObject, LoggingLevel } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";
 import type { SealKey } from "./state-seal.js";
@@ -90,8 +90,17 @@ export interface ServerOptions {
     readonly extensions?: { readonly [key: string]: JsonObject };
     readonly logging?: boolean;
   };
+  readonly resources?: {
+    /** Called when the first client begins to watch a resource, and when the last has stopped. */
+    readonly onSubscribe?: (uri: string) => void;
+    readonly onUnsubscribe?: (uri: string) => void;
+    /** Lets the variables of all templates climb by `..`, be absolute paths or hold NUL. */
+    readonly unsafePaths?: boolean;
+  };
   /** Keys that seal the state of calls with questions; the first seals, all open. One of this process by default. */
   readonly stateKeys?: readonly SealKey[];
+  /** Servers of other names take sealed state from each other only where this, and the keys, are the same. */
+  readonly stateAudience?: string;
   /** How long sealed state is good for. */
   readonly stateTtlMs?: number;
   /**
@@ -101,6 +110,8 @@ export interface ServerOptions {
   readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
+  /** The least severe log messages for clients that asked for no level, where they need not ask. All by default. */
+  readonly logLevel?: LoggingLevel;
   /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
   readonly maxSubscriptions?: number;
   /** How many different changes may wait for a subscriber that does not read; one more ends it. 1024 unless told otherwise. */

@@ -1,3 +1,4 @@
+import { getPromptResult } from "../era/feature-shapes.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
@@ -16,6 +17,7 @@ import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
+import { isInputRequired } from "./tool-result.js";
 
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
   readonly title?: string;
@@ -62,7 +64,16 @@ export class RegisteredPrompt {
       throw new RpcError(INVALID_PARAMS, `Invalid params for prompt ${this.listing.name}: ${issues}`);
     }
     const value = await this.handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
-    return toResult(value, this.listing.description);
+    const result = toResult(value, this.listing.description);
+    if (isInputRequired(result)) return result;
+    const problem = getPromptResult(result);
+    if (problem === undefined) return result;
+    throw new Error(`prompt "${this.listing.name}" returned ${problem.path} that is not ${problem.expected}`);
+  }
+
+  /** The arguments that there are. */
+  get names(): readonly string[] {
+    return [...(this.listing.arguments ?? []).map(({ name }) => name), ...Object.keys(this.complete)];
   }
 }
 

@@ -142,9 +142,14 @@ export class Registry {
     for (const resource of this.templates.values()) {
       const variables = resource.template?.match(uri);
       const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
-      if (visible) return { resource, variables };
+      // Once a family is found, others are not tried: which rule refused a value is not to be guessed.
+      if (visible) return this.#allowsUnsafePaths || resource.isSafe(variables) ? { resource, variables } : undefined;
     }
     return undefined;
+  }
+
+  get #allowsUnsafePaths(): boolean {
+    return this.#options.resources?.unsafePaths === true;
   }
 
   get hasResources(): boolean {

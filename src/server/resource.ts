@@ -1,4 +1,9 @@
+import { readResourceResult } from "../era/feature-shapes.js";
+import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
+import { isUri } from "../schema/shape.js";
+import { annotations } from "../schema/shapes.js";
+import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
 import type {
   Annotations,
   CacheScope,
@@ -15,13 +20,14 @@ import { assertCacheHints, type CacheHints, toWireHints } from "./cache-hints.js
 import type { Completers } from "./completion.js";
 import { toBase64 } from "./content.js";
 import type { Context } from "./context.js";
+import { isUnsafePath } from "./path-safety.js";
 import { isInputRequired } from "./tool-result.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
 
 /** A resource of a family: what it does not say of itself, the family's options say. */
 export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri: string };
 
-export interface ResourceOptions extends AccessOptions {
+export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | undefined> extends AccessOptions {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
@@ -30,6 +36,10 @@ export interface ResourceOptions extends AccessOptions {
   readonly annotations?: Annotations;
   readonly icons?: readonly Icon[];
   readonly meta?: JsonObject;
+  /** What a template's variables must be, and become; they come as strings. A URI whose variables do not fit is refused. */
+  readonly variables?: V;
+  /** Variables whose values may climb by `..`, be absolute paths or hold NUL; `true` for all. None by default. */
+  readonly unsafePaths?: boolean | readonly string[];
   /** Suggestions for a template's variables, by name. */
   readonly complete?: Completers;
   /** What clients are told about keeping this resource. */
@@ -43,12 +53,20 @@ export type ResourceReturn =
   | string
   | Uint8Array
   | { readonly text: string; readonly mimeType?: string }
-  | { readonly blob: string; readonly mimeType?: string }
+  | { readonly blob: string | Uint8Array; readonly mimeType?: string }
+  | { readonly contents: readonly ResourcePart[]; readonly _meta?: JsonObject }
   | ReadResourceResult
-  | InputRequiredResult;
+  | InputRequiredResult
+  /** There is no such resource. */
+  | undefined;
 
-export type ResourceHandler<Uri extends string = string> = (
-  variables: UriVariables<Uri>,
+/** One of several contents; bytes are encoded on their way. */
+export type ResourcePart =
+  | ResourceContents
+  | { readonly uri: string; readonly blob: Uint8Array; readonly mimeType?: string; readonly _meta?: JsonObject };
+
+export type ResourceHandler<Uri extends string = string, V extends AnySchema | undefined = undefined> = (
+  variables: V extends AnySchema ? OutputOf<V> : UriVariables<Uri>,
   ctx: Context,
   uri: string,
 ) => ResourceReturn | Promise<ResourceReturn>;
@@ -59,6 +77,7 @@ export class RegisteredResource {
   readonly complete: Completers;
   readonly listing: Resource | ResourceTemplate;
   readonly access: Access | undefined;
+  readonly #variables: UsableSchema | undefined;
   readonly #hints: { readonly ttlMs?: number; readonly cacheScope?: CacheScope };
 
   constructor(
@@ -72,6 +91,14 @@ export class RegisteredResource {
     if (list !== undefined && this.template === undefined) {
       throw new DefinitionError(`resource "${uri}": only a URI template has members to list`);
     }
+    const problem = this.template === undefined ? staticProblem(uri) : templateProblem(uri);
+    if (problem !== undefined) throw new DefinitionError(`resource "${uri}": ${problem}`);
+    const wrong = options.annotations === undefined ? undefined : annotations(options.annotations);
+    if (wrong !== undefined) {
+      throw new DefinitionError(`resource "${uri}": annotations${wrong.path} must be ${wrong.expected}`);
+    }
+    const { variables } = options;
+    this.#variables = variables && compileSchema(variables, `resource "${uri}" variables`, "input");
     this.complete = options.complete ?? {};
     this.access = toAccess(options);
     this.#hints = toWireHints(this.access === undefined ? cache : { scope: "private", ...cache });
@@ -85,15 +112,41 @@ export class RegisteredResource {
     return members.map((member) => ({ ...inherited, ...member }));
   }
 
+  /** The variables that there are. */
+  get names(): readonly string[] {
+    return this.template?.variables ?? [];
+  }
+
+  /** Whether no variable that is looked at could lead a file system astray. */
+  isSafe(variables: Record<string, string | string[]>): boolean {
+    const { unsafePaths = false } = this.options;
+    if (unsafePaths === true) return true;
+    const exempt = unsafePaths === false ? [] : unsafePaths;
+    return Object.entries(variables).every(([name, value]) => exempt.includes(name) || !isUnsafePath(value));
+  }
+
   async read(
     uri: string,
     variables: Record<string, string | string[]>,
     ctx: Context,
   ): Promise<ReadResourceResult | InputRequiredResult> {
-    const value = await this.handler(variables as never, ctx, uri);
+    const value = await this.handler((await this.#parse(variables)) as never, ctx, uri);
+    if (value === undefined || value === null) throw resourceNotFound(uri);
     if (isInputRequired(value)) return value;
-    const result = isResult(value) ? value : { contents: [toContents(uri, value, this.options.mimeType)] };
-    return { ...this.#hints, ...result };
+    const result = isResult(value)
+      ? { ...value, contents: value.contents.map(encodePart) }
+      : { contents: [toContents(uri, value, this.options.mimeType)] };
+    const problem = readResourceResult(result);
+    if (problem === undefined) return { ...this.#hints, ...result } as ReadResourceResult;
+    throw new Error(`resource "${this.uri}" returned ${problem.path} that is not ${problem.expected}`);
+  }
+
+  async #parse(variables: Record<string, string | string[]>): Promise<unknown> {
+    const parsed = await this.#variables?.parse(variables);
+    if (parsed === undefined) return variables;
+    if (parsed.ok) return parsed.value;
+    const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join("; ");
+    throw new RpcError(INVALID_PARAMS, `Invalid params: /uri does not fit: ${issues}`);
   }
 }
 
@@ -102,19 +155,33 @@ export function resourceNotFound(uri: string): RpcError {
   return new RpcError(-32002, "Resource not found", { uri });
 }
 
-function isResult(value: Exclude<ResourceReturn, InputRequiredResult>): value is ReadResourceResult {
+function staticProblem(uri: string): string | undefined {
+  return isUri(uri) ? undefined : "is not an absolute URI";
+}
+
+/** A template that begins with a variable may stand for any scheme. */
+function templateProblem(template: string): string | undefined {
+  const legal = template.startsWith("{") || /^[A-Za-z][A-Za-z0-9+.-]*[:{]/.test(template);
+  return legal && !/[\s\p{Cc}]/u.test(template) ? undefined : "does not begin with a legal scheme, or holds spaces";
+}
+
+type Value = Exclude<ResourceReturn, InputRequiredResult | undefined>;
+type Whole = Extract<Value, { readonly contents: unknown }>;
+
+function isResult(value: Value): value is Whole {
   return typeof value === "object" && "contents" in value;
 }
 
-function toContents(
-  uri: string,
-  value: Exclude<ResourceReturn, ReadResourceResult | InputRequiredResult>,
-  mimeType: string | undefined,
-): ResourceContents {
+function toContents(uri: string, value: Exclude<Value, Whole>, mimeType: string | undefined): ResourceContents {
   const type = mimeType === undefined ? undefined : { mimeType };
   if (typeof value === "string") return { uri, ...type, text: value };
   if (value instanceof Uint8Array) return { uri, ...type, blob: toBase64(value) };
-  return { uri, ...type, ...value } as ResourceContents;
+  return encodePart({ uri, ...type, ...value } as ResourcePart);
+}
+
+function encodePart(part: ResourcePart): ResourceContents {
+  const { blob } = part as { blob?: unknown };
+  return (blob instanceof Uint8Array ? { ...part, blob: toBase64(blob) } : part) as ResourceContents;
 }
 
 function toListing(uri: string, options: ResourceOptions, isTemplate: boolean): Resource | ResourceTemplate {

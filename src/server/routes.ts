@@ -7,7 +7,7 @@ import type { Resource } from "../schema/types.js";
 import { complete } from "./completion.js";
 import type { Context } from "./context.js";
 import type { Registry } from "./registry.js";
-import { resourceNotFound } from "./resource.js";
+import { type RegisteredResource, resourceNotFound } from "./resource.js";
 
 export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
 
@@ -81,10 +81,20 @@ async function completeArgument(registry: Registry, call: Call, ctx: Context): P
   };
   const target = await (ref.type === "ref/prompt"
     ? registry.prompts.find(ref.name ?? "", ctx)
-    : registry.templates.find(ref.uri ?? "", ctx));
+    : findTemplate(registry, ref.uri ?? "", ctx));
   if (target === undefined)
     throw new RpcError(INVALID_PARAMS, "Invalid params: /ref names nothing that this server has");
+  if (!target.names.includes(argument.name))
+    throw new RpcError(INVALID_PARAMS, "Invalid params: /argument/name is not one that /ref has");
   return complete(target.complete, argument, context?.arguments ?? {}, ctx);
+}
+
+/** A template by its own text, or by a URI that it matches. */
+async function findTemplate(registry: Registry, uri: string, ctx: Context): Promise<RegisteredResource | undefined> {
+  const template = await registry.templates.find(uri, ctx);
+  if (template !== undefined) return template;
+  const found = await registry.findResource(uri, ctx);
+  return found?.resource.template === undefined ? undefined : found.resource;
 }
 
 /** The caller's own name for it, bounded: it may be anything. */

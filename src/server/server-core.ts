@@ -2,18 +2,27 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { Call } from "../era/call.js";
-import type { HandlerResult, Outcome, ReportContext, ServerEra, ServerHost, StateSeal } from "../era/era.js";
+import type {
+  EraSession,
+  HandlerResult,
+  LogMessage,
+  Outcome,
+  ReportContext,
+  ServerEra,
+  ServerHost,
+  StateSeal,
+} from "../era/era.js";
+import { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import { warnOfDeprecated } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
-
 import { assertExtensionIds } from "../schema/extension-id.js";
-
-import type { ClientCapabilities, Implementation, ServerCapabilities } from "../schema/types.js";
-
+import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
+import { Context } from "./context.js";
+import type { CustomMethod } from "./custom-method.js";
 import { dispatch } from "./dispatch.js";
 import { NotificationQueue } from "./notification-queue.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
@@ -34,6 +43,10 @@ export class ServerCore implements ServerHost {
   readonly clock: Clock;
   readonly seal: StateSeal;
   readonly askTimeoutMs: number;
+  readonly pages = new UrlElicitations();
+  readonly logLevel: LoggingLevel;
+  readonly #logListeners = new Set<(message: LogMessage) => void>();
+  #droppedLog = false;
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
@@ -60,6 +73,7 @@ export class ServerCore implements ServerHost {
     this.pings = options.pings;
     this.progressIntervalMs = options.progressIntervalMs;
     this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
+    this.logLevel = options.logLevel ?? "debug";
     this.subscriptions = {
       max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
       maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
@@ -71,6 +85,7 @@ export class ServerCore implements ServerHost {
     this.#options = options;
     this.seal = createStateSeal({
       keys: options.stateKeys,
+      audience: options.stateAudience ?? info.name,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
       accept: options.acceptState,
@@ -112,13 +127,34 @@ export class ServerCore implements ServerHost {
     return this.registry.methods.has(method);
   }
 
-  receive(notification: RpcNotification): void {
+  receive(notification: RpcNotification, session: EraSession): void {
     const { method, params } = notification;
     const own = this.registry.notifications.get(method);
     const other = this.registry.otherNotifications;
     const onError = (error: unknown) => this.report(error, { where: "notification", method });
-    if (own !== undefined) this.#notifications.deliver(() => own.parse(params), own.handler as Handle, onError);
-    else if (other !== undefined) this.#notifications.deliver(() => notification, other as Handle, onError);
+    if (own !== undefined)
+      this.#notifications.deliver(
+        () => own.parse(params),
+        (given) => this.#aside(session, own, given),
+        onError,
+      );
+    // That a client is ready is for who asks for it by name.
+    else if (other !== undefined && method !== "notifications/initialized")
+      this.#notifications.deliver(() => notification, other as Handle, onError);
+  }
+
+  /** Says something to every client that hears what belongs to no call. */
+  log(message: LogMessage): void {
+    if (this.capabilities.logging === undefined) return;
+    for (const listener of [...this.#logListeners]) listener(message);
+    if (this.#logListeners.size > 0 || this.#droppedLog) return;
+    this.#droppedLog = true;
+    this.report(new Error("a log message outside of any call was dropped: no client hears such"), { where: "log" });
+  }
+
+  onLog(listener: (message: LogMessage) => void): () => void {
+    this.#logListeners.add(listener);
+    return () => this.#logListeners.delete(listener);
   }
 
   report(error: unknown, context: ReportContext): void {
@@ -132,8 +168,8 @@ export class ServerCore implements ServerHost {
     }
   }
 
-  warn(message: string): void {
-    this.#options.logger?.warn?.(message);
+  warn(message: string, fields?: Record<string, unknown>): void {
+    this.#options.logger?.warn?.(message, fields);
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
@@ -173,13 +209,36 @@ export class ServerCore implements ServerHost {
   }
 
   retain(uri: string): void {
-    this.#watched.set(uri, (this.#watched.get(uri) ?? 0) + 1);
+    const watching = this.#watched.get(uri) ?? 0;
+    this.#watched.set(uri, watching + 1);
+    if (watching === 0) this.#tellWatched("onSubscribe", uri);
   }
 
   release(uri: string): void {
     const left = (this.#watched.get(uri) ?? 0) - 1;
     if (left > 0) this.#watched.set(uri, left);
-    else this.#watched.delete(uri);
+    else if (this.#watched.delete(uri)) this.#tellWatched("onUnsubscribe", uri);
+  }
+
+  #tellWatched(hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
+    try {
+      this.#options.resources?.[hook]?.(uri);
+    } catch (error) {
+      this.report(error, { where: hook });
+    }
+  }
+
+  /** Runs the handler of a notification: it may ask and tell as a call can. */
+  async #aside(session: EraSession, own: CustomMethod, params: unknown): Promise<void> {
+    const call = session.aside(own.name);
+    try {
+      await call.era.settle(call, this, async (asker) => {
+        await own.handler(params as never, new Context(call, asker, this));
+        return {};
+      });
+    } finally {
+      call.close();
+    }
   }
 
   #compose(): (call: Call) => Promise<HandlerResult> {

@@ -5,8 +5,9 @@ import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import type { Channel } from "../jsonrpc/channel.js";
+import { McpError } from "../schema/errors.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
-import type { Implementation, ServerCapabilities } from "../schema/types.js";
+import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
 import {
   CustomMethod,
@@ -119,7 +120,11 @@ export class Server<Tools extends ToolTypes = {}> {
   }
 
   /** A resource at a URI, or a family of them at a URI template. */
-  resource<const Uri extends string>(uri: Uri, options: ResourceOptions, handler: ResourceHandler<Uri>): this {
+  resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
+    uri: Uri,
+    options: ResourceOptions<V>,
+    handler: ResourceHandler<Uri, V>,
+  ): this {
     this.#core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
     return this;
   }
@@ -155,6 +160,17 @@ export class Server<Tools extends ToolTypes = {}> {
     if (typeof name === "function") registry.otherNotifications = name;
     else registry.notifications.set(name, new CustomMethod(name, options, handler as never, undefined));
     return this;
+  }
+
+  /** Logs to every connected client that hears what belongs to no call of its own; `ctx.log` is for the rest. */
+  log(level: LoggingLevel, data: unknown, logger?: string): void {
+    this.#core.log({ level, data, logger });
+  }
+
+  /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
+  elicitationCompleted(elicitationId: string): void {
+    if (this.#core.pages.complete(elicitationId)) return;
+    throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
   }
 
   /** Wraps every call that is served from now on; the first added is the outermost. */

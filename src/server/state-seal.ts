@@ -12,6 +12,8 @@ export interface SealKey {
 export interface SealOptions {
   readonly keys: readonly SealKey[] | undefined;
   readonly ttlMs: number;
+  /** Whom the state is for: servers that share keys but not this do not take each other's. */
+  readonly audience: string;
   readonly clock: Clock;
   /** Whether a state may still be used; hears each one's name and when it ends. For servers that take a state once. */
   readonly accept?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
@@ -51,6 +53,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
     }
     return ready;
   };
+  const audience = `${JSON.stringify(options.audience)} `;
   const refuse = (reason: string): Refusal => {
     options.onRefused(reason);
     return new Refusal(INVALID_PARAMS, "Invalid params: /requestState is not valid");
@@ -60,7 +63,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
     async seal(state, binding) {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
       const payload = encodeText(JSON.stringify({ until: now() + options.ttlMs, state }));
-      const cipher = { name: "AES-GCM", iv, additionalData: encodeText(binding) };
+      const cipher = { name: "AES-GCM", iv, additionalData: encodeText(audience + binding) };
       const sealed = new Uint8Array(await crypto.subtle.encrypt(cipher, await keyFor(first), payload));
       const text = `${first.id}.${toBase64Url(iv)}.${toBase64Url(sealed)}`;
       if (text.length > MAX_TEXT)
@@ -73,7 +76,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
       const key = ring.find((candidate) => candidate.id === id);
       if (iv === undefined || sealed === undefined || rest.length > 0) throw refuse("not in this server's format");
       if (key === undefined) throw refuse(`sealed with key "${id}", which is not in this server's ring`);
-      const payload = await decrypt(await keyFor(key), iv, sealed, binding);
+      const payload = await decrypt(await keyFor(key), iv, sealed, audience + binding);
       if (payload === undefined) {
         throw refuse(
           "altered, made for another request or caller, or sealed by a process with another key: share stateKeys",

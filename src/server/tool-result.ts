@@ -1,4 +1,5 @@
 import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import { contentBlock } from "../schema/shapes.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
@@ -45,6 +46,15 @@ export function mirrored(result: CallToolResult): CallToolResult {
   const { structuredContent, content, isError } = result;
   if (structuredContent === undefined || isError === true || content.some(({ type }) => type === "text")) return result;
   return { ...result, content: [...content, text(JSON.stringify(structuredContent))] };
+}
+
+/** What keeps content from being sent. Plain text, which cannot be wrong, is passed over. */
+export function contentProblem(content: readonly ContentBlock[]): string | undefined {
+  for (const [index, block] of content.entries()) {
+    const problem = block.type === "text" ? undefined : contentBlock(block);
+    if (problem !== undefined) return `/content/${index}${problem.path} must be ${problem.expected}`;
+  }
+  return undefined;
 }
 
 /** All issues with their places, so that one more attempt can mend them all. */

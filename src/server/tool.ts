@@ -23,6 +23,7 @@ import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Context } from "./context.js";
 import { Turnstile, withinTime } from "./tool-limits.js";
 import {
+  contentProblem,
   describeIssues,
   drain,
   failed,
@@ -125,7 +126,10 @@ export class RegisteredTool {
       return this.#toFailure(error, ctx);
     }
     try {
-      return await this.#toResult(value);
+      const result = await this.#toResult(value);
+      const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
+      if (problem === undefined) return result;
+      return this.#toFailure(new TypeError(`tool ${name}: ${problem}`), ctx);
     } catch (error) {
       if (error instanceof ToolError) return failed(error.message);
       // What cannot be written is a defect of the server that a model cannot mend.

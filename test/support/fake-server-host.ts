@@ -1,5 +1,6 @@
 import type { Call } from "#src/era/call.js";
 import type { HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
+import { UrlElicitations } from "#src/era/url-elicitations.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes.js";
 import type { RpcNotification } from "#src/jsonrpc/message.js";
@@ -16,6 +17,8 @@ export class FakeServerHost implements ServerHost {
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
   readonly askTimeoutMs = 1000;
+  readonly logLevel = "debug";
+  readonly pages = new UrlElicitations();
   readonly pings = undefined;
   readonly progressIntervalMs = undefined;
   readonly maxRounds = 4;
@@ -77,6 +80,12 @@ export class FakeServerHost implements ServerHost {
   }
 
   debug(): void {}
+
+  warn(): void {}
+
+  onLog(): () => void {
+    return () => {};
+  }
 
   onClosing(listener: () => void): () => void {
     this.#closing.add(listener);

@@ -244,6 +244,12 @@ const differences: readonly Difference[] = [
     why: "a cancellation that names no request is malformed",
   },
   {
+    wider: "theirs",
+    type: /^(ReadResource|Subscribe|Unsubscribe|Subscriptions|SubscriptionFilter)/,
+    change: /\/uri by|\/resourceSubscriptions(\/\d+)? by/,
+    why: "a resource is named by an absolute URI",
+  },
+  {
     wider: "ours",
     type: /^Elicit|^InputReq/,
     change: /\/requestedSchema\b/,

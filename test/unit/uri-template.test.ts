@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { DefinitionError } from "#src/schema/errors.js";
 import { expandUriTemplate } from "#src/schema/uri-expand.js";
 import { parseUriTemplate, type UriVariables } from "#src/server/uri-template.js";
+import { proves } from "../support/verifies.js";
 
 const VALUES = {
   count: ["one", "two", "three"],
@@ -127,7 +128,7 @@ const EXPANSIONS: Readonly<Record<string, string>> = {
 
 describe("a URI template expands", () => {
   for (const [template, uri] of Object.entries(EXPANSIONS)) {
-    it(template, () => equal(expandUriTemplate(template, VALUES), uri));
+    proves("uri-template:expand:rfc6570", {}, template, () => equal(expandUriTemplate(template, VALUES), uri));
   }
 
   it("text beyond ASCII as percent-encoded UTF-8", () => {
@@ -190,7 +191,7 @@ describe("a URI template matches", () => {
     });
   }
 
-  it("what it expanded to", () => {
+  proves("uri-template:match:inverse-of-expand", {}, "what it expanded to", () => {
     const operator = fc.constantFrom("", "+", ".", "/", ";");
     const template = fc.array(fc.tuple(operator, fc.boolean()), { minLength: 1, maxLength: 5 }).map((specs) => {
       let wide = false;
@@ -221,7 +222,7 @@ describe("a URI template matches", () => {
     );
   });
 
-  it("or not, but never throws", () => {
+  proves("uri-template:match:inverse-of-expand", {}, "or not, but never throws", () => {
     const templates = ["x://{a}-{b}{?c}", "x://{+p}{.e}", "x://h{/s*}", "{a}"].map((text) => parseUriTemplate(text));
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (rest) => {
@@ -233,7 +234,7 @@ describe("a URI template matches", () => {
     );
   });
 
-  it("nothing longer than its bound", () => {
+  proves("uri-template:bounds", {}, "nothing longer than its bound", () => {
     equal(parseUriTemplate("x://{+a}").match(`x://${"a".repeat(1_000_000)}`), undefined);
   });
 
@@ -249,6 +250,10 @@ describe("a URI template matches", () => {
 });
 
 describe("a URI template is refused with", () => {
+  proves("uri-template:parse:rejects", {}, "nothing where the operator brings a delimiter", () => {
+    deepEqual(parseUriTemplate("x://{+path}{.ext}").variables, ["path", "ext"]);
+  });
+
   const REFUSED: Readonly<Record<string, RegExp>> = {
     "x://{a": /not closed at position 4/,
     "x://a}": /position 5/,
@@ -275,7 +280,7 @@ describe("a URI template is refused with", () => {
     "x://h{?a}{b}": /after query/,
   };
   for (const [template, message] of Object.entries(REFUSED)) {
-    it(template, () => {
+    proves("uri-template:parse:rejects", {}, template, () => {
       throws(
         () => parseUriTemplate(template),
         (error) => error instanceof DefinitionError && message.test(error.message),
@@ -283,7 +288,7 @@ describe("a URI template is refused with", () => {
     });
   }
 
-  it("too many variables or characters", () => {
+  proves("uri-template:bounds", {}, "too many variables or characters", () => {
     throws(
       () =>
         parseUriTemplate(

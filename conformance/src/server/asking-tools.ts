@@ -78,4 +78,4 @@ const choices = {
     untitledMulti: { type: "array", items: { type: "string", enum: options } },
     titledMulti: { type: "array", items: { anyOf: titled } },
   },
-};
+} as const;

@@ -28,6 +28,7 @@ import type { Link, LinkRequest } from "../link.js";
 import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { type LegacyHttpLink, SessionLost } from "./client-http.js";
+import { answerAt } from "./input-params.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 /** A request of the server that is being answered. */
@@ -222,7 +223,9 @@ export class LegacyConnection implements Connection {
     this.#served.add(served);
     try {
       const result = request.method === "ping" ? {} : await this.#answer(request, end);
-      if (!end.aborted) this.#link.respond(request.id, JSON.stringify(toResult(result, request.method)));
+      if (end.aborted) return;
+      const answer = answerAt(this.server.version, request.method, toResult(result, request.method) as ClientResult);
+      this.#link.respond(request.id, JSON.stringify(answer));
     } catch (error) {
       this.#fail(served, error);
     } finally {

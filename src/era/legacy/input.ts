@@ -1,27 +1,56 @@
 import { CallScope } from "../../call/scope.js";
 import { tellProgress } from "../../call/tell-progress.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import { fromErrorObject, INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
-import { McpError, ProtocolError } from "../../schema/errors.js";
+import { McpError, ProtocolError, RpcError, UrlElicitationRequiredError } from "../../schema/errors.js";
+import { findAnswerProblem } from "../../schema/input-rules.js";
 import { inputShapes } from "../../schema/input-shapes.js";
-import type { InputRequest } from "../../schema/types.js";
+import type { InputRequest, InputResponses } from "../../schema/types.js";
 import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
 import { undeclaredFor } from "../input-capability.js";
+import { PreparedResult } from "../prepared-result.js";
+import { paramsAt } from "./input-params.js";
 import { LegacySession } from "./session.js";
 
-/** Runs a handler whose questions are sent to the client as requests while it waits. */
-export function settleByPushing(
+/**
+ * Runs a handler whose questions are sent to the client as requests while it waits. A handler that returns its questions
+ * is run again with the answers, here, so that it works as it does where the client repeats the request.
+ */
+export async function settleByPushing(
   call: Call,
   host: ServerHost,
   run: (asker: Asker) => Promise<HandlerResult>,
 ): Promise<HandlerResult> {
-  return run(new Pushed(call, host));
+  const asker = new Pushed(call, host);
+  try {
+    for (let round = 0; round <= host.maxRounds; round++) {
+      const result = await run(asker);
+      if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
+      await answerRound(call, asker, result);
+    }
+  } catch (error) {
+    if (error instanceof UrlElicitationRequiredError) throw asker.sendToPages(error);
+    throw error;
+  }
+  throw new Error(`${call.method} asked for more than ${host.maxRounds} rounds of input`);
+}
+
+/** Puts all questions of a returned round at once; the state stays here and never travels. */
+async function answerRound(call: Call, asker: Asker, result: Result): Promise<void> {
+  const requests = Object.entries((result.inputRequests ?? {}) as Record<string, InputRequest>);
+  const answers = requests.map(async ([key, request]) => {
+    const check = (answer: unknown) => findAnswerProblem(request, answer);
+    return [key, await asker.ask(request, { check })] as const;
+  });
+  call.inputResponses = Object.fromEntries(await Promise.all(answers)) as InputResponses;
+  call.authoredState = result.requestState;
 }
 
 class Pushed implements Asker {
   readonly #call: Call;
   readonly #host: ServerHost;
+  #steps: Map<string, unknown> | undefined;
 
   constructor(call: Call, host: ServerHost) {
     this.#call = call;
@@ -30,17 +59,19 @@ class Pushed implements Asker {
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const call = this.#call;
-    if (request.method === "elicitation/create" && call.client.version < "2025-06-18") {
-      throw new McpError("missing_capability", `Protocol version ${call.client.version} has no ${request.method}`);
+    const { capabilities, version } = call.client;
+    if (request.method === "elicitation/create" && version < "2025-06-18") {
+      throw new McpError("missing_capability", `Protocol version ${version} has no ${request.method}`);
     }
-    const missing = undeclaredFor(request, call.client.capabilities);
+    const missing = undeclaredFor(request, capabilities, version);
     if (missing !== undefined) {
       throw new McpError(
         "missing_capability",
-        `The client cannot answer ${request.method}: it did not declare ${Object.keys(missing)}`,
+        `The client cannot answer ${request.method}: it did not declare ${JSON.stringify(missing)}`,
       );
     }
-    const params = paramsAt(call.client.version, request);
+    const params = paramsAt(version, request, options.elicitationId);
+    if (typeof params?.elicitationId === "string") this.#notePage(params.elicitationId);
     const result = await this.push(request.method, params, options);
     const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
     if (problem === undefined) return result;
@@ -75,9 +106,32 @@ class Pushed implements Asker {
       tellProgress(onProgress, params, (error) => this.#host.report(error, { where: "progress", method, id }));
   }
 
-  /** The handler runs once, so its steps do. */
-  async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
-    return work();
+  /** The handler mostly runs once; where it returns its questions, its steps still do. */
+  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    this.#steps ??= new Map();
+    if (this.#steps.has(name)) return this.#steps.get(name) as T;
+    const value = await work();
+    this.#steps.set(name, value);
+    return value;
+  }
+
+  /** The error is of use only to a client that can show pages. */
+  sendToPages(error: UrlElicitationRequiredError): RpcError {
+    if (this.#call.client.capabilities.elicitation?.url === undefined) {
+      return new RpcError(
+        INTERNAL_ERROR,
+        "The user must visit a page first, and this client did not declare that it can",
+      );
+    }
+    for (const { elicitationId } of error.elicitations) this.#notePage(elicitationId);
+    return error;
+  }
+
+  #notePage(elicitationId: string): void {
+    const { wire } = this.#call;
+    this.#host.pages.note(elicitationId, () => {
+      void wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
+    });
   }
 }
 
@@ -90,12 +144,4 @@ function untilReady(session: LegacySession, scope: CallScope): Promise<void> {
       resolve();
     });
   });
-}
-
-/** Modes of elicitation are named from 2025-11-25 on; a question by URL needs an id there. */
-function paramsAt(version: string, request: InputRequest): Params | undefined {
-  if (request.method !== "elicitation/create") return request.params as unknown as Params | undefined;
-  const { mode, ...params } = request.params as unknown as { mode?: string } & Params;
-  if (mode === "url") return { elicitationId: crypto.randomUUID(), ...params, mode };
-  return version >= "2025-11-25" && mode !== undefined ? { ...params, mode } : params;
 }

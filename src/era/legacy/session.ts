@@ -3,11 +3,13 @@ import type { CallScope } from "../../call/scope.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
+import { ConnectionError } from "../../schema/errors.js";
 import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
 import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
 import { notificationProblem } from "../check-notification.js";
-import type { EraSession, ServerEra, ServerHost } from "../era.js";
+import type { EraSession, LogMessage, ServerEra, ServerHost } from "../era.js";
+import { isWanted } from "../logging-level.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
@@ -31,7 +33,8 @@ export class LegacySession implements EraSession {
   #pings: PingLoop | undefined;
   readonly #awaitingReady: (() => void)[] = [];
   #promised: ServerCapabilities = {};
-  #stopListening: (() => void) | undefined;
+  readonly #stopListening: (() => void)[] = [];
+  readonly #asides = new Set<Call>();
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
   constructor(era: ServerEra, host: ServerHost, wire: ServerWire, client?: ClientFacts) {
@@ -83,8 +86,31 @@ export class LegacySession implements EraSession {
       wire: this.#wire,
       origin,
       progressToken: progressTokenOf(params),
-      logLevel: () => this.#logLevel,
+      logLevel: () => this.#heard(),
     });
+  }
+
+  aside(method: string): Call {
+    const wire = this.#wire;
+    const call = new ServedCall({
+      era: this.#era,
+      session: this,
+      id: "",
+      method,
+      params: {},
+      client: this.client,
+      wire: {
+        shared: wire.shared,
+        notify: (_call, name, params) => wire.notify(undefined, name, params),
+        request: (_call, name, params, scope) => wire.request(undefined, name, params, scope),
+      },
+      origin: {},
+      progressToken: undefined,
+      logLevel: () => this.#heard(),
+    });
+    for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
+    this.#asides.add(call);
+    return call;
   }
 
   receive(notification: RpcNotification): void {
@@ -92,8 +118,7 @@ export class LegacySession implements EraSession {
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
-    else if (method === "notifications/initialized") this.#ready();
-    else this.#host.receive(notification, this);
+    else if (method !== "notifications/initialized" || this.#ready()) this.#host.receive(notification, this);
   }
 
   acceptsBatch(items: readonly unknown[]): boolean {
@@ -122,8 +147,9 @@ export class LegacySession implements EraSession {
 
   close(): void {
     this.#pings?.stop();
-    this.#stopListening?.();
-    this.#stopListening = undefined;
+    const reason = new ConnectionError("The client went away", { delivery: "sent" });
+    for (const call of this.#asides) call.end.abort(reason);
+    for (const stop of this.#stopListening.splice(0)) stop();
     for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
   }
 
@@ -139,12 +165,28 @@ export class LegacySession implements EraSession {
     this.#promised = this.#host.capabilities;
   }
 
-  #ready(): void {
-    if (this.#phase.name !== "answered") return;
+  /** Whether the client is ready just now. */
+  #ready(): boolean {
+    if (this.#phase.name !== "answered") return false;
     this.#phase = { name: "ready", client: this.#phase.client };
-    this.#stopListening = this.#host.changes.subscribe((change) => this.#onChange(change));
+    this.#stopListening.push(
+      this.#host.changes.subscribe((change) => this.#onChange(change)),
+      this.#host.onLog((message) => this.#onLog(message)),
+    );
     if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
     for (const listener of this.#awaitingReady.splice(0)) listener();
+    return true;
+  }
+
+  /** The least severe message that goes to this client; undefined where the server does not log. */
+  #heard(): LoggingLevel | undefined {
+    return this.#host.capabilities.logging === undefined ? undefined : (this.#logLevel ?? this.#host.logLevel);
+  }
+
+  #onLog({ level, data, logger }: LogMessage): void {
+    if (!isWanted(level, this.#heard())) return;
+    const params = { level, data, ...(logger === undefined ? undefined : { logger }) };
+    void this.#wire.notify(undefined, "notifications/message", params);
   }
 
   /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */

@@ -1,5 +1,5 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
-import { McpError } from "../../schema/errors.js";
+import { McpError, UrlElicitationRequiredError } from "../../schema/errors.js";
 import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Call } from "../call.js";
@@ -47,8 +47,17 @@ export async function settleInRounds(
   }
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
+  if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, host, toPages(failure));
   if (failure !== undefined) throw failure;
   return sealAuthored(call, host, result as HandlerResult);
+}
+
+/** What is an error in other versions is a question here; the handler looks again when the client comes back. */
+function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
+  const requests = elicitations.map(({ elicitationId, message, url }) => {
+    return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
+  });
+  return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
 }
 
 /** A handler that speaks the wire itself gets its state sealed all the same. */
@@ -140,14 +149,20 @@ class Replay implements Asker {
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
     const missing = undeclaredFor(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
+    const { elicitationId } = options;
+    if (elicitationId !== undefined) {
+      this.#host.pages.note(elicitationId, () => {
+        this.#host.warn("the client is not told that a page is done: in this version it asks again", { elicitationId });
+      });
+    }
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
       this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
       throw this.broken;
     }
     this.#used.add(key);
-    this.#noteQuestion(key, request);
-    const answer = Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
+    const isSame = this.#noteQuestion(key, request);
+    const answer = isSame && Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
     if (answer !== undefined && this.#fits(request, key, answer)) {
       // Awaited only where it must be: questions that are asked together go out together.
       const problem = options.check?.(answer);
@@ -205,16 +220,19 @@ class Replay implements Asker {
     throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.#call.method}: ${place} must be ${problem.expected}`);
   }
 
-  #noteQuestion(key: string, request: InputRequest): void {
+  /** Whether what is asked under this key is what was asked before: an answer is good for its own question alone. */
+  #noteQuestion(key: string, request: InputRequest): boolean {
     const identity = JSON.stringify(request);
     const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
-    if (before !== undefined && before !== identity) {
+    const isSame = before === undefined || before === identity;
+    if (!isSame) {
       this.#host.debug("a question changed between rounds; give it a key of its own", {
         method: this.#call.method,
         key,
       });
     }
     this.#asked[key] = identity;
+    return isSame;
   }
 }
 

@@ -67,6 +67,22 @@ export class ModernSession implements EraSession {
     else this.#host.report(problem, { where: "notification", method: notification.method });
   }
 
+  /** Nothing can be sent but in answer to a request. */
+  aside(method: string): Call {
+    return new ServedCall({
+      era: this.#era,
+      session: this,
+      id: "",
+      method,
+      params: {},
+      client: { version: this.#era.versions[0] ?? "", capabilities: {}, info: undefined },
+      wire: { ...this.#wire, shared: this.#wire.shared, notify: () => {}, request: () => new Promise(() => {}) },
+      origin: {},
+      progressToken: undefined,
+      logLevel: () => undefined,
+    });
+  }
+
   acceptsBatch(): boolean {
     return false;
   }

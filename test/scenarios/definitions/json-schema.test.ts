@@ -163,7 +163,7 @@ for (const era of ERAS) {
 verifies("jsonschema:server:unsupported-dialect", eachWire, async ({ connect }) => {
   const $schema = "https://example.com/own-dialect";
   const reports: string[] = [];
-  const form = { $schema, type: "object", properties: { a: { type: "string" } } };
+  const form = { $schema, type: "object", properties: { a: { type: "string" } } } as const;
   const server = new McpServer(me, { onError: (error) => reports.push(String(error)) }).tool(
     "ask",
     {},

@@ -141,7 +141,7 @@ verifies(
     for (const [method, params, code] of [
       ["vendor/none", {}, -32601],
       ["roots/list", {}, -32601],
-      ["elicitation/create", { message: "?", requestedSchema: { type: "object", properties: {} } }, -32601],
+      ["elicitation/create", { message: "?", requestedSchema: { type: "object", properties: {} } }, -32602],
       ["sampling/createMessage", { messages: "hunter2", maxTokens: 1 }, -32602],
       ["vendor/strict", { password: "hunter2" }, -32602],
     ] as const) {

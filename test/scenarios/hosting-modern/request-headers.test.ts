@@ -27,8 +27,8 @@ function createRecorder() {
       ran.push("prompt grüße");
       return "hallo";
     })
-    .resource("pad://x ", { name: "padded" }, (_variables, _ctx, uri) => {
-      ran.push(`resource ${uri}`);
+    .prompt("padded ", {}, () => {
+      ran.push("prompt padded ");
       return "text";
     })
     .resource("note://{id}", { name: "note" }, (_variables, _ctx, uri) => {
@@ -121,10 +121,10 @@ verifies("hosting:http:modern:name-header-base64", eachHost, async ({ serve }) =
   const greet = (header: string) =>
     modernRequest("prompts/get", { params: { name: "grüße" }, headers: { "mcp-name": header } });
   equal((await send(greet("=?base64?Z3LDvMOfZQ==?="))).status, 200);
-  const padded = { params: { uri: "pad://x " }, headers: { "mcp-name": "=?base64?cGFkOi8veCA=?=" } };
-  equal((await send(modernRequest("resources/read", padded))).status, 200);
+  const padded = { params: { name: "padded " }, headers: { "mcp-name": "=?base64?cGFkZGVkIA==?=" } };
+  equal((await send(modernRequest("prompts/get", padded))).status, 200);
   deepEqual(await faultOf(await send(greet("=?base64?YXNr?="))), MISMATCH);
-  deepEqual(ran, ["prompt grüße", "resource pad://x "]);
+  deepEqual(ran, ["prompt grüße", "prompt padded "]);
 });
 
 verifies("hosting:http:modern:base64-invalid", "names", eachHost, async ({ serve }) => {
@@ -177,11 +177,11 @@ proves(
 );
 
 verifies("hosting:http:modern:header-ows", "long runs of blanks cost little", eachHost, async ({ serve }) => {
-  const send = await serve(createRecorder().server);
   const blanks = " ".repeat(8 * 1024);
-  const uri = `note://a${blanks}b`;
+  const name = `a${blanks}b`;
+  const send = await serve(createRecorder().server.prompt(name, {}, () => "text"));
   const began = process.cpuUsage();
-  const request = modernRequest("resources/read", { params: { uri }, headers: { "mcp-name": uri } });
+  const request = modernRequest("prompts/get", { params: { name }, headers: { "mcp-name": name } });
   equal((await send(request)).status, 200);
   equal((await send(call({ headers: { "mcp-name": `${blanks}echo` } }))).status, 200);
   const { user } = process.cpuUsage(began);

@@ -137,7 +137,7 @@ proves(
       [
         [1, -32601],
         [2, -32601],
-        [3, -32601],
+        [3, -32602],
       ],
     );
     deepEqual(script.all("notifications/roots/list_changed"), []);
