@@ -59,7 +59,8 @@ export class HttpWire {
     signal: AbortSignal,
     patience?: CallScope,
   ): Promise<Response> {
-    return fetchSameOrigin(this.#target.fetch, this.#target.url, { method, headers, body, signal, patience });
+    const { fetch, url, server = url } = this.#target;
+    return fetchSameOrigin(fetch, url, { method, headers, body, signal, patience, server });
   }
 
   post(headers: HeaderRecord, body: string, signal: AbortSignal, patience?: CallScope): Promise<Response> {

@@ -69,6 +69,8 @@ export interface ReconnectOptions {
 /** Where a client reaches a server over HTTP, and with what. */
 export interface HttpTarget {
   readonly url: URL;
+  /** The address that the server is known by, where that is another one. */
+  readonly server?: URL | undefined;
   readonly fetch: Fetch;
   /** Headers of the caller's own; the protocol's win. */
   readonly headers: Readonly<Record<string, string>>;

@@ -4,6 +4,8 @@ import { discard } from "./reply-reader.js";
 export interface FetchInit extends RequestInit {
   /** Stops the idle time of the call that the request belongs to, while something else than the server is waited for. */
   readonly patience?: { hold(): void; release(): void } | undefined;
+  /** The address of the server that the request is for, which the request's own need not be. */
+  readonly server?: URL | undefined;
 }
 
 export type Fetch = (url: URL, init: FetchInit) => Promise<Response>;

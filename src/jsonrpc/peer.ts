@@ -1,4 +1,4 @@
-import { ConnectionError, ProtocolError } from "../schema/errors.js";
+import { AuthError, ConnectionError, type McpError, ProtocolError } from "../schema/errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable } from "./inflight-table.js";
@@ -204,8 +204,9 @@ function notConnected(reason: Error | undefined): ConnectionError {
   return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
 }
 
-/** The channel knows best how far the frame had got. */
-function notWritten(cause: Error): ConnectionError {
+/** The channel knows best how far the frame had got. What an authorization failed with stands for itself. */
+function notWritten(cause: Error): McpError {
+  if (cause instanceof AuthError) return cause;
   const { delivery = "not_sent" as const, status } = cause instanceof ConnectionError ? cause : {};
   return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, status, cause });
 }

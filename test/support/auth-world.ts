@@ -38,7 +38,7 @@ export class AuthWorld {
   readonly arrivals: Arrival[] = [];
   /** Overrules the built-in answer for `METHOD address`, without query; undefined leaves it to the built-in one. */
   readonly routes = new Map<string, Handler>();
-  readonly mcp = "https://mcp.example/mcp";
+  readonly mcp: string;
   readonly as = new MockIssuer("https://as.example");
   readonly issuers = [this.as];
   /** Issuers that the resource's metadata lists. */
@@ -51,20 +51,21 @@ export class AuthWorld {
   readonly base: string;
   readonly #server;
 
-  private constructor(t: TestContext, era: "modern" | "legacy", base: string) {
+  private constructor(t: TestContext, era: "modern" | "legacy", base: string, path: string) {
+    this.mcp = `https://mcp.example${path}`;
     this.#t = t;
     this.era = era;
     this.base = base;
     const versions = era === "modern" ? ["2026-07-28"] : ["2025-11-25"];
     this.#server = new McpServer(
       { name: "guarded", version: "1" },
-      { versions, http: { allowedHosts: ["mcp.example"] } },
+      { versions, http: { allowedHosts: ["mcp.example"], sse: true } },
     )
       .tool("echo", {}, () => "echo")
       .tool("write", {}, () => "written");
   }
 
-  static async open(t: TestContext, era: "modern" | "legacy"): Promise<AuthWorld> {
+  static async open(t: TestContext, era: "modern" | "legacy", path = "/mcp"): Promise<AuthWorld> {
     let world: AuthWorld | undefined;
     const http = createServer((request, response) => void world?.serve(request, response));
     http.listen(0, "127.0.0.1");
@@ -74,7 +75,7 @@ export class AuthWorld {
       http.close();
       await once(http, "close");
     });
-    world = new AuthWorld(t, era, `http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    world = new AuthWorld(t, era, `http://127.0.0.1:${(http.address() as AddressInfo).port}`, path);
     return world;
   }
 
@@ -82,7 +83,8 @@ export class AuthWorld {
     const asked = new URL(url);
     const headers = new Headers(init.headers);
     headers.set(HOST_HEADER, asked.origin);
-    return await fetch(`${this.base}${asked.pathname}${asked.search}`, { ...init, headers });
+    const response = await fetch(`${this.base}${asked.pathname}${asked.search}`, { ...init, headers });
+    return Object.defineProperty(response, "url", { value: asked.href });
   };
 
   /** A user who consents at once. */
@@ -140,8 +142,9 @@ export class AuthWorld {
 
   async #answer(request: Arrival): Promise<Reply | Response> {
     const { url } = request;
-    if (url.href.startsWith("https://mcp.example/.well-known/oauth-protected-resource/mcp")) return this.#metadata();
-    if (url.origin + url.pathname === this.mcp) return await this.#serveMcp(request);
+    if (/^https:\/\/mcp\.example\/\.well-known\/oauth-protected-resource\/(mcp|sse)/.test(url.href))
+      return this.#metadata();
+    if (url.origin + url.pathname === this.mcp || url.pathname === "/messages") return await this.#serveMcp(request);
     const issuer = this.issuers.find(({ issuer }) => url.href.startsWith(new URL(issuer).origin));
     return issuer?.answer(request) ?? { status: 404 };
   }
@@ -156,7 +159,7 @@ export class AuthWorld {
     const passed = new Headers(headers);
     passed.set("host", "mcp.example");
     const init = method === "POST" ? { method, headers: passed, body } : { method, headers: passed };
-    return await this.#server.fetch(new Request(this.mcp, init));
+    return await this.#server.fetch(new Request(request.url, init));
   }
 }
 
@@ -278,6 +281,14 @@ export const eachEra: readonly Wire<AuthWorld>[] = (["modern", "legacy"] as cons
   name: `${era}-http`,
   open: (t) => AuthWorld.open(t, era),
 }));
+
+/** The protected server behind the transport of 2024-11-05. */
+export const oldTransport: readonly Wire<AuthWorld>[] = [
+  { name: "sse", open: (t) => AuthWorld.open(t, "legacy", "/sse") },
+];
+
+/** Each era, and the old transport. */
+export const everyTransport = [...eachEra, ...oldTransport];
 
 /** For what has nothing to do with the era: requests go out through the authorization alone. */
 export const anyEra: readonly Wire<AuthWorld>[] = [{ name: "http", open: (t) => AuthWorld.open(t, "modern") }];

@@ -35,11 +35,8 @@ export interface OAuth {
 export function createOAuthWith(options: OAuthOptions, discoveryHeaders: Readonly<Record<string, string>>): OAuth {
   const settings = toSettings(options, discoveryHeaders);
   const servers = new Map<string, ServerAuth>();
-  const home = options.server === undefined ? undefined : new URL(options.server);
   const authFor = (at: string | URL): ServerAuth => {
-    const url = new URL(at);
-    const server = home !== undefined && home.origin === url.origin ? home : url;
-    const key = new URL(server);
+    const key = new URL(at);
     key.hash = "";
     const known = servers.get(key.href) ?? new ServerAuth(key, settings);
     servers.set(key.href, known);
@@ -47,7 +44,7 @@ export function createOAuthWith(options: OAuthOptions, discoveryHeaders: Readonl
   };
   const extension = options.grant?.extension;
   return {
-    fetch: (url, init = {}) => fetchWith(settings, authFor(url), new URL(url), init),
+    fetch: (url, init: FetchInit = {}) => fetchWith(settings, authFor(init.server ?? url), new URL(url), init),
     capabilities: extension === undefined ? {} : { extensions: { [extension]: {} } },
     async finish(callback, { signal } = {}) {
       const attempt = await findAttempt(settings, parseCallback(callback, settings.redirectUrl));

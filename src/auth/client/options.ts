@@ -38,8 +38,6 @@ export interface OAuthOptions extends DiscoverOptions {
   readonly store?: AuthStore;
   /** Bind tokens to a key. */
   readonly dpop?: boolean | DpopOptions;
-  /** The MCP server's address, when requests to other addresses of its origin belong to it as well. */
-  readonly server?: string | URL;
   /** How often one message may ask for more scope (once, unless told otherwise, and twice at most); `"throw"` never asks. */
   readonly stepUp?: number | "throw";
   /** The longest that one authorization may take, the user included. Five minutes unless told otherwise. */

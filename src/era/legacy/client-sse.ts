@@ -1,6 +1,6 @@
 import { pause } from "../../call/clock.js";
 import type { CallScope } from "../../call/scope.js";
-import { noResponse } from "../../http/http-failure.js";
+import { fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
 import { discard } from "../../http/reply-reader.js";
 import { readSse, type SseEvent, SseReader } from "../../http/sse-reader.js";
@@ -16,7 +16,7 @@ const STREAM = "The server's stream";
 
 /** Opens the transport of 2024-11-05 at an address. Rejects when the server does not speak it there. */
 export async function openSseLink(target: HttpTarget, scope: CallScope): Promise<Link> {
-  const channel = new SseClientChannel(target);
+  const channel = new SseClientChannel(target, scope);
   const link = new ChannelLink(channel);
   const giveUp = () => void channel.close();
   scope.onAbort(giveUp);
@@ -36,14 +36,17 @@ export async function openSseLink(target: HttpTarget, scope: CallScope): Promise
  */
 class SseClientChannel implements Channel {
   readonly #target: HttpTarget;
+  /** The life of connecting. */
+  readonly #scope: CallScope;
   readonly #wire: HttpWire;
   readonly #stream = new AbortController();
   #poster: HttpWire | undefined;
   #events: ChannelEvents | undefined;
   #closed = false;
 
-  constructor(target: HttpTarget) {
+  constructor(target: HttpTarget, scope: CallScope) {
     this.#target = target;
+    this.#scope = scope;
     this.#wire = new HttpWire(target);
   }
 
@@ -86,9 +89,9 @@ class SseClientChannel implements Channel {
     const { signal } = this.#stream;
     let response: Response;
     try {
-      response = await this.#wire.send("GET", this.#wire.headers.get, null, signal);
+      response = await this.#wire.send("GET", this.#wire.headers.get, null, signal, this.#scope);
     } catch (error) {
-      throw noResponse(STREAM, error);
+      throw fetchFailed(STREAM, error);
     }
     if (!response.ok) throw await this.#wire.refusedBy(response, STREAM, signal);
     const type = response.headers.get("content-type");
@@ -104,7 +107,7 @@ class SseClientChannel implements Channel {
     if (url.origin !== this.#target.url.origin) {
       return new ProtocolError(`${STREAM}: its endpoint is of another origin, ${url.origin}`);
     }
-    this.#poster = new HttpWire({ ...this.#target, url });
+    this.#poster = new HttpWire({ ...this.#target, url, server: this.#target.url });
     return undefined;
   }
 

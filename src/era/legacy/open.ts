@@ -1,6 +1,6 @@
 import type { CallScope } from "../../call/scope.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
-import { ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
+import { AuthError, ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
 import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js";
@@ -42,9 +42,13 @@ async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown)
     const { openSseLink } = await import("./client-sse.js");
     return await openSseLink(target, scope);
   } catch (error) {
-    const told = scope.aborted || (error instanceof ConnectionError && (error.status === 401 || error.status === 403));
+    const told = scope.aborted || error instanceof AuthError || isUnauthorized(error);
     throw told ? error : refused;
   }
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ConnectionError && (error.status === 401 || error.status === 403);
 }
 
 async function shakeHands(

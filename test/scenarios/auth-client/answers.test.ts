@@ -1,7 +1,7 @@
 import { equal, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
 import { AuthError, createBearer, createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, anyEra, eachEra, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -146,7 +146,7 @@ verifies(
   },
 );
 
-verifies("client-auth:authprovider:token-attached", eachEra, async (world) => {
+verifies("client-auth:authprovider:token-attached", everyTransport, async (world) => {
   world.accepts = (request) => request.headers.has("authorization");
   let count = 0;
   const client = await world.connect(createBearer({ token: () => `rotating-${++count}`, fetch: world.fetch }));
@@ -158,7 +158,7 @@ verifies("client-auth:authprovider:token-attached", eachEra, async (world) => {
   equal(world.arrivals.at(-1)?.headers.has("authorization"), false);
 });
 
-verifies("client-auth:authprovider:onunauthorized-retry", eachEra, async (world) => {
+verifies("client-auth:authprovider:onunauthorized-retry", everyTransport, async (world) => {
   let token = "stale";
   let told = 0;
   world.as.live.add("good");

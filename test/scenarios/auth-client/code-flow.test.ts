@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { AuthError, createAuthSteps, createMemoryStore, createOAuth } from "bowline/auth/client";
-import { anyEra, CALLBACK, eachEra, failsAt } from "../../support/auth-world.js";
+import { anyEra, CALLBACK, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 verifies(
@@ -20,7 +20,7 @@ verifies(
   },
 );
 
-verifies("client-auth:401-after-auth-throws", eachEra, async (world) => {
+verifies("client-auth:401-after-auth-throws", everyTransport, async (world) => {
   world.accepts = () => false;
   const auth = world.oauth();
   const refused = (error: unknown) =>
@@ -31,7 +31,7 @@ verifies("client-auth:401-after-auth-throws", eachEra, async (world) => {
   equal(world.count("GET https://as.example/authorize"), 2);
 });
 
-verifies("client-auth:401-single-flight", eachEra, async (world) => {
+verifies("client-auth:401-single-flight", everyTransport, async (world) => {
   const client = await world.connect(world.oauth());
   world.as.live.clear();
   world.arrivals.length = 0;
@@ -106,7 +106,7 @@ verifies("client-auth:plain-403-no-flow", eachEra, async (world) => {
 
 verifies(
   ["client-auth:pkce:s256", "client-auth:pkce:fresh-verifier", "client-auth:token-request:shape"],
-  eachEra,
+  everyTransport,
   async (world) => {
     const auth = world.oauth();
     const challenges = new Set<string>();
@@ -132,7 +132,7 @@ verifies(
   },
 );
 
-verifies("client-auth:pkce:refuse-if-unsupported", eachEra, async (world) => {
+verifies("client-auth:pkce:refuse-if-unsupported", everyTransport, async (world) => {
   for (const methods of [undefined, [], ["plain"], "S256"]) {
     world.as.metadata = { ...world.as.metadata, code_challenge_methods_supported: methods };
     await rejects(world.call(world.oauth()), (error) => error instanceof AuthError && error.step === "authorize");
@@ -142,7 +142,7 @@ verifies("client-auth:pkce:refuse-if-unsupported", eachEra, async (world) => {
   equal((await world.call(world.oauth())).status === 401, false);
 });
 
-verifies("client-auth:authorize:response-type-unsupported", eachEra, async (world) => {
+verifies("client-auth:authorize:response-type-unsupported", everyTransport, async (world) => {
   world.as.metadata = { ...world.as.metadata, response_types_supported: ["token"] };
   const auth = world.oauth({
     authorize: () => {
@@ -152,7 +152,7 @@ verifies("client-auth:authorize:response-type-unsupported", eachEra, async (worl
   await rejects(world.call(auth), (error) => error instanceof AuthError && error.step === "authorize");
 });
 
-verifies("client-auth:authorize:endpoint-query-preserved", eachEra, async (world) => {
+verifies("client-auth:authorize:endpoint-query-preserved", everyTransport, async (world) => {
   const { metadata } = world.as;
   world.as.metadata = {
     ...metadata,
@@ -166,7 +166,7 @@ verifies("client-auth:authorize:endpoint-query-preserved", eachEra, async (world
   equal(world.to("POST https://as.example/token")[0]?.url.search, "?tenant=t1");
 });
 
-verifies("client-auth:redirect-uri:consistent", eachEra, async (world) => {
+verifies("client-auth:redirect-uri:consistent", everyTransport, async (world) => {
   await world.call(world.oauth());
   const registered = JSON.parse(world.to("POST https://as.example/register")[0]?.body ?? "{}");
   deepEqual(registered.redirect_uris, [CALLBACK]);
@@ -178,27 +178,31 @@ verifies("client-auth:redirect-uri:consistent", eachEra, async (world) => {
   equal(world.count("GET https://as.example/authorize"), asked);
 });
 
-verifies(["client-auth:redirect-then-finish", "client-auth:state:unguessable-single-use"], eachEra, async (world) => {
-  const store = createMemoryStore();
-  const sent: URL[] = [];
-  const options = { store, authorize: (url: URL) => void sent.push(url) };
-  await rejects(
-    world.connect(world.oauth(options)),
-    (error) => error instanceof AuthError && error.step === "redirected",
-  );
-  const callback = await world.browse(sent[0] as URL);
-  const elsewhere = world.oauth(options);
-  await elsewhere.finish(callback);
-  const client = await world.connect(world.oauth(options));
-  equal((await client.callTool("echo", {})).isError, false);
-  equal(sent.length, 1);
-  ok((sent[0]?.searchParams.get("state") ?? "").length >= 22);
-  const tokens = world.count("POST https://as.example/token");
-  await rejects(elsewhere.finish(callback), (error) => error instanceof AuthError && error.step === "callback");
-  equal(world.count("POST https://as.example/token"), tokens);
-});
+verifies(
+  ["client-auth:redirect-then-finish", "client-auth:state:unguessable-single-use"],
+  everyTransport,
+  async (world) => {
+    const store = createMemoryStore();
+    const sent: URL[] = [];
+    const options = { store, authorize: (url: URL) => void sent.push(url) };
+    await rejects(
+      world.connect(world.oauth(options)),
+      (error) => error instanceof AuthError && error.step === "redirected",
+    );
+    const callback = await world.browse(sent[0] as URL);
+    const elsewhere = world.oauth(options);
+    await elsewhere.finish(callback);
+    const client = await world.connect(world.oauth(options));
+    equal((await client.callTool("echo", {})).isError, false);
+    equal(sent.length, 1);
+    ok((sent[0]?.searchParams.get("state") ?? "").length >= 22);
+    const tokens = world.count("POST https://as.example/token");
+    await rejects(elsewhere.finish(callback), (error) => error instanceof AuthError && error.step === "callback");
+    equal(world.count("POST https://as.example/token"), tokens);
+  },
+);
 
-verifies("client-auth:custom-fetch", eachEra, async (world, t) => {
+verifies("client-auth:custom-fetch", everyTransport, async (world, t) => {
   const { fetch: real } = globalThis;
   const inner = world.fetch;
   let through = 0;

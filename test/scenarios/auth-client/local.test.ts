@@ -9,7 +9,7 @@ import { createMemoryStore } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { createFileStore, openLoopback } from "bowline/node";
 import { FakeClock } from "bowline/testing";
-import { type AuthWorld, anyEra, eachEra, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, anyEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -105,31 +105,36 @@ verifies("client-auth:refresh:rotation-handling", "a lost race costs no good tok
   ok(store.get(`tokens ${world.mcp} https://as.example`));
 });
 
-verifies("client-auth:401-triggers-flow", "with a browser that comes back to this machine", eachEra, async (world) => {
-  const asked = gate<URL>();
-  const loopback = await openLoopback({ open: (url) => asked.open(url) });
-  const store = createMemoryStore();
-  try {
-    const connecting = world.connect(world.oauth({ ...loopback, store, clientName: "cli" }));
-    const callback = new URL(await world.browse(await asked.opened));
-    const stranger = new URL(callback);
-    stranger.searchParams.set("state", "guessed");
-    equal((await fetch(stranger)).status, 404);
-    equal((await fetch(callback, { method: "POST" })).status, 404);
-    const page = await fetch(callback);
-    equal(page.status, 200);
-    ok((await page.text()).includes("close this window"));
-    equal((await (await connecting).callTool("echo", {})).isError, false);
-    equal((await fetch(callback)).status, 404);
-  } finally {
-    await loopback.close();
-  }
-  world.arrivals.length = 0;
-  await (await world.connect(world.oauth({ store }))).callTool("echo", {});
-  equal(world.count("GET https://as.example/authorize"), 0);
-});
+verifies(
+  "client-auth:401-triggers-flow",
+  "with a browser that comes back to this machine",
+  everyTransport,
+  async (world) => {
+    const asked = gate<URL>();
+    const loopback = await openLoopback({ open: (url) => asked.open(url) });
+    const store = createMemoryStore();
+    try {
+      const connecting = world.connect(world.oauth({ ...loopback, store, clientName: "cli" }));
+      const callback = new URL(await world.browse(await asked.opened));
+      const stranger = new URL(callback);
+      stranger.searchParams.set("state", "guessed");
+      equal((await fetch(stranger)).status, 404);
+      equal((await fetch(callback, { method: "POST" })).status, 404);
+      const page = await fetch(callback);
+      equal(page.status, 200);
+      ok((await page.text()).includes("close this window"));
+      equal((await (await connecting).callTool("echo", {})).isError, false);
+      equal((await fetch(callback)).status, 404);
+    } finally {
+      await loopback.close();
+    }
+    world.arrivals.length = 0;
+    await (await world.connect(world.oauth({ store }))).callTool("echo", {});
+    equal(world.count("GET https://as.example/authorize"), 0);
+  },
+);
 
-verifies("client-auth:abort", "a user who never comes back", eachEra, async (world) => {
+verifies("client-auth:abort", "a user who never comes back", everyTransport, async (world) => {
   const loopback = await openLoopback({ open: () => {} });
   const abort = new AbortController();
   const asked = gate();
@@ -147,7 +152,7 @@ verifies("client-auth:abort", "a user who never comes back", eachEra, async (wor
 verifies(
   "client-auth:401-triggers-flow",
   "time that the user takes is not the server's silence",
-  eachEra,
+  everyTransport,
   async (world) => {
     const clock = new FakeClock();
     const asked = gate();

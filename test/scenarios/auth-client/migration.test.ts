@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, anyEra, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 /** The server moves to another authorization server; the first one's tokens are no longer good. */
@@ -24,7 +24,7 @@ verifies(
     "client-auth:as-migration:no-cred-reuse",
     "client-auth:as-migration:no-token-reuse",
   ],
-  eachEra,
+  everyTransport,
   async (world) => {
     world.as.refreshes = true;
     const store = createMemoryStore();

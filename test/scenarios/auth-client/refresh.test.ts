@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { AuthError, createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, anyEra, eachEra, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -52,7 +52,7 @@ verifies("client-auth:refresh:on-401", eachEra, async (world) => {
   equal(world.to(`POST ${world.mcp}`).length, 2);
 });
 
-verifies(["client-auth:refresh:single-flight", "client-auth:401-single-flight"], eachEra, async (world) => {
+verifies(["client-auth:refresh:single-flight", "client-auth:401-single-flight"], everyTransport, async (world) => {
   world.as.refreshes = true;
   world.as.extra = { expires_in: 3600 };
   const time = watch();
@@ -219,7 +219,7 @@ verifies("client-auth:invalid-client-clears-all", "of a refresh", anyEra, async 
   equal(logins(world), 2);
 });
 
-verifies("client-auth:abort", eachEra, async (world) => {
+verifies("client-auth:abort", everyTransport, async (world) => {
   const store = createMemoryStore();
   const reached = gate();
   const held = gate();
@@ -277,21 +277,7 @@ verifies("client-auth:revocation", anyEra, async (world) => {
   equal(store.get(key), undefined);
 });
 
-verifies("client-auth:token-provenance", "other addresses of a named server", anyEra, async (world) => {
-  const auth = world.oauth({ server: world.mcp });
-  await world.call(auth);
-  world.arrivals.length = 0;
-  world.routes.set("POST https://mcp.example/messages", () => ({ status: 202 }));
-  world.routes.set("POST https://elsewhere.example/messages", () => ({ status: 202 }));
-  await world.call(auth, {}, "https://mcp.example/messages?session=1");
-  await world.call(auth, {}, "https://elsewhere.example/messages");
-  deepEqual(
-    world.arrivals.map(({ headers }) => headers.has("authorization")),
-    [true, false],
-  );
-});
-
-verifies("client-auth:abort", "the time for an authorization is up", eachEra, async (world) => {
+verifies("client-auth:abort", "the time for an authorization is up", everyTransport, async (world) => {
   const store = createMemoryStore();
   const authorize = (_url: URL, { signal }: { signal: AbortSignal }) =>
     new Promise<never>((_, reject) => {
