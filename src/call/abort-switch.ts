@@ -34,8 +34,11 @@ export class AbortSwitch {
     this.#reason = reason;
     const listeners = this.#listeners;
     this.#listeners = undefined;
-    if (listeners !== undefined) for (const listener of listeners) listener(reason);
-    this.#controller?.abort(reason);
+    try {
+      if (listeners !== undefined) tellAll(listeners, reason);
+    } finally {
+      this.#controller?.abort(reason);
+    }
     return true;
   }
 
@@ -63,4 +66,17 @@ export class AbortSwitch {
   throwIfAborted(): void {
     if (this.#aborted) throw this.#reason;
   }
+}
+
+/** Every listener hears of it, also behind one that throws; the first error is thrown when all have heard. */
+export function tellAll<T>(listeners: Iterable<(value: T) => void>, value: T): void {
+  let failure: { readonly error: unknown } | undefined;
+  for (const listener of listeners) {
+    try {
+      listener(value);
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  if (failure !== undefined) throw failure.error;
 }

@@ -1,3 +1,5 @@
+import { tellAll } from "./abort-switch.js";
+
 /** Who ends with a signal. One listener per signal serves them all: platforms take more than a few for a leak. */
 interface Following {
   readonly followers: Set<() => void>;
@@ -28,7 +30,12 @@ function start(signal: AbortSignal): Following {
   const followers = new Set<() => void>();
   const onAbort = () => {
     followed.delete(signal);
-    for (const follower of [...followers]) if (followers.delete(follower)) follower();
+    tellAll(
+      [...followers].map((follower) => () => {
+        if (followers.delete(follower)) follower();
+      }),
+      undefined,
+    );
   };
   signal.addEventListener("abort", onAbort, { once: true });
   return { followers, onAbort };

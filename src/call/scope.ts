@@ -33,8 +33,8 @@ export class CallScope extends AbortSwitch {
     super();
     this.#label = label;
     this.#clock = clock;
-    this.#timeoutMs = limits.timeoutMs ?? Number.POSITIVE_INFINITY;
-    this.#deadlineMs = limits.deadlineMs ?? Number.POSITIVE_INFINITY;
+    this.#timeoutMs = limitOf("timeoutMs", limits.timeoutMs);
+    this.#deadlineMs = limitOf("deadlineMs", limits.deadlineMs);
     const timed = this.#timeoutMs !== Number.POSITIVE_INFINITY || this.#deadlineMs !== Number.POSITIVE_INFINITY;
     this.#startedAt = timed ? clock.now() : 0;
     this.#heardAt = this.#startedAt;
@@ -111,4 +111,10 @@ export class CallScope extends AbortSwitch {
       this.#callerSignal = undefined;
     }
   }
+}
+
+function limitOf(name: string, ms: number | undefined): number {
+  if (ms === undefined) return Number.POSITIVE_INFINITY;
+  if (ms >= 0) return ms;
+  throw new RangeError(`${name} must be a number of milliseconds, not ${ms}`);
 }

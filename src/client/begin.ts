@@ -7,7 +7,8 @@ export async function begin(client: Client<AnyServer>, core: ClientCore): Promis
   const { logLevel, onListChanged } = core.options;
   // A server that was not asked what it can do may log.
   const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
-  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel);
+  const report = (error: unknown) => core.onProblem(error instanceof Error ? error : new Error(String(error)));
+  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel).catch(report);
   if (onListChanged === undefined) return;
   const { refreshLists } = await import("./list-refresh.js");
   await refreshLists(onListChanged, {
@@ -17,5 +18,5 @@ export async function begin(client: Client<AnyServer>, core: ClientCore): Promis
     watch: (filter, events) =>
       core.inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
     onProblem: (problem) => core.onProblem(problem),
-  }).catch((error: unknown) => core.onProblem(error instanceof Error ? error : new Error(String(error))));
+  }).catch(report);
 }

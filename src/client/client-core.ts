@@ -1,6 +1,7 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection } from "../era/client-era.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
@@ -222,7 +223,7 @@ export class ClientCore implements ClientHost {
   learnHeaders(tool: Tool): boolean {
     const found = findParamHeaders(tool.inputSchema);
     if (found.ok) this.#paramHeaders.set(tool.name, found.headers);
-    else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
+    else quietly(() => this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`));
     return found.ok;
   }
 
@@ -266,12 +267,12 @@ export class ClientCore implements ClientHost {
   }
 
   onProblem(problem: Error): void {
-    this.#options.logger?.error?.(problem.message, { error: problem });
-    this.#options.onError?.(problem);
+    quietly(() => this.#options.logger?.error?.(problem.message, { error: problem }));
+    quietly(() => this.#options.onError?.(problem));
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
-    this.#options.logger?.debug?.(message, fields);
+    quietly(() => this.#options.logger?.debug?.(message, fields));
   }
 
   /** While connecting, whoever connects hears of it. */
@@ -280,7 +281,7 @@ export class ClientCore implements ClientHost {
     this.#connection = undefined;
     this.#closed = true;
     this.#caller.end(reason);
-    this.#options.onClose?.(reason);
+    quietly(() => this.#options.onClose?.(reason));
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
@@ -312,7 +313,10 @@ export class ClientCore implements ClientHost {
   #warnOfDeprecated(connection: Connection): void {
     const { logger, warnDeprecated } = this.#options;
     if (connection.era.handshakes || warnDeprecated === false) return;
-    const warn = logger?.warn?.bind(logger);
+    const warn =
+      logger?.warn === undefined
+        ? undefined
+        : (message: string, fields: Record<string, unknown>) => quietly(() => logger.warn?.(message, fields));
     if (this.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
     if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
     if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);

@@ -51,6 +51,8 @@ export interface WatchFilter {
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> {
   readonly #core: ClientCore;
+  /** What is being watched: it ends with the client, and is not lost then. */
+  readonly #watched = new Set<ChangeQueue>();
 
   constructor(core: ClientCore) {
     this.#core = core;
@@ -241,6 +243,8 @@ export class Client<S extends AnyServer = AnyServer> {
     const subscription = await this.#core.inScope("subscriptions/listen", options, (scope) =>
       connection.watch(wire, queue, scope),
     );
+    this.#watched.add(queue);
+    queue.onFinished(() => this.#watched.delete(queue));
     return new Watch(queue, subscription, options.signal);
   }
 
@@ -281,6 +285,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
   close(): Promise<void> {
+    for (const queue of [...this.#watched]) queue.finish({ how: "closed", reason: undefined });
     return this.#core.close();
   }
 

@@ -9,9 +9,8 @@ type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Erro
 /** Changes that nobody has read yet; equal ones count once, so a slow reader costs no more than one of each. */
 export class ChangeQueue implements WatchEvents {
   readonly #waiting = new Map<string, Change>();
-  /** Called once, when it has ended. */
-  onFinished: () => void = () => {};
-  #wake: (() => void) | undefined;
+  readonly #onFinished: (() => void)[] = [];
+  #readers: (() => void)[] = [];
   #end: End | undefined;
 
   get ended(): End | undefined {
@@ -21,7 +20,7 @@ export class ChangeQueue implements WatchEvents {
   onChange(change: Change): void {
     if (this.#end !== undefined) return;
     this.#waiting.set(change.kind === "resource" ? change.uri : ` ${change.kind}`, change);
-    this.#wake?.();
+    this.#wake();
   }
 
   onEnd(how: "graceful" | "lost", reason: Error | undefined): void {
@@ -32,8 +31,13 @@ export class ChangeQueue implements WatchEvents {
     if (end.how === "closed") this.#waiting.clear();
     if (this.#end !== undefined) return;
     this.#end = end;
-    this.#wake?.();
-    this.onFinished();
+    this.#wake();
+    for (const listener of this.#onFinished.splice(0)) listener();
+  }
+
+  /** Calls the listener once, when the queue has ended. */
+  onFinished(listener: () => void): void {
+    this.#onFinished.push(listener);
   }
 
   /** The oldest unread change, or undefined when there will be none any more. */
@@ -46,10 +50,14 @@ export class ChangeQueue implements WatchEvents {
       }
       if (this.#end !== undefined) return undefined;
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        this.#readers.push(resolve);
       });
-      this.#wake = undefined;
     }
+  }
+
+  /** Whoever comes first takes what there is; the others wait on. */
+  #wake(): void {
+    for (const reader of this.#readers.splice(0)) reader();
   }
 }
 
@@ -65,7 +73,7 @@ export class Watch implements AsyncIterable<Change> {
     this.honoured = subscription.honoured;
     if (signal === undefined || queue.ended !== undefined) return;
     const close = () => void this.close();
-    queue.onFinished = () => unfollowSignal(signal, close);
+    queue.onFinished(() => unfollowSignal(signal, close));
     if (signal.aborted) close();
     else followSignal(signal, close);
   }

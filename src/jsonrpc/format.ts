@@ -21,3 +21,14 @@ export function formatResult(id: RequestId, result: JsonText): string {
 export function formatFailure(id: RequestId | undefined, error: RpcErrorObject): string {
   return JSON.stringify(id === undefined ? { jsonrpc: "2.0", error } : { jsonrpc: "2.0", id, error });
 }
+
+/** Whether a value of a handler's own making has a JSON text: no cycles, no BigInt, no getter that throws. */
+export function isWritable(value: unknown): boolean {
+  if (value === undefined) return true;
+  try {
+    JSON.stringify(value);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -26,6 +26,7 @@ export class HttpFront {
   readonly #routed: readonly HttpBinding[];
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #gate: HttpGate | undefined;
+  #warned = false;
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   readonly #allowed: string;
@@ -94,11 +95,21 @@ export class HttpFront {
     return Object.assign({}, ...[...this.#bindings.values()].map((binding) => binding.stats?.() ?? {}));
   }
 
+  /** Without a name for the caller, sessions and sealed state cannot be kept from others. */
+  #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
+    if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
+    this.#warned = true;
+    this.#host.warn("the gate lets callers in without a principal: sessions and state are not bound to who made them");
+  }
+
   /** Asks the author's gate, if there is one, who is calling. */
   #check(exchange: HttpExchange): void {
     if (this.#gate === undefined) return this.#admit(exchange);
     const pass = (verdict: GateVerdict) => {
-      if (!("status" in verdict)) return this.#admit(new DecoratedExchange(exchange, verdict));
+      if (!("status" in verdict)) {
+        this.#warnOfUnnamed(verdict);
+        return this.#admit(new DecoratedExchange(exchange, verdict));
+      }
       exchange.reply(verdict.status, verdict.headers ?? {}, verdict.body);
       this.#report(exchange, verdict.status, "the gate let nobody in");
     };

@@ -1,6 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
+import { quietly } from "../call/quietly.js";
 import type { Call } from "../era/call.js";
 import type {
   EraSession,
@@ -15,6 +16,7 @@ import type {
 import { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
+import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import { warnOfDeprecated } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
@@ -95,7 +97,7 @@ export class ServerCore implements ServerHost {
       validator: options.validator,
       maskErrors: options.maskErrors ?? false,
       clock: this.clock,
-      warn: (message) => options.logger?.warn?.(message),
+      warn: (message) => this.warn(message),
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
     this.#routes = createRoutes(this.registry);
@@ -169,11 +171,11 @@ export class ServerCore implements ServerHost {
   }
 
   warn(message: string, fields?: Record<string, unknown>): void {
-    this.#options.logger?.warn?.(message, fields);
+    quietly(() => this.#options.logger?.warn?.(message, fields));
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
-    this.#options.logger?.debug?.(message, fields);
+    quietly(() => this.#options.logger?.debug?.(message, fields));
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
@@ -182,7 +184,8 @@ export class ServerCore implements ServerHost {
 
   meet({ roots, sampling }: ClientCapabilities): void {
     const { capabilities, logger, warnDeprecated } = this.#options;
-    const warn = warnDeprecated === false ? undefined : logger?.warn?.bind(logger);
+    const told = warnDeprecated !== false && logger?.warn !== undefined;
+    const warn = told ? (text: string, fields: object) => this.warn(text, { ...fields }) : undefined;
     if (roots !== undefined) warnOfDeprecated("roots", warn);
     if (sampling !== undefined) warnOfDeprecated("sampling", warn);
     if (capabilities?.logging === true) warnOfDeprecated("logging", warn);
@@ -265,16 +268,9 @@ export class ServerCore implements ServerHost {
     const misuse = call.era.misuse(error.rpcCode);
     if (misuse !== undefined) this.report(new Error(misuse, { cause: error }), context);
     const encoded = call.era.encodeError(error, call);
-    return { kind: "error", error: encoded, refused: error instanceof Refusal };
-  }
-}
-
-/** A logger that fails has nobody left to tell, and must not change what clients get. */
-function quietly(tell: () => void): void {
-  try {
-    tell();
-  } catch {
-    // Nobody is left to tell.
+    if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
+    this.report(new Error("the data of an error cannot be written as JSON", { cause: error }), context);
+    return { kind: "error", error: INTERNAL, refused: false };
   }
 }
 

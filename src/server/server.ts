@@ -1,6 +1,7 @@
 import type { CallOrigin } from "../era/call.js";
 import type { AcceptChannel, ServerEra } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
+import { McpError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
 import { Door, type ServedConnection } from "./door.js";
 import { HttpServer, type ToolType, type ToolTypes } from "./http-server.js";
@@ -10,6 +11,7 @@ import type { ToolHandler, ToolOptions } from "./tool.js";
 // biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
   readonly #doors = new Set<Door>();
+  #ended = false;
 
   override tool<
     const Name extends string,
@@ -26,10 +28,16 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
   }
 
   async #accept(eras: readonly ServerEra[], channel: Channel, origin: CallOrigin | undefined): Promise<Door> {
+    if (this.#ended) throw new McpError("server_closing", "The server has been closed");
     const door = new Door(this.core, eras, channel, origin);
     this.#doors.add(door);
     door.closed.then(() => this.#doors.delete(door));
-    await door.open();
+    try {
+      await door.open();
+    } catch (error) {
+      this.#doors.delete(door);
+      throw error;
+    }
     return door;
   }
 
@@ -48,6 +56,7 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
   }
 
   protected override async end(): Promise<void> {
+    this.#ended = true;
     await Promise.all([super.end(), ...[...this.#doors].map((door) => door.close())]);
   }
 }

@@ -6,6 +6,7 @@ import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
+import { isWritable } from "../../jsonrpc/format.js";
 import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
@@ -147,10 +148,15 @@ export class LegacyConnection implements Connection {
     const watch: Watch = { filter: honoured, events };
     const uris = honoured.resourceSubscriptions ?? [];
     this.#watches.add(watch);
+    const subscribed: string[] = [];
     try {
-      for (const uri of uris) await this.call({ method: "resources/subscribe", params: { uri } }, scope);
+      for (const uri of uris) {
+        await this.call({ method: "resources/subscribe", params: { uri } }, scope);
+        subscribed.push(uri);
+      }
     } catch (error) {
-      this.#watches.delete(watch);
+      // Nothing of a watch that failed stays at the server; the caller does not wait for that.
+      void this.#unwatch(watch, subscribed);
       throw error;
     }
     return { honoured, close: () => this.#unwatch(watch, uris) };
@@ -241,10 +247,9 @@ export class LegacyConnection implements Connection {
       this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
     }
     if (end.aborted) return;
-    this.#link.respondError(
-      id,
-      deliberate ? toErrorObject(error) : { code: INTERNAL_ERROR, message: "Internal error" },
-    );
+    const answer = deliberate ? toErrorObject(error) : undefined;
+    const writable = answer !== undefined && isWritable(answer.data);
+    this.#link.respondError(id, writable ? answer : { code: INTERNAL_ERROR, message: "Internal error" });
   }
 
   #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {

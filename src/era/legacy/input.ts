@@ -10,6 +10,7 @@ import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
 import { undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
+import { Steps } from "../steps.js";
 import { paramsAt } from "./input-params.js";
 import { LegacySession } from "./session.js";
 
@@ -50,7 +51,7 @@ async function answerRound(call: Call, asker: Asker, result: Result): Promise<vo
 class Pushed implements Asker {
   readonly #call: Call;
   readonly #host: ServerHost;
-  #steps: Map<string, unknown> | undefined;
+  #steps: Steps | undefined;
 
   constructor(call: Call, host: ServerHost) {
     this.#call = call;
@@ -107,12 +108,9 @@ class Pushed implements Asker {
   }
 
   /** The handler mostly runs once; where it returns its questions, its steps still do. */
-  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    this.#steps ??= new Map();
-    if (this.#steps.has(name)) return this.#steps.get(name) as T;
-    const value = await work();
-    this.#steps.set(name, value);
-    return value;
+  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    this.#steps ??= new Steps();
+    return this.#steps.run(name, work);
   }
 
   /** The error is of use only to a client that can show pages. */

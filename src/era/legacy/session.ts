@@ -1,6 +1,6 @@
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
 import type { CallScope } from "../../call/scope.js";
-import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
+import { INTERNAL_ERROR, INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
@@ -137,6 +137,10 @@ export class LegacySession implements EraSession {
 
   subscribe(uri: string): void {
     if (this.#subscriptions.has(uri)) return;
+    const { max } = this.#host.subscriptions;
+    if (this.#subscriptions.size >= max) {
+      throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
+    }
     this.#subscriptions.add(uri);
     this.#host.retain(uri);
   }

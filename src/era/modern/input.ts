@@ -6,6 +6,7 @@ import type { Call } from "../call.js";
 import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability, undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
+import { Steps } from "../steps.js";
 import { modernMethods } from "./methods.js";
 
 /** What rides in the sealed state from one round to the next. */
@@ -15,6 +16,8 @@ interface Progress {
   /** What each question was, to notice when the handler asks another under the same key. */
   readonly asked: Record<string, string>;
   readonly round: number;
+  /** The state of an author who speaks the wire. */
+  readonly authored?: unknown;
 }
 
 const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
@@ -47,9 +50,9 @@ export async function settleInRounds(
   }
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
-  if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, host, toPages(failure));
+  if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, replay, toPages(failure));
   if (failure !== undefined) throw failure;
-  return sealAuthored(call, host, result as HandlerResult);
+  return sealAuthored(call, replay, result as HandlerResult);
 }
 
 /** What is an error in other versions is a question here; the handler looks again when the client comes back. */
@@ -60,16 +63,16 @@ function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
   return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
 }
 
-/** A handler that speaks the wire itself gets its state sealed all the same. */
-async function sealAuthored(call: Call, host: ServerHost, result: HandlerResult): Promise<HandlerResult> {
+/** A handler that speaks the wire itself gets its state sealed all the same, with what else the call has come to. */
+async function sealAuthored(call: Call, replay: Replay, result: HandlerResult): Promise<HandlerResult> {
   if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
   const asked = assertAskable(call.method, result);
   const refused = Object.values(asked)
     .map((request) => undeclaredFor(request, call.client.capabilities))
     .find((missing) => missing !== undefined);
   if (refused !== undefined) throw missingCapability(refused);
-  if (result.requestState === undefined) return result;
-  return { ...result, requestState: await host.seal.seal({ authored: result.requestState }, bindingOf(call)) };
+  if (result.requestState === undefined && !replay.hasProgress) return result;
+  return { ...result, requestState: await replay.seal(result.requestState) };
 }
 
 /** What an author made is held to the same rules as what the SDK makes; a breach is the author's error, not the client's. */
@@ -91,19 +94,22 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
 
 async function restore(call: Call, host: ServerHost): Promise<Progress> {
   const { requestState } = call.params;
-  const opened = typeof requestState === "string" ? await host.seal.open(requestState, bindingOf(call)) : FRESH;
-  if (typeof opened === "object" && opened !== null && "authored" in opened) {
-    call.authoredState = opened.authored;
-    return merge(FRESH, call);
-  }
-  return merge(opened as Progress, call);
+  if (typeof requestState !== "string") return FRESH;
+  const progress = (await host.seal.open(requestState, bindingOf(call))) as Progress;
+  call.authoredState = progress.authored;
+  return merge(progress, call);
 }
 
-/** Adds the answers that came with this request to those of earlier rounds. Unknown keys are harmless. */
+/**
+ * Adds the answers that came with this request to those of earlier rounds. Only what was asked is taken, and what is sealed
+ * stays: an answer that a handler has acted on cannot be changed afterwards.
+ */
 function merge(progress: Progress, call: Call): Progress {
-  const given = call.params.inputResponses;
-  if (given === undefined) return progress;
-  return { ...progress, answers: { ...progress.answers, ...(given as Record<string, unknown>) } };
+  const given = Object.entries((call.params.inputResponses ?? {}) as Record<string, unknown>);
+  const asked = given.filter(([key]) => Object.hasOwn(progress.asked, key));
+  return asked.length === 0
+    ? progress
+    : { ...progress, answers: { ...Object.fromEntries(asked), ...progress.answers } };
 }
 
 /** State is good only for the request that it was made for. */
@@ -126,9 +132,8 @@ class Replay implements Asker {
   readonly #host: ServerHost;
   readonly #progress: Progress;
   readonly #questions = new Map<string, InputRequest>();
-  readonly #steps: Record<string, unknown>;
+  readonly #steps: Steps;
   readonly #asked: Record<string, string>;
-  readonly #running = new Set<Promise<unknown>>();
   readonly #used = new Set<string>();
   #count = 0;
   /** A mistake of the handler that must not be lost behind a question. */
@@ -138,7 +143,7 @@ class Replay implements Asker {
     this.#call = call;
     this.#host = host;
     this.#progress = progress;
-    this.#steps = { ...progress.steps };
+    this.#steps = new Steps(progress.steps);
     this.#asked = { ...progress.asked };
   }
 
@@ -177,21 +182,26 @@ class Replay implements Asker {
   }
 
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    if (Object.hasOwn(this.#steps, name)) return this.#steps[name] as T;
-    if (this.suspended) throw new Suspended(name);
-    const running = (async () => work())();
-    this.#running.add(running);
-    try {
-      const value = await running;
-      this.#steps[name] = value === undefined ? null : value;
-      return value;
-    } finally {
-      this.#running.delete(running);
-    }
+    if (this.suspended && !this.#steps.has(name)) throw new Suspended(name);
+    return this.#steps.run(name, work);
+  }
+
+  /** Whether there is anything that the next round must know. */
+  get hasProgress(): boolean {
+    return Object.keys(this.#asked).length > 0 || Object.keys(this.#steps.done).length > 0;
   }
 
   async toResult(): Promise<HandlerResult> {
-    await Promise.allSettled(this.#running);
+    return {
+      resultType: "input_required",
+      inputRequests: Object.fromEntries(this.#questions),
+      requestState: await this.seal(undefined),
+    };
+  }
+
+  /** What the next round must know, for this request of this caller alone. */
+  async seal(authored: unknown): Promise<string> {
+    await this.#steps.settled();
     const round = this.#progress.round + 1;
     if (round > this.#host.maxRounds) {
       throw new Refusal(
@@ -204,12 +214,8 @@ class Replay implements Asker {
         ([key]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key),
       ),
     );
-    const state: Progress = { answers, steps: this.#steps, asked: this.#asked, round };
-    return {
-      resultType: "input_required",
-      inputRequests: Object.fromEntries(this.#questions),
-      requestState: await this.#host.seal.seal(state, bindingOf(this.#call)),
-    };
+    const state: Progress = { answers, steps: this.#steps.done, asked: this.#asked, round, authored };
+    return this.#host.seal.seal(state, bindingOf(this.#call));
   }
 
   /** An answer of the wrong shape is a broken client; an answer to a question that does not exist is not looked at. */
@@ -236,8 +242,10 @@ class Replay implements Asker {
   }
 }
 
-/** For methods that this era does not let ask. Steps still run: once, because there is one round. */
+/** For methods that this era does not let ask. Steps still run once. */
 class NoQuestions implements Asker {
+  readonly #steps = new Steps();
+
   constructor(readonly method: string) {}
 
   async ask(): Promise<never> {
@@ -251,8 +259,8 @@ class NoQuestions implements Asker {
     throw noRequests(method);
   }
 
-  async step<T>(_name: string, work: () => T | Promise<T>): Promise<T> {
-    return work();
+  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    return this.#steps.run(name, work);
   }
 }
 
