@@ -33,7 +33,7 @@ async function post(server: McpServer, params: object): Promise<Record<string, n
   return (await response.json()) as Record<string, never>;
 }
 
-test("an answer that was acted on cannot be changed in a later round, nor given before it was asked for", async () => {
+test("an answer that was acted on cannot be changed in a later round", async () => {
   const server = new McpServer(me).tool("pay", {}, async (_, ctx) => {
     const amount = await ctx.elicit("how much?", z.object({ amount: z.number() }), { key: "amount" });
     const checked = await ctx.step("check", () => amount.content?.amount);
@@ -41,13 +41,12 @@ test("an answer that was acted on cannot be changed in a later round, nor given 
     return `checked ${checked}, paid ${amount.content?.amount}`;
   }) as unknown as McpServer;
   type Round = { result: { requestState: string; inputRequests: Record<string, unknown> } };
-  const both = { amount: accept({ amount: 1 }), sure: accept({ sure: true }) };
-  const unasked = (await post(server, { name: "pay", inputResponses: both })) as unknown as Round;
-  deepEqual(Object.keys(unasked.result.inputRequests), ["amount"]);
+  const asked = (await post(server, { name: "pay" })) as unknown as Round;
+  deepEqual(Object.keys(asked.result.inputRequests), ["amount"]);
   const first = {
     name: "pay",
     inputResponses: { amount: accept({ amount: 10 }) },
-    requestState: unasked.result.requestState,
+    requestState: asked.result.requestState,
   };
   const second = (await post(server, first)) as unknown as Round;
   deepEqual(Object.keys(second.result.inputRequests), ["sure"]);

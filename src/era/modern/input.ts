@@ -94,22 +94,20 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
 
 async function restore(call: Call, host: ServerHost): Promise<Progress> {
   const { requestState } = call.params;
-  if (typeof requestState !== "string") return FRESH;
+  const given = (call.params.inputResponses ?? {}) as Record<string, unknown>;
+  // Nothing has been done on any answer yet, so a client may give them before it is asked.
+  if (typeof requestState !== "string") return { ...FRESH, answers: given };
   const progress = (await host.seal.open(requestState, bindingOf(call))) as Progress;
   call.authoredState = progress.authored;
-  return merge(progress, call);
+  return { ...progress, answers: { ...askedFor(progress, given), ...progress.answers } };
 }
 
 /**
- * Adds the answers that came with this request to those of earlier rounds. Only what was asked is taken, and what is sealed
- * stays: an answer that a handler has acted on cannot be changed afterwards.
+ * The answers to what earlier rounds asked. What is sealed goes before them: an answer that the handler may have acted on
+ * cannot be changed afterwards.
  */
-function merge(progress: Progress, call: Call): Progress {
-  const given = Object.entries((call.params.inputResponses ?? {}) as Record<string, unknown>);
-  const asked = given.filter(([key]) => Object.hasOwn(progress.asked, key));
-  return asked.length === 0
-    ? progress
-    : { ...progress, answers: { ...Object.fromEntries(asked), ...progress.answers } };
+function askedFor({ asked }: Progress, given: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => Object.hasOwn(asked, key)));
 }
 
 /** State is good only for the request that it was made for. */
