@@ -232,6 +232,7 @@ async function echo(world: World, version: string, tracing: boolean): Promise<Me
     interceptors: tracing ? [traceClient()] : [],
     notifications: { "vendor/event": (params) => heard.open(params?._meta as Meta) },
   });
+  equal(client.version, version);
   const result = await client.request("tools/call", { name: "echo" }, { meta: carried });
   arrived.push(traceOf(result._meta as Meta));
   arrived.push(traceOf(await heard.opened));
