@@ -21,12 +21,14 @@ const forbidden = {
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],
   "./node": ["dist/auth/client/oauth.js"],
   "./auth/client": ["dist/server/", "dist/client/", "dist/node/", "node:"],
+  "./otel": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
 };
 
 /** Packages that an entry may need: optional peers, which only its users install. */
 const peers = {
   "./auth/client": ["oauth4webapi"],
+  "./otel": ["@opentelemetry/api"],
 };
 
 /** What each entry loads when it is imported, by the static imports of the built files. */

@@ -19,10 +19,11 @@ const arrows = {
   server: below,
   client: below,
   auth: ["schema", "http"],
+  otel: both,
   extensions: both,
   node: [...both, "auth"],
   testing: [...both, "node"],
-  entry: [...both, "auth", "extensions", "node", "testing"],
+  entry: [...both, "auth", "otel", "extensions", "node", "testing"],
 };
 
 const eraWords = /legacy|modern|\b20\d\d-\d\d-\d\d\b/i;

@@ -1,0 +1,55 @@
+import { type Context, context, type Link, trace } from "@opentelemetry/api";
+import type { Call } from "../era/call.js";
+import type { ServerInterceptor } from "../server/options.js";
+import { type Operation, observe } from "./operation.js";
+import { createTelemetry, type Telemetry, type TelemetryOptions } from "./telemetry.js";
+import { extractTrace } from "./trace-context.js";
+
+/**
+ * A span and a measurement for each request that a server serves, as part of the trace that the request's `_meta` names,
+ * or of the one under way. Does nothing while no provider is registered.
+ */
+export function traceServer(options: TelemetryOptions = {}): ServerInterceptor {
+  const telemetryNow = createTelemetry(options, "server");
+  return (call, next) => {
+    const telemetry = telemetryNow();
+    if (telemetry === undefined) return next(call);
+    return observe(telemetry, "server", operationOf(call, telemetry), () => next(call));
+  };
+}
+
+function operationOf(call: Call, { propagator }: Telemetry): Operation {
+  const { method, params } = call;
+  const ambient = context.active();
+  const parent = extractTrace(ambient, propagator, params._meta as { readonly [key: string]: unknown } | undefined);
+  const facts = { "mcp.protocol.version": call.client.version, ...networkOf(call) };
+  return {
+    method,
+    params,
+    facts,
+    details: detailsOf(call),
+    parent,
+    links: linksOf(ambient, parent),
+    cancelled: () => call.end.aborted,
+  };
+}
+
+/** A span under way that the request's own trace comes before, such as that of the HTTP request. */
+function linksOf(ambient: Context, parent: Context): Link[] {
+  const under = trace.getSpanContext(ambient);
+  return under === undefined || under.spanId === trace.getSpanContext(parent)?.spanId ? [] : [{ context: under }];
+}
+
+function networkOf({ origin }: Call): Record<string, string> {
+  return origin.header === undefined
+    ? { "network.transport": "pipe" }
+    : { "network.transport": "tcp", "network.protocol.name": "http" };
+}
+
+function detailsOf({ id, params, origin }: Call): Record<string, string> {
+  return {
+    "jsonrpc.request.id": String(id),
+    ...(origin.sessionId === undefined ? undefined : { "mcp.session.id": origin.sessionId }),
+    ...(typeof params.uri === "string" ? { "mcp.resource.uri": params.uri } : undefined),
+  };
+}
