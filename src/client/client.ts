@@ -7,7 +7,7 @@ import { toCustomResult } from "../era/custom-result.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { warnOfDeprecated } from "../schema/deprecated.js";
+import { type DeprecatedFeature, warnByProcess, warnOfDeprecated } from "../schema/deprecated.js";
 import {
   ConnectionError,
   InputRequiredError,
@@ -327,13 +327,19 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
     });
   }
 
-  /** Replaces the folders that the server may work in, and says so where there is a word for it. */
+  /**
+   * Replaces the folders that the server may work in, and says so where there is a word for it.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async setRoots(roots: readonly Root[]): Promise<void> {
     this.#options = { ...this.#options, roots };
     await this.rootsChanged();
   }
 
-  /** Says that the roots are others now. Where the server asks anew each time, there is nothing to say. */
+  /**
+   * Says that the roots are others now. Where the server asks anew each time, there is nothing to say.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async rootsChanged(): Promise<void> {
     if (this.capabilities.roots?.listChanged !== true) {
       throw new McpError("not_declared", "This client did not declare that it announces changes of its roots");
@@ -466,6 +472,10 @@ export class Client<S extends AnyServer = AnyServer> implements ClientHost {
   onProblem(problem: Error): void {
     this.#options.logger?.error?.(problem.message, { error: problem });
     this.#options.onError?.(problem);
+  }
+
+  deprecated(feature: DeprecatedFeature): void {
+    if (this.#options.warnDeprecated !== false) warnOfDeprecated(feature, warnByProcess);
   }
 
   debug(message: string, fields: Record<string, unknown>): void {

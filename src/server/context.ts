@@ -182,6 +182,7 @@ export class Context {
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
+    if ((params.includeContext ?? "none") !== "none") this.#host.deprecated?.("include_context");
     return (await this.#ask({ method: "sampling/createMessage", params }, options)) as CreateMessageResult;
   }
 

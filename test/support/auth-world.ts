@@ -61,7 +61,7 @@ export class AuthWorld {
     const versions = era === "modern" ? ["2026-07-28"] : ["2025-11-25"];
     this.#server = new McpServer(
       { name: "guarded", version: "1" },
-      { versions, http: { allowedHosts: ["mcp.example"], sse: true } },
+      { versions, warnDeprecated: false, http: { allowedHosts: ["mcp.example"], sse: true } },
     )
       .tool("echo", {}, () => "echo")
       .tool("write", {}, () => "written");

@@ -1,3 +1,4 @@
+import { warnByProcess, warnOfDeprecated } from "../../schema/deprecated.js";
 import { AuthError } from "../../schema/errors.js";
 import { isLoopback } from "./address.js";
 import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
@@ -27,6 +28,8 @@ export interface IdentityOptions {
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
   readonly registration?: ClientMetadata | undefined;
   readonly redirectUrl?: string | undefined;
+  /** Whether the developer hears that registering is deprecated. */
+  readonly warnDeprecated?: boolean | undefined;
   /** Whether the client may register itself: only where a user takes part. */
   readonly interactive: boolean;
 }
@@ -55,6 +58,7 @@ export async function identify(
       { tried: run.tried },
     );
   }
+  if (options.warnDeprecated !== false) warnOfDeprecated("client_registration", warnByProcess);
   const record = await register(http, guard, options, run);
   await records.saveClient(record);
   return toIdentity(record);

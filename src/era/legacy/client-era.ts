@@ -36,7 +36,9 @@ async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, sc
     return await shakeHands(link, host, options, scope);
   } catch (error) {
     if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
-    return shakeHands(await openOlder(wire.target, scope, error), host, options, scope);
+    const older = await openOlder(wire.target, scope, error);
+    host.deprecated?.("http_sse");
+    return shakeHands(older, host, options, scope);
   }
 }
 

@@ -49,7 +49,11 @@ verifies(
     await client.listTools();
     await client.close();
     equal(used.mock.callCount(), 0);
-    for (const part of ["POST https://as.example/token", "POST https://as.example/register", "POST https://mcp.example"]) {
+    for (const part of [
+      "POST https://as.example/token",
+      "POST https://as.example/register",
+      "POST https://mcp.example",
+    ]) {
       ok(world.count(part) > 0, part);
     }
   },
