@@ -17,6 +17,7 @@ import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
 import { capabilitiesOf } from "./capabilities-of.js";
 import { capabilityRefusal } from "./capability-check.js";
+import type { Extensions } from "./extensions.js";
 import {
   type AnswerContext,
   type AnswerOptions,
@@ -42,6 +43,8 @@ export class ClientCore implements ClientHost {
   readonly outputs: OutputChecks;
   /** Pages of the server's that the user is at. */
   readonly visits = new PageWaits();
+  /** What the extensions that are on own; set before anything is connected. */
+  extensions: Extensions | undefined;
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
   #cache: ClientCache | undefined;
   #options: ClientOptions;
@@ -111,16 +114,20 @@ export class ClientCore implements ClientHost {
     this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
       const refusal = this.#refuse(call.method);
       if (refusal !== undefined) throw refusal;
+      let result: ClientResult;
       try {
-        const result = await caller.call(call);
+        result = await caller.call(call);
         unproved = undefined;
-        return result;
       } catch (error) {
         if (unproved === undefined || !isRefusal(error)) throw error;
         const again = unproved;
         unproved = undefined;
         return this.#callInOtherEra(call, error, address, again);
       }
+      if (this.extensions === undefined) return result;
+      return this.extensions.resolve(call, result, (method, params, options = {}) =>
+        this.call({ method, params, options }),
+      );
     });
   }
 
@@ -183,7 +190,15 @@ export class ClientCore implements ClientHost {
   #refuse(method: string): RpcError | undefined {
     const missing = this.missing(method);
     if (missing !== undefined) return missing;
-    return this.unannounced(method);
+    return this.#foreign(method) ?? this.unannounced(method);
+  }
+
+  /** A refusal for what belongs to an extension that the server, if it was heard, did not announce. */
+  #foreign(method: string): RpcError | undefined {
+    if (this.extensions === undefined) return undefined;
+    const { era, prior, server } = this.connected();
+    const heard = era.handshakes || prior.discovered !== undefined;
+    return heard ? this.extensions.refuse(method, server.capabilities) : undefined;
   }
 
   /** A refusal for what only other eras have. */
@@ -254,6 +269,7 @@ export class ClientCore implements ClientHost {
     const change = this.#cache === undefined ? undefined : toChange(notification.method, notification.params);
     if (change !== undefined) this.#cache?.invalidate(change);
     const report = (error: unknown) => this.onProblem(toError(error));
+    if (this.extensions?.deliver(notification, report)) return;
     const { notifications: own, onNotification } = this.#options;
     const { method, params } = notification;
     try {

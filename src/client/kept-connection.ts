@@ -128,6 +128,8 @@ export class KeptConnection implements Connection {
     const host = this.#host;
     return {
       info: host.info,
+      extensions: host.extensions,
+      deprecated: (feature) => host.deprecated?.(feature),
       get capabilities() {
         return host.capabilities;
       },

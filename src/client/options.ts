@@ -83,6 +83,36 @@ export interface TypedCallOptions<Output extends StandardSchema> extends ToolCal
   readonly output: Output;
 }
 
+/** What an extension gets besides a result of its own. */
+export interface ExtensionContext {
+  /** The call that was answered by it. */
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Sends a request of the extension's own. */
+  readonly request: (method: string, params?: Params, options?: CallOptions) => Promise<ClientResult>;
+}
+
+/** An extension of the protocol, as a client has it. */
+export interface ClientExtension {
+  /** What servers are told about it; nothing beyond its name unless given. */
+  readonly settings?: JsonObject;
+  /**
+   * Types of results that are the extension's own, each with the method that it may answer and what makes an ordinary
+   * result of it. Where results have no types, servers are not told of the extension.
+   */
+  readonly results?: {
+    readonly [type: string]: {
+      readonly method: string;
+      readonly resolve: (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
+    };
+  };
+  /** Its requests: refused on this side where the server does not have the extension. */
+  readonly methods?: readonly string[];
+  /** Its notifications, one after the other in the order in which they came; `withParams` makes a handler that checks. */
+  readonly notifications?: { readonly [method: string]: (params: Params | undefined) => void | Promise<void> };
+}
+
 /** The part of the options that answers the server's questions. */
 export type AnswerOptions = Pick<
   ClientOptions,
@@ -157,6 +187,8 @@ export interface ClientOptions {
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
   };
+  /** Extensions of the protocol that are on, by their identifiers. */
+  readonly extensions?: { readonly [id: string]: ClientExtension };
   /** Refuse calls that the server did not announce, before anything is sent. */
   readonly strictCapabilities?: boolean;
   /**

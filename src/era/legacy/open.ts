@@ -89,7 +89,7 @@ async function handshake(
   const offered = versions[0] as string;
   const params = {
     protocolVersion: offered,
-    capabilities: capabilitiesAt(offered, host.capabilities),
+    capabilities: capabilitiesAt(offered, host.extensions?.withoutResultTypes(host.capabilities) ?? host.capabilities),
     clientInfo: identityAt(offered, host.info),
   };
   const response = await link
