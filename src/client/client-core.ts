@@ -6,7 +6,7 @@ import type { ClientHost, ClientResult, Connection } from "../era/client-era.js"
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { type DeprecatedFeature, warnByProcess, warnOfDeprecated } from "../schema/deprecated.js";
+import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -286,8 +286,8 @@ export class ClientCore implements ClientHost {
     this.#options.onError?.(problem);
   }
 
-  deprecated(feature: DeprecatedFeature): void {
-    if (this.#options.warnDeprecated !== false) warnOfDeprecated(feature, warnByProcess);
+  deprecated(deprecation: Deprecation): void {
+    if (this.#options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
   }
 
   debug(message: string, fields: Record<string, unknown>): void {

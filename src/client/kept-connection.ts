@@ -129,7 +129,7 @@ export class KeptConnection implements Connection {
     return {
       info: host.info,
       extensions: host.extensions,
-      deprecated: (feature) => host.deprecated?.(feature),
+      deprecated: (deprecation) => host.deprecated?.(deprecation),
       get capabilities() {
         return host.capabilities;
       },

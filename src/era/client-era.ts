@@ -3,7 +3,7 @@ import type { Clock } from "../call/clock.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
-import type { DeprecatedFeature } from "../schema/deprecated.js";
+import type { Deprecation } from "../schema/deprecated.js";
 import type {
   ClientCapabilities,
   Implementation,
@@ -44,7 +44,7 @@ export interface ClientHost {
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
   /** A feature that the protocol has deprecated is being used. */
-  deprecated?(feature: DeprecatedFeature): void;
+  deprecated?(deprecation: Deprecation): void;
   debug(message: string, fields: Record<string, unknown>): void;
   onClose(reason: Error | undefined): void;
 }

@@ -1,30 +1,33 @@
-interface Deprecation {
-  readonly by: string;
-  readonly instead: string;
+/** A feature of the protocol that is on its way out. */
+export interface Deprecation {
+  /** Stable, to be told apart by. */
+  readonly code: string;
+  /** What it is, by what it is deprecated, and what to use instead. */
+  readonly message: string;
 }
 
-/** Features of the protocol that are on their way out, by what, and what to use instead. */
-const FEATURES = {
-  roots: { by: "SEP-2577", instead: "pass folders in tool arguments, resource URIs or the server's configuration" },
-  sampling: { by: "SEP-2577", instead: "call the provider of the model" },
-  logging: { by: "SEP-2577", instead: "write to stderr, or use OpenTelemetry" },
-  include_context: { by: "SEP-2596", instead: 'leave includeContext out, or use "none"' },
-  http_sse: { by: "SEP-2596", instead: "use Streamable HTTP" },
-  client_registration: { by: "PR 2858", instead: "use a client metadata document (clientMetadataUrl)" },
-} as const satisfies Readonly<Record<string, Deprecation>>;
-
-export type DeprecatedFeature = keyof typeof FEATURES;
+/** Capabilities that are on their way out, and what to use instead. */
+const CAPABILITIES = {
+  roots: "pass folders in tool arguments, resource URIs or the server's configuration",
+  sampling: "call the provider of the model",
+  logging: "write to stderr, or use OpenTelemetry",
+} as const;
 
 type Warn = (message: string, fields: { readonly code: string }) => void;
 
-const warned = new Set<DeprecatedFeature>();
+const warned = new Set<string>();
 
 /** Tells a developer once per feature and process. `warn` is undefined where nobody wants to know. */
-export function warnOfDeprecated(feature: DeprecatedFeature, warn: Warn | undefined): void {
-  if (warn === undefined || warned.has(feature)) return;
-  warned.add(feature);
-  const { by, instead } = FEATURES[feature];
-  warn(`${feature.replaceAll("_", " ")} is deprecated by ${by}: ${instead}`, { code: `deprecated_${feature}` });
+export function warnOnce({ code, message }: Deprecation, warn: Warn | undefined): void {
+  if (warn === undefined || warned.has(code)) return;
+  warned.add(code);
+  warn(message, { code });
+}
+
+/** As `warnOnce`, of a capability. */
+export function warnOfDeprecated(feature: keyof typeof CAPABILITIES, warn: Warn | undefined): void {
+  const message = `${feature} is deprecated by SEP-2577: ${CAPABILITIES[feature]}`;
+  warnOnce({ code: `deprecated_${feature}`, message }, warn);
 }
 
 /** The way of the runtime to warn of what is deprecated, which its user can silence; nothing where it has none. */

@@ -16,7 +16,7 @@ import { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
-import { type DeprecatedFeature, warnByProcess, warnOfDeprecated } from "../schema/deprecated.js";
+import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
@@ -100,7 +100,6 @@ export class ServerCore implements ServerHost {
     });
     this.#routes = createRoutes(this.registry);
     this.#dispatch = this.#compose();
-    if (options.http?.sse) this.deprecated("http_sse");
   }
 
   get capabilities(): ServerCapabilities {
@@ -181,8 +180,8 @@ export class ServerCore implements ServerHost {
     return this.registry.tools.get(tool)?.paramHeaders;
   }
 
-  deprecated(feature: DeprecatedFeature): void {
-    if (this.#options.warnDeprecated !== false) warnOfDeprecated(feature, warnByProcess);
+  deprecated(deprecation: Deprecation): void {
+    if (this.#options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {

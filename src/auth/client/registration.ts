@@ -1,4 +1,4 @@
-import { warnByProcess, warnOfDeprecated } from "../../schema/deprecated.js";
+import { warnByProcess, warnOnce } from "../../schema/deprecated.js";
 import { AuthError } from "../../schema/errors.js";
 import { isLoopback } from "./address.js";
 import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
@@ -6,6 +6,11 @@ import type { Guard } from "./discover.js";
 import { readOAuthError, shown } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
+
+const REGISTRATION = {
+  code: "deprecated_client_registration",
+  message: "dynamic client registration is deprecated by PR 2858: use a client metadata document (clientMetadataUrl)",
+};
 
 /** What a client says about itself when it registers (RFC 7591). Members that are not given are filled in. */
 export interface ClientMetadata {
@@ -58,7 +63,7 @@ export async function identify(
       { tried: run.tried },
     );
   }
-  if (options.warnDeprecated !== false) warnOfDeprecated("client_registration", warnByProcess);
+  if (options.warnDeprecated !== false) warnOnce(REGISTRATION, warnByProcess);
   const record = await register(http, guard, options, run);
   await records.saveClient(record);
   return toIdentity(record);

@@ -8,6 +8,7 @@ import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
 import { capabilitiesAt, identityAt } from "./initialize.js";
 import { legacyResults } from "./results.js";
+import { sseDeprecation } from "./sse-deprecation.js";
 
 const UNSUPPORTED_VERSION = -32022;
 
@@ -26,7 +27,7 @@ export async function open(
   } catch (error) {
     if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
     const older = await openOlder(wire.target, scope, error);
-    host.deprecated?.("http_sse");
+    host.deprecated?.(sseDeprecation);
     return shakeHands(era, older, host, options, scope);
   }
 }

@@ -10,6 +10,7 @@ import { ConnectionError } from "../../schema/errors.js";
 import type { AcceptChannel, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
 import { pathOf } from "../sse-paths.js";
 import { invalidRequest, refusal, refuse, refuseFailed, sessionNotFound } from "./refuse.js";
+import { sseDeprecation } from "./sse-deprecation.js";
 
 export interface SseSurroundings {
   readonly era: ServerEra;
@@ -35,6 +36,7 @@ export class SseEndpoint {
 
   constructor(around: SseSurroundings) {
     this.#around = around;
+    around.host.deprecated?.(sseDeprecation);
   }
 
   get size(): number {
