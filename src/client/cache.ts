@@ -124,7 +124,7 @@ export class ClientCache {
     this.#inFlight.add(flight);
     try {
       const result = await send();
-      if (!flight.outdated && result.resultType !== "input_required") await this.#keep(slot, result);
+      if (!flight.outdated && (result.resultType ?? "complete") === "complete") await this.#keep(slot, result);
       return result;
     } catch (error) {
       if (slot.part !== "" && error instanceof RpcError && error.rpcCode === INVALID_PARAMS) this.#drop(slot);

@@ -12,11 +12,13 @@ export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
     ...(samplingTools === true ? { tools: {} } : undefined),
     ...(samplingContext === true ? { context: {} } : undefined),
   };
+  const enabled = Object.entries(options.extensions ?? {}).map(([id, { settings = {} }]) => [id, settings] as const);
+  const extensions = { ...capabilities?.extensions, ...Object.fromEntries(enabled) };
   return {
     ...(capabilities?.experimental === undefined ? undefined : { experimental: { ...capabilities.experimental } }),
     ...(roots === undefined ? undefined : { roots: options.rootsListChanged === false ? {} : { listChanged: true } }),
     ...(onSample === undefined ? undefined : { sampling }),
     ...(onElicit === undefined && onElicitUrl === undefined ? undefined : { elicitation }),
-    ...(capabilities?.extensions === undefined ? undefined : { extensions: { ...capabilities.extensions } }),
+    ...(capabilities?.extensions === undefined && enabled.length === 0 ? undefined : { extensions }),
   };
 }

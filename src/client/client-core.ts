@@ -7,7 +7,7 @@ import type { ClientHost, ClientResult, Connection } from "../era/client-era.js"
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { warnOfDeprecated } from "../schema/deprecated.js";
+import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -18,6 +18,7 @@ import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
 import { capabilitiesOf } from "./capabilities-of.js";
 import { capabilityRefusal } from "./capability-check.js";
+import type { Extensions } from "./extensions.js";
 import {
   type AnswerContext,
   type AnswerOptions,
@@ -43,6 +44,8 @@ export class ClientCore implements ClientHost {
   readonly outputs: OutputChecks;
   /** Pages of the server's that the user is at. */
   readonly visits = new PageWaits();
+  /** What the extensions that are on own; set before anything is connected. */
+  extensions: Extensions | undefined;
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
   #cache: ClientCache | undefined;
   #options: ClientOptions;
@@ -112,16 +115,20 @@ export class ClientCore implements ClientHost {
     this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
       const refusal = this.#refuse(call.method);
       if (refusal !== undefined) throw refusal;
+      let result: ClientResult;
       try {
-        const result = await caller.call(call);
+        result = await caller.call(call);
         unproved = undefined;
-        return result;
       } catch (error) {
         if (unproved === undefined || !isRefusal(error)) throw error;
         const again = unproved;
         unproved = undefined;
         return this.#callInOtherEra(call, error, address, again);
       }
+      if (this.extensions === undefined) return result;
+      return this.extensions.resolve(call, result, (method, params, options = {}) =>
+        this.call({ method, params, options }),
+      );
     });
   }
 
@@ -184,7 +191,15 @@ export class ClientCore implements ClientHost {
   #refuse(method: string): RpcError | undefined {
     const missing = this.missing(method);
     if (missing !== undefined) return missing;
-    return this.unannounced(method);
+    return this.#foreign(method) ?? this.unannounced(method);
+  }
+
+  /** A refusal for what belongs to an extension that the server, if it was heard, did not announce. */
+  #foreign(method: string): RpcError | undefined {
+    if (this.extensions === undefined) return undefined;
+    const { era, prior, server } = this.connected();
+    const heard = era.handshakes || prior.discovered !== undefined;
+    return heard ? this.extensions.refuse(method, server.capabilities) : undefined;
   }
 
   /** A refusal for what only other eras have. */
@@ -255,6 +270,7 @@ export class ClientCore implements ClientHost {
     const change = this.#cache === undefined ? undefined : toChange(notification.method, notification.params);
     if (change !== undefined) this.#cache?.invalidate(change);
     const report = (error: unknown) => this.onProblem(toError(error));
+    if (this.extensions?.deliver(notification, report)) return;
     const { notifications: own, onNotification } = this.#options;
     const { method, params } = notification;
     try {
@@ -269,6 +285,10 @@ export class ClientCore implements ClientHost {
   onProblem(problem: Error): void {
     quietly(() => this.#options.logger?.error?.(problem.message, { error: problem }));
     quietly(() => this.#options.onError?.(problem));
+  }
+
+  deprecated(deprecation: Deprecation): void {
+    if (this.#options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
   }
 
   debug(message: string, fields: Record<string, unknown>): void {

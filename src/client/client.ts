@@ -217,13 +217,19 @@ export class Client<S extends AnyServer = AnyServer> {
     });
   }
 
-  /** Replaces the folders that the server may work in, and says so where there is a word for it. */
+  /**
+   * Replaces the folders that the server may work in, and says so where there is a word for it.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async setRoots(roots: readonly Root[]): Promise<void> {
     this.#core.setRoots(roots);
     await this.rootsChanged();
   }
 
-  /** Says that the roots are others now. Where the server asks anew each time, there is nothing to say. */
+  /**
+   * Says that the roots are others now. Where the server asks anew each time, there is nothing to say.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   async rootsChanged(): Promise<void> {
     if (this.capabilities.roots?.listChanged !== true) {
       throw new McpError("not_declared", "This client did not declare that it announces changes of its roots");

@@ -61,6 +61,10 @@ export async function connectWith<S extends AnyServer>(
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
   const core = new ClientCore(options, clock, () => dialer.validator());
+  if (options.extensions !== undefined) {
+    const { Extensions } = await import("./extensions.js");
+    core.extensions = new Extensions(options, (method) => dialer.eras.some((era) => era.specifies(method)));
+  }
   let nextId = () => 0;
   const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
     const openAgain = async () => {

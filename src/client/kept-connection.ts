@@ -128,6 +128,8 @@ export class KeptConnection implements Connection {
     const host = this.#host;
     return {
       info: host.info,
+      extensions: host.extensions,
+      deprecated: (deprecation) => host.deprecated?.(deprecation),
       get capabilities() {
         return host.capabilities;
       },

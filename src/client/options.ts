@@ -62,7 +62,10 @@ export interface CallOptions {
   readonly meta?: { readonly [key: string]: unknown } | undefined;
   /** What this client can do for this call alone, in the era in which each call says so. */
   readonly capabilities?: ClientCapabilities | undefined;
-  /** Which log messages this call wants, in the era in which each call says so. */
+  /**
+   * Which log messages this call wants, in the era in which each call says so.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly logLevel?: LoggingLevel | undefined;
   /** `"manual"` hands a result that asks for input to the caller instead of answering it. */
   readonly input?: "auto" | "manual" | undefined;
@@ -78,6 +81,36 @@ export interface ToolCallOptions extends CallOptions {
 /** With a schema of one's own: the structured result is checked by it and has its type. */
 export interface TypedCallOptions<Output extends StandardSchema> extends ToolCallOptions {
   readonly output: Output;
+}
+
+/** What an extension gets besides a result of its own. */
+export interface ExtensionContext {
+  /** The call that was answered by it. */
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Sends a request of the extension's own. */
+  readonly request: (method: string, params?: Params, options?: CallOptions) => Promise<ClientResult>;
+}
+
+/** An extension of the protocol, as a client has it. */
+export interface ClientExtension {
+  /** What servers are told about it; nothing beyond its name unless given. */
+  readonly settings?: JsonObject;
+  /**
+   * Types of results that are the extension's own, each with the method that it may answer and what makes an ordinary
+   * result of it. Where results have no types, servers are not told of the extension.
+   */
+  readonly results?: {
+    readonly [type: string]: {
+      readonly method: string;
+      readonly resolve: (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
+    };
+  };
+  /** Its requests: refused on this side where the server does not have the extension. */
+  readonly methods?: readonly string[];
+  /** Its notifications, one after the other in the order in which they came; `withParams` makes a handler that checks. */
+  readonly notifications?: { readonly [method: string]: (params: Params | undefined) => void | Promise<void> };
 }
 
 /** The part of the options that answers the server's questions. */
@@ -122,11 +155,17 @@ export interface ClientOptions {
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly samplingTools?: boolean;
-  /** Whether `onSample` adds context of this or other servers when asked to. */
+  /**
+   * Whether `onSample` adds context of this or other servers when asked to.
+   * @deprecated by SEP-2596; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly samplingContext?: boolean;
   /** Whether defaults of a form take the place of what `onElicit` left out. They do unless told otherwise. */
   readonly applyDefaults?: boolean;
-  /** Whether changes of the roots are announced, in the era that has a word for it. They are unless told otherwise. */
+  /**
+   * Whether changes of the roots are announced, in the era that has a word for it. They are unless told otherwise.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly rootsListChanged?: boolean;
   /**
    * The folders that the server may work in.
@@ -148,9 +187,14 @@ export interface ClientOptions {
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
   };
+  /** Extensions of the protocol that are on, by their identifiers. */
+  readonly extensions?: { readonly [id: string]: ClientExtension };
   /** Refuse calls that the server did not announce, before anything is sent. */
   readonly strictCapabilities?: boolean;
-  /** The least severe log messages that the server is to send; none are asked for by default. */
+  /**
+   * The least severe log messages that the server is to send; none are asked for by default.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly logLevel?: LoggingLevel;
   /** Whether pages that the server requires by an error are shown by `onElicitUrl`, before the call rejects. */
   readonly showRequiredUrls?: boolean;
@@ -164,7 +208,7 @@ export interface ClientOptions {
   readonly validator?: JsonSchemaValidator;
   readonly interceptors?: readonly ClientInterceptor[];
   readonly logger?: ClientLogger;
-  /** Whether the logger is warned, once per process, of features that the protocol has deprecated. */
+  /** Whether features that the protocol has deprecated are warned of, once per process: by the logger or the runtime. */
   readonly warnDeprecated?: boolean;
   readonly onError?: (error: Error) => void;
   readonly onClose?: (reason: Error | undefined) => void;
@@ -183,7 +227,8 @@ export interface ClientOptions {
   /**
    * HTTP: whether the HTTP+SSE transport of 2024-11-05 is tried where the first POST was refused with 400, 404 or 405;
    * `"any-4xx"` tries it on every refusal but 401 and 403. Tried unless told otherwise.
-   * @deprecated For servers that know nothing newer.
+   * For servers that know nothing newer.
+   * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
    */
   readonly sse?: boolean | "any-4xx";
   readonly clock?: Clock;

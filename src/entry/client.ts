@@ -34,9 +34,11 @@ export type {
   AnswerOptions,
   CallOptions,
   ClientCall,
+  ClientExtension,
   ClientInterceptor,
   ClientLogger,
   ClientOptions,
+  ExtensionContext,
   ToolCallOptions,
   TypedCallOptions,
 } from "../client/options.js";

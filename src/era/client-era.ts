@@ -3,6 +3,7 @@ import type { Clock } from "../call/clock.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
+import type { Deprecation } from "../schema/deprecated.js";
 import type {
   ClientCapabilities,
   Implementation,
@@ -18,10 +19,19 @@ export type ReportProgress = (progress: number, total?: number, message?: string
 
 export type ClientResult = { readonly [key: string]: unknown };
 
+/** The types of results that extensions of a client add to the protocol's. */
+export interface ClaimedResults {
+  /** Whether a result of this type may answer a call of this method that declared these capabilities. */
+  accepts(type: unknown, method: string, declared: ClientCapabilities): boolean;
+  /** The capabilities without what needs such results, for where they have no types. */
+  withoutResultTypes(capabilities: ClientCapabilities): ClientCapabilities;
+}
+
 /** What an era may ask of the client that it connects. */
 export interface ClientHost {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
+  readonly extensions?: ClaimedResults | undefined;
   /** Whether to say who this is where that is left open. */
   readonly identify: boolean;
   readonly clock: Clock;
@@ -33,6 +43,8 @@ export interface ClientHost {
   relearnTools(connection: Connection, scope: CallScope): Promise<void>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
+  /** A feature that the protocol has deprecated is being used. */
+  deprecated?(deprecation: Deprecation): void;
   debug(message: string, fields: Record<string, unknown>): void;
   onClose(reason: Error | undefined): void;
 }
@@ -120,6 +132,8 @@ export interface ClientEra {
   readonly pingMethod: string;
   /** For a method that only other eras have: what to do instead. */
   missing(method: string): string | undefined;
+  /** Whether a method or notification is the protocol's, of which no extension can make its own. */
+  specifies(method: string): boolean;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */
   open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection>;
 }

@@ -17,6 +17,7 @@ import type {
 } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
 import type { Problem } from "../schema/check.js";
+import type { Deprecation } from "../schema/deprecated.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
   CacheScope,
@@ -211,6 +212,8 @@ export interface ServerHost {
   receive(notification: RpcNotification, session: EraSession): void;
   /** Looks at what a client can do, where some of it is deprecated. */
   meet?(capabilities: ClientCapabilities): void;
+  /** A feature that the protocol has deprecated is being used. */
+  deprecated?(deprecation: Deprecation): void;
   report(error: unknown, where: ReportContext): void;
   /** Tells the developer of something that works but should not be left so. */
   warn(message: string, fields?: Record<string, unknown>): void;

@@ -1,20 +1,37 @@
-/** Features of the protocol that are on their way out, and what to use instead. */
-const FEATURES = {
+/** A feature of the protocol that is on its way out. */
+export interface Deprecation {
+  /** Stable, to be told apart by. */
+  readonly code: string;
+  /** What it is, by what it is deprecated, and what to use instead. */
+  readonly message: string;
+}
+
+/** Capabilities that are on their way out, and what to use instead. */
+const CAPABILITIES = {
   roots: "pass folders in tool arguments, resource URIs or the server's configuration",
   sampling: "call the provider of the model",
   logging: "write to stderr, or use OpenTelemetry",
 } as const;
 
-export type DeprecatedFeature = keyof typeof FEATURES;
+type Warn = (message: string, fields: { readonly code: string }) => void;
 
-const warned = new Set<DeprecatedFeature>();
+const warned = new Set<string>();
 
 /** Tells a developer once per feature and process. `warn` is undefined where nobody wants to know. */
-export function warnOfDeprecated(
-  feature: DeprecatedFeature,
-  warn: ((message: string, fields: Record<string, unknown>) => void) | undefined,
-): void {
-  if (warn === undefined || warned.has(feature)) return;
-  warned.add(feature);
-  warn(`${feature} is deprecated by SEP-2577: ${FEATURES[feature]}`, { code: `deprecated_${feature}` });
+export function warnOnce({ code, message }: Deprecation, warn: Warn | undefined): void {
+  if (warn === undefined || warned.has(code)) return;
+  warned.add(code);
+  warn(message, { code });
 }
+
+/** As `warnOnce`, of a capability. */
+export function warnOfDeprecated(feature: keyof typeof CAPABILITIES, warn: Warn | undefined): void {
+  const message = `${feature} is deprecated by SEP-2577: ${CAPABILITIES[feature]}`;
+  warnOnce({ code: `deprecated_${feature}`, message }, warn);
+}
+
+/** The way of the runtime to warn of what is deprecated, which its user can silence; nothing where it has none. */
+export const warnByProcess: Warn = (message, { code }) => {
+  const { process } = globalThis as { process?: { emitWarning?(message: string, options: object): void } };
+  process?.emitWarning?.(message, { type: "DeprecationWarning", code });
+};

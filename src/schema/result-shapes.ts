@@ -18,7 +18,7 @@ export const serverCapabilities: Check = object(
     resources: object({}, { subscribe: boolean, listChanged: boolean }),
     tools: listChanged,
     tasks: anyObject,
-    extensions: flags,
+    extensions: anyObject,
   },
 );
 

@@ -71,7 +71,7 @@ export const clientCapabilities: Check = object(
     sampling: object({}, { context: anyObject, tools: anyObject }),
     elicitation: object({}, { form: object({}, { applyDefaults: boolean }), url: anyObject }),
     tasks: anyObject,
-    extensions: flags,
+    extensions: anyObject,
   },
 );
 

@@ -30,6 +30,11 @@ import type {
 } from "../schema/types.js";
 import { questionProblem } from "./input-required.js";
 
+const INCLUDE_CONTEXT = {
+  code: "deprecated_include_context",
+  message: 'includeContext is deprecated by SEP-2596: leave it out, or use "none"',
+};
+
 export type ElicitAnswer<T> =
   | { readonly action: "accept"; readonly content: T }
   | { readonly action: "decline" | "cancel"; readonly content?: undefined };
@@ -183,6 +188,7 @@ export class Context {
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
+    if ((params.includeContext ?? "none") !== "none") this.#host.deprecated?.(INCLUDE_CONTEXT);
     return (await this.#ask({ method: "sampling/createMessage", params }, options)) as CreateMessageResult;
   }
 

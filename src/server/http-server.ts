@@ -152,7 +152,10 @@ export class HttpServer<Tools extends ToolTypes = {}> {
     return this;
   }
 
-  /** Logs to every connected client that hears what belongs to no call of its own; `ctx.log` is for the rest. */
+  /**
+   * Logs to every connected client that hears what belongs to no call of its own; `ctx.log` is for the rest.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   log(level: LoggingLevel, data: unknown, logger?: string): void {
     this.core.log({ level, data, logger });
   }

@@ -60,7 +60,8 @@ export interface HttpServerOptions extends GuardOptions {
   readonly retryMs?: number;
   /**
    * Serves the HTTP+SSE transport of 2024-11-05 too: a stream at `/sse`, messages at `/messages`.
-   * @deprecated The protocol gave it up in favour of the one endpoint; for clients that know nothing else.
+   * For clients that know nothing else.
+   * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
    */
   readonly sse?: boolean | SsePaths;
 }
@@ -69,7 +70,7 @@ export interface ServerOptions {
   /** How to use this server, for the model. */
   readonly instructions?: string;
   readonly logger?: Logger;
-  /** Whether the logger is warned, once per process, of features that the protocol has deprecated. */
+  /** Whether features that the protocol has deprecated are warned of, once per process: by the logger or the runtime. */
   readonly warnDeprecated?: boolean;
   /** Every error that the SDK answered for an author's handler, and everything that went wrong outside a call. */
   readonly onError?: (error: unknown, context: ReportContext) => void;
@@ -88,6 +89,10 @@ export interface ServerOptions {
     readonly resources?: boolean | { readonly listChanged?: boolean; readonly subscribe?: boolean };
     readonly experimental?: { readonly [key: string]: JsonObject };
     readonly extensions?: { readonly [key: string]: JsonObject };
+    /**
+     * Whether handlers send log messages.
+     * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+     */
     readonly logging?: boolean;
   };
   readonly resources?: {
@@ -110,7 +115,10 @@ export interface ServerOptions {
   readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
-  /** The least severe log messages for clients that asked for no level, where they need not ask. All by default. */
+  /**
+   * The least severe log messages for clients that asked for no level, where they need not ask. All by default.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
   readonly logLevel?: LoggingLevel;
   /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
   readonly maxSubscriptions?: number;

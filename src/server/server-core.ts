@@ -18,7 +18,7 @@ import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
-import { warnOfDeprecated } from "../schema/deprecated.js";
+import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
@@ -180,6 +180,10 @@ export class ServerCore implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  deprecated(deprecation: Deprecation): void {
+    if (this.#options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {

@@ -27,6 +27,8 @@ export interface Reply {
 
 export type Handler = (request: Arrival) => Reply | undefined | Promise<Reply | undefined>;
 
+/** Kept, so that a test can take the global one away. */
+const realFetch = globalThis.fetch;
 const HOST_HEADER = "x-asked-origin";
 export const CALLBACK = "http://127.0.0.1:9/callback";
 
@@ -59,7 +61,7 @@ export class AuthWorld {
     const versions = era === "modern" ? ["2026-07-28"] : ["2025-11-25"];
     this.#server = new McpServer(
       { name: "guarded", version: "1" },
-      { versions, http: { allowedHosts: ["mcp.example"], sse: true } },
+      { versions, warnDeprecated: false, http: { allowedHosts: ["mcp.example"], sse: true } },
     )
       .tool("echo", {}, () => "echo")
       .tool("write", {}, () => "written");
@@ -83,7 +85,7 @@ export class AuthWorld {
     const asked = new URL(url);
     const headers = new Headers(init.headers);
     headers.set(HOST_HEADER, asked.origin);
-    const response = await fetch(`${this.base}${asked.pathname}${asked.search}`, { ...init, headers });
+    const response = await realFetch(`${this.base}${asked.pathname}${asked.search}`, { ...init, headers });
     return Object.defineProperty(response, "url", { value: asked.href });
   };
 

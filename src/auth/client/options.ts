@@ -30,8 +30,14 @@ export interface OAuthOptions extends DiscoverOptions {
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion">;
   /** The name that users see. */
   readonly clientName?: string;
-  /** What to say about the client where it registers itself, beside what is filled in. */
+  /**
+   * What to say about the client where it registers itself, beside what is filled in.
+   * @deprecated by PR 2858 of the protocol; may go with the first revision that is released on or after 28 July 2027. A
+   * metadata document (`clientMetadataUrl`) takes its place.
+   */
   readonly registration?: ClientMetadata;
+  /** Whether the runtime warns, once per process, of features that the protocol has deprecated. */
+  readonly warnDeprecated?: boolean;
   /** The scope to ask for where the server names none. */
   readonly scope?: string;
   /** Where tokens are kept; in memory unless told otherwise. */

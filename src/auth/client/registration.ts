@@ -1,3 +1,4 @@
+import { warnByProcess, warnOnce } from "../../schema/deprecated.js";
 import { AuthError } from "../../schema/errors.js";
 import { isLoopback } from "./address.js";
 import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
@@ -5,6 +6,11 @@ import type { Guard } from "./discover.js";
 import { readOAuthError, shown } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
+
+const REGISTRATION = {
+  code: "deprecated_client_registration",
+  message: "dynamic client registration is deprecated by PR 2858: use a client metadata document (clientMetadataUrl)",
+};
 
 /** What a client says about itself when it registers (RFC 7591). Members that are not given are filled in. */
 export interface ClientMetadata {
@@ -27,6 +33,8 @@ export interface IdentityOptions {
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
   readonly registration?: ClientMetadata | undefined;
   readonly redirectUrl?: string | undefined;
+  /** Whether the developer hears that registering is deprecated. */
+  readonly warnDeprecated?: boolean | undefined;
   /** Whether the client may register itself: only where a user takes part. */
   readonly interactive: boolean;
 }
@@ -55,6 +63,7 @@ export async function identify(
       { tried: run.tried },
     );
   }
+  if (options.warnDeprecated !== false) warnOnce(REGISTRATION, warnByProcess);
   const record = await register(http, guard, options, run);
   await records.saveClient(record);
   return toIdentity(record);

@@ -50,6 +50,7 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
       clientMetadataUrl,
       clientKey: options.clientKey,
       registration: named,
+      warnDeprecated: options.warnDeprecated,
       redirectUrl,
       interactive: options.grant === undefined,
     },

@@ -15,6 +15,8 @@ export const legacyClient: ClientEra = {
   handshakes: true,
   pingMethod: "ping",
   missing: (method) => ADDED.get(method),
+  // What this era alone has, the other knows as removed.
+  specifies: (method) => ADDED.has(method),
   // Loaded when a server needs it: a client that meets none of these versions does not pay for them.
   open: async (wire, host, options, scope) =>
     (await import("./open.js")).open(legacyClient, wire, host, options, scope),

@@ -8,6 +8,7 @@ import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
 import { capabilitiesAt, identityAt } from "./initialize.js";
 import { legacyResults } from "./results.js";
+import { sseDeprecation } from "./sse-deprecation.js";
 
 const UNSUPPORTED_VERSION = -32022;
 
@@ -25,7 +26,9 @@ export async function open(
     return await shakeHands(era, link, host, options, scope);
   } catch (error) {
     if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
-    return shakeHands(era, await openOlder(wire.target, scope, error), host, options, scope);
+    const older = await openOlder(wire.target, scope, error);
+    host.deprecated?.(sseDeprecation);
+    return shakeHands(era, older, host, options, scope);
   }
 }
 
@@ -87,7 +90,7 @@ async function handshake(
   const offered = versions[0] as string;
   const params = {
     protocolVersion: offered,
-    capabilities: capabilitiesAt(offered, host.capabilities),
+    capabilities: capabilitiesAt(offered, host.extensions?.withoutResultTypes(host.capabilities) ?? host.capabilities),
     clientInfo: identityAt(offered, host.info),
   };
   const response = await link

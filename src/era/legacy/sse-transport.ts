@@ -10,6 +10,7 @@ import { ConnectionError } from "../../schema/errors.js";
 import type { AcceptChannel, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
 import { pathOf } from "../sse-paths.js";
 import { invalidRequest, refusal, refuse, refuseFailed, sessionNotFound } from "./refuse.js";
+import { sseDeprecation } from "./sse-deprecation.js";
 
 export interface SseSurroundings {
   readonly era: ServerEra;
@@ -27,7 +28,7 @@ const DEFAULT_MAX_BODY = 4 * 1024 * 1024;
 /**
  * The transport of 2024-11-05: one stream from the server, and POSTs to an address that the stream names first. The stream
  * is the session; when it goes, all of it goes.
- * @deprecated Replaced in the protocol by the one endpoint.
+ * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
  */
 export class SseEndpoint {
   readonly #around: SseSurroundings;
@@ -35,6 +36,7 @@ export class SseEndpoint {
 
   constructor(around: SseSurroundings) {
     this.#around = around;
+    around.host.deprecated?.(sseDeprecation);
   }
 
   get size(): number {

@@ -15,7 +15,7 @@ import { STATELESS_VERSIONS } from "../versions.js";
 import { ModernHttpLink } from "./client-http.js";
 import { ModernConnection } from "./connection.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
-import { modernMethods } from "./methods.js";
+import { modernMethods, modernNotifications } from "./methods.js";
 import { modernResults } from "./results.js";
 import { toTypedError } from "./typed-error.js";
 
@@ -38,6 +38,7 @@ export const modernClient: ClientEra = {
   handshakes: false,
   pingMethod: "server/discover",
   missing: (method) => REMOVED.get(method),
+  specifies: (method) => modernMethods.has(method) || modernNotifications.has(method) || REMOVED.has(method),
   open,
 };
 

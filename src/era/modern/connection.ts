@@ -116,7 +116,7 @@ export class ModernConnection implements Connection {
       response = await this.#send({ ...call, id: undefined }, scope);
     }
     if ("error" in response) throw toTypedError(response.error, call.method);
-    return this.#decode(call.method, response.result);
+    return this.#decode(call, response.result);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
@@ -212,8 +212,9 @@ export class ModernConnection implements Connection {
     return this.#versions.find((version) => supported.includes(version));
   }
 
-  #decode(method: string, result: ClientResult): ClientResult {
+  #decode({ method, capabilities = this.#host.capabilities }: ConnectionCall, result: ClientResult): ClientResult {
     const type = result.resultType ?? "complete";
+    if (this.#host.extensions?.accepts(type, method, capabilities)) return result;
     if (!RESULT_TYPES.has(type)) throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
     if (type === "input_required" && modernMethods.get(method)?.asks !== true) {
       throw new ProtocolError(`${method}: the server asked for input where it may not`);

@@ -55,7 +55,10 @@ export interface CreateMessageParams {
   maxTokens: number;
   systemPrompt?: string;
   modelPreferences?: ModelPreferences;
-  /** @deprecated by SEP-2596, but for `none`; goes with sampling. */
+  /**
+   * Only `none` is there to stay.
+   * @deprecated by SEP-2596; may go with the first revision that is released on or after 28 July 2027.
+   */
   includeContext?: "none" | "thisServer" | "allServers";
   temperature?: number;
   stopSequences?: string[];

@@ -11,6 +11,7 @@ import { RawClient, scriptedServers } from "../../support/raw-peer.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
+const CLOSED = ["protocol:error:connection-closed", "typescript:protocol:error:connection-closed"];
 const question = { messages: [], maxTokens: 1 };
 
 /** A tool that blocks until its signal fires, three at a time. */
@@ -27,7 +28,7 @@ function blocking(most = 3) {
   return { server, full, reasons, all };
 }
 
-verifies("protocol:error:connection-closed", "by this side", eachWire, async ({ connect: dial }) => {
+verifies(CLOSED, "by this side", eachWire, async ({ connect: dial }) => {
   const { server, full } = blocking();
   const clock = new FakeClock();
   const closes: unknown[] = [];
@@ -45,7 +46,7 @@ verifies("protocol:error:connection-closed", "by this side", eachWire, async ({ 
   equal(clock.pending, 0);
 });
 
-verifies("protocol:error:connection-closed", "by the other side", scriptedServers, async ({ peer, connect: dial }) => {
+verifies(CLOSED, "by the other side", scriptedServers, async ({ peer, connect: dial }) => {
   const clock = new FakeClock();
   const closes: unknown[] = [];
   const client = await dial({ clock, onClose: (reason) => closes.push(reason) });
@@ -63,7 +64,7 @@ verifies("protocol:error:connection-closed", "by the other side", scriptedServer
 });
 
 for (const era of ["modern", "legacy"]) {
-  proves("protocol:error:connection-closed", { wire: `${era}-stdio` }, "by a process that is killed", async (t) => {
+  proves(CLOSED, { wire: `${era}-stdio` }, "by a process that is killed", async (t) => {
     const program = `
       import { McpServer } from "bowline/server";
       import { serveStdio } from "bowline/node";

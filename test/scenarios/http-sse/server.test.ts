@@ -292,3 +292,23 @@ proves(
     match(declared, /@deprecated[^*]*\*\/\s*readonly sse\?/s);
   },
 );
+
+proves("lifecycle:initialize:repeated-rejected", { wire: "legacy-sse" }, "the first handshake stands", async (t) => {
+  const server = new McpServer(me, { http: { sse: true } }).tool("who", {}, (_, ctx) => JSON.stringify(ctx.client));
+  const running = await serveHttp(server);
+  t.after(() => running.close());
+  const stream = await SseStream.open(t, new URL("/sse", running.url));
+  await stream.initialize({ roots: {} });
+  const params = {
+    protocolVersion: "2025-11-25",
+    capabilities: { sampling: {} },
+    clientInfo: { name: "other", version: "9" },
+  };
+  equal((await stream.request(2, "initialize", params)).error?.code, -32600);
+  const { result } = await stream.request(3, "tools/call", { name: "who" });
+  deepEqual(JSON.parse(result.content[0].text), {
+    version: "2024-11-05",
+    capabilities: { roots: {} },
+    info: { name: "raw", version: "1" },
+  });
+});

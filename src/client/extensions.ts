@@ -1,0 +1,99 @@
+import type { ClaimedResults, ClientResult } from "../era/client-era.js";
+import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
+import type { Params, RpcNotification } from "../jsonrpc/message.js";
+import { DefinitionError, RpcError } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
+import type { ClientCapabilities, ServerCapabilities } from "../schema/types.js";
+import type { ClientCall, ClientExtension, ClientOptions, ExtensionContext } from "./options.js";
+
+type Resolve = (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;
+
+/** What the extensions of a client own: types of results, methods and notifications, each with one owner. */
+export class Extensions implements ClaimedResults {
+  readonly #enabled: { readonly [id: string]: ClientExtension };
+  readonly #results = new Map<string, { readonly owner: string; readonly method: string; readonly resolve: Resolve }>();
+  readonly #methods = new Map<string, string>();
+  readonly #notifications = new Map<string, (params: Params | undefined) => void | Promise<void>>();
+  #delivered: Promise<void> = Promise.resolve();
+
+  /** Throws where two extensions, or one and the protocol, want the same. `isSpecified` tells what the protocol has. */
+  constructor(options: ClientOptions, isSpecified: (method: string) => boolean) {
+    this.#enabled = options.extensions ?? {};
+    assertExtensionIds("extensions", this.#enabled);
+    const owners = new Map<string, string>([
+      ["result type complete", "the protocol"],
+      ["result type input_required", "the protocol"],
+    ]);
+    const claim = (what: string, owner: string) => {
+      const other = owners.get(what);
+      if (other !== undefined) throw conflict(what, owner, other);
+      owners.set(what, owner);
+    };
+    for (const id of Object.keys(options.capabilities?.extensions ?? {})) claim(id, "capabilities");
+    for (const [id, { results = {}, methods = [], notifications = {} }] of Object.entries(this.#enabled)) {
+      claim(id, "extensions");
+      for (const [type, { method, resolve }] of Object.entries(results)) {
+        claim(`result type ${type}`, id);
+        this.#results.set(type, { owner: id, method, resolve });
+      }
+      for (const method of [...methods, ...Object.keys(notifications)]) {
+        if (isSpecified(method)) throw conflict(`method ${method}`, id, "the protocol");
+        claim(`method ${method}`, id);
+      }
+      for (const method of methods) this.#methods.set(method, id);
+      for (const [method, handler] of Object.entries(notifications)) this.#notifications.set(method, handler);
+    }
+  }
+
+  accepts(type: unknown, method: string, declared: ClientCapabilities): boolean {
+    const claimed = this.#results.get(type as string);
+    return claimed !== undefined && claimed.method === method && declares(declared, claimed.owner);
+  }
+
+  /** An extension that answers by results of its own could not work there. */
+  withoutResultTypes(capabilities: ClientCapabilities): ClientCapabilities {
+    const { extensions, ...others } = capabilities;
+    if (extensions === undefined || this.#results.size === 0) return capabilities;
+    const owners = new Set([...this.#results.values()].map(({ owner }) => owner));
+    const left = Object.entries(extensions).filter(([id]) => !owners.has(id));
+    return left.length === 0 ? others : { ...others, extensions: Object.fromEntries(left) };
+  }
+
+  /** What a result stands for: itself, or what its owner makes of it. */
+  async resolve(
+    { method, params, options }: ClientCall,
+    result: ClientResult,
+    request: ExtensionContext["request"],
+  ): Promise<ClientResult> {
+    const claimed = this.#results.get(result.resultType as string);
+    if (claimed === undefined) return result;
+    return claimed.resolve(result, { method, params, signal: options.signal, request });
+  }
+
+  /** A refusal of this side for a method whose extension the server does not have. */
+  refuse(method: string, announced: ServerCapabilities): RpcError | undefined {
+    const owner = this.#methods.get(method);
+    if (owner === undefined || declares(announced, owner)) return undefined;
+    const message = `${method} was not sent: the server does not support the extension ${owner}`;
+    return new RpcError(METHOD_NOT_FOUND, message, { method, capability: `extensions.${owner}` }, { local: true });
+  }
+
+  /** Hands a notification to its owner, after all before it; false if it has none. */
+  deliver({ method, params }: RpcNotification, onError: (error: unknown) => void): boolean {
+    const handler = this.#notifications.get(method);
+    if (handler === undefined) return false;
+    this.#delivered = this.#delivered.then(() => handler(params)).catch(onError);
+    return true;
+  }
+}
+
+/** Only an object, be it empty, says that an extension is supported. */
+function declares({ extensions }: ClientCapabilities | ServerCapabilities, id: string): boolean {
+  const settings: unknown =
+    typeof extensions === "object" && extensions !== null && Object.hasOwn(extensions, id) ? extensions[id] : undefined;
+  return typeof settings === "object" && settings !== null && !Array.isArray(settings);
+}
+
+function conflict(what: string, owner: string, other: string): DefinitionError {
+  return new DefinitionError(`extensions: ${what} is claimed by ${owner} and by ${other}`);
+}

@@ -1,0 +1,147 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { type Client, OutputError } from "bowline/client";
+import { RawServer } from "../../support/raw-server.js";
+import { proves } from "../../support/verifies.js";
+
+interface Offered {
+  readonly outputSchema: object;
+  value: unknown;
+}
+
+/** A client that has listed tools of these output schemas; each returns its value. */
+async function listed(t: TestContext, era: "modern" | "legacy", tools: Record<string, Offered>): Promise<Client> {
+  const server = new RawServer({
+    era,
+    capabilities: { tools: {} },
+    handlers: {
+      "tools/list": () => ({
+        tools: Object.entries(tools).map(([name, { outputSchema }]) => ({
+          name,
+          inputSchema: { type: "object" },
+          outputSchema,
+        })),
+      }),
+      "tools/call": ({ name }) => ({ content: [], structuredContent: tools[String(name)]?.value }),
+    },
+  });
+  const client = await server.connect(t);
+  const { tools: found } = await client.listTools();
+  deepEqual(
+    found.map(({ name }) => name),
+    Object.keys(tools),
+  );
+  return client;
+}
+
+for (const era of ["modern", "legacy"] as const) {
+  const wire = `${era}-memory`;
+
+  proves(
+    "client:jsonschema:dialect:default-is-2020-12",
+    { wire },
+    "a schema that names no dialect has the newest keywords",
+    async (t) => {
+      const tool: Offered = {
+        outputSchema: {
+          type: "object",
+          properties: { pair: { type: "array", prefixItems: [{ type: "string" }, { type: "number" }] } },
+          allOf: [{ properties: { a: true, b: true } }],
+          dependentRequired: { a: ["b"] },
+          unevaluatedProperties: false,
+        },
+        value: { pair: ["x", 1], a: 1, b: 2 },
+      };
+      const client = await listed(t, era, { t: tool });
+      deepEqual((await client.callTool("t")).structured, tool.value);
+      for (const wrong of [{ pair: [1, "x"] }, { a: 1 }, { c: 1 }]) {
+        tool.value = wrong;
+        await rejects(client.callTool("t"), OutputError, JSON.stringify(wrong));
+      }
+    },
+  );
+
+  proves(
+    ["client:jsonschema:unsupported-dialect-graceful", "client:jsonschema:bad-schema-isolates-tool"],
+    { wire },
+    "a schema that cannot be used fails its own tool alone",
+    async (t) => {
+      const good = { outputSchema: { type: "object", required: ["n"] }, value: { n: 1 } };
+      const client = await listed(t, era, {
+        before: good,
+        dialect: { outputSchema: { type: "object", $schema: "https://example.com/d" }, value: {} },
+        broken: { outputSchema: { type: "object", properties: { n: { $ref: "#/$defs/gone" } } }, value: {} },
+        wrong: { outputSchema: { type: "object", properties: { n: { type: "nothing" } } }, value: {} },
+        after: good,
+      });
+      for (const [tool, words] of [
+        ["dialect", /dialect "https:\/\/example\.com\/d" .*not supported/],
+        ["broken", /cannot be checked: .*gone/],
+        ["wrong", /cannot be checked: #\/properties\/n\/type/],
+      ] as const) {
+        await rejects(client.callTool(tool), (error) => {
+          ok(error instanceof OutputError && error.tool === tool);
+          ok(words.test(error.message), error.message);
+          return true;
+        });
+        for (const name of ["before", "after"]) deepEqual((await client.callTool(name)).structured, { n: 1 });
+      }
+    },
+  );
+
+  proves(
+    "client:jsonschema:same-document-ref-ok",
+    { wire },
+    "references within the document are followed",
+    async (t) => {
+      const $defs = {
+        count: { type: "integer", minimum: 0 },
+        word: { $anchor: "word", type: "string" },
+        point: {
+          $id: "https://example.com/point",
+          type: "object",
+          properties: { x: { $ref: "#/$defs/axis" } },
+          $defs: { axis: { type: "number" } },
+        },
+        tree: {
+          type: "object",
+          properties: { size: { type: "number" }, children: { type: "array", items: { $ref: "#/$defs/tree" } } },
+          required: ["size"],
+        },
+      };
+      const properties = {
+        count: { $ref: "#/$defs/count" },
+        word: { $ref: "#word" },
+        point: { $ref: "https://example.com/point" },
+        tree: { $ref: "#/$defs/tree" },
+        again: { $ref: "#" },
+      };
+      const tool: Offered = {
+        outputSchema: { type: "object", $defs, properties },
+        value: {
+          count: 3,
+          word: "w",
+          point: { x: 1.5 },
+          tree: { size: 2, children: [{ size: 1, children: [] }, { size: 0 }] },
+          again: { count: 0 },
+        },
+      };
+      const client = await listed(t, era, { t: tool });
+      deepEqual((await client.callTool("t")).structured, tool.value);
+      for (const [wrong, path] of [
+        [{ count: -1 }, "/count"],
+        [{ word: 5 }, "/word"],
+        [{ point: { x: "left" } }, "/point/x"],
+        [{ tree: { size: 1, children: [{ size: 1, children: [{ size: "?" }] }] } }, "/tree/children/0/children/0/size"],
+        [{ again: { again: { count: "many" } } }, "/again/again/count"],
+      ] as const) {
+        tool.value = wrong;
+        await rejects(client.callTool("t"), (error) => {
+          ok(error instanceof OutputError);
+          equal(error.issues[0]?.path, path);
+          return true;
+        });
+      }
+    },
+  );
+}
