@@ -85,6 +85,7 @@ export class ServerCore implements ServerHost {
     this.#options = options;
     this.seal = createStateSeal({
       keys: options.stateKeys,
+      codec: options.stateCodec,
       audience: options.stateAudience ?? info.name,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
@@ -178,6 +179,10 @@ export class ServerCore implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  outputSchema(tool: string): { readonly [key: string]: unknown } | undefined {
+    return this.registry.tools.get(tool)?.listing.outputSchema;
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {

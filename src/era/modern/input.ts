@@ -69,6 +69,10 @@ async function sealAuthored(call: Call, host: ServerHost, result: HandlerResult)
     .find((missing) => missing !== undefined);
   if (refused !== undefined) throw missingCapability(refused);
   if (result.requestState === undefined) return result;
+  if (!call.sealsState) {
+    if (typeof result.requestState === "string") return result;
+    throw new Error(`${call.method}: a requestState that is not sealed must be a string`);
+  }
   return { ...result, requestState: await host.seal.seal({ authored: result.requestState }, bindingOf(call)) };
 }
 
@@ -91,7 +95,15 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
 
 async function restore(call: Call, host: ServerHost): Promise<Progress> {
   const { requestState } = call.params;
-  const opened = typeof requestState === "string" ? await host.seal.open(requestState, bindingOf(call)) : FRESH;
+  if (typeof requestState !== "string") return merge(FRESH, call);
+  const binding = bindingOf(call);
+  const opened = await (call.sealsState
+    ? host.seal.open(requestState, binding)
+    : host.seal.tryOpen(requestState, binding));
+  if (opened === undefined) {
+    call.authoredState = requestState;
+    return merge(FRESH, call);
+  }
   if (typeof opened === "object" && opened !== null && "authored" in opened) {
     call.authoredState = opened.authored;
     return merge(FRESH, call);
