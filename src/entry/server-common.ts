@@ -32,7 +32,7 @@ export {
   type ResourceReturn,
   resourceNotFound,
 } from "../server/resource.js";
-export type { SealKey } from "../server/state-seal.js";
+export type { SealKey, StateCodec } from "../server/state-cipher.js";
 export type { ToolHandler, ToolOptions, ToolReturn } from "../server/tool.js";
 export { toolResult } from "../server/tool-result.js";
 export type { Change } from "../store/change-bus.js";

@@ -21,6 +21,8 @@ export class ServedCall implements Call {
   readonly end = new AbortSwitch();
   /** The state that the author put into an earlier round's result. */
   authoredState: unknown;
+  /** Whether that state is sealed on its way; otherwise it goes out as the author wrote it. */
+  sealsState = true;
   /** The answers to the questions of an earlier round's result. */
   inputResponses: InputResponses | undefined;
   /** Runs after the answer has been written. */

@@ -100,6 +100,8 @@ export interface Call extends CallFacts {
   readonly end: AbortSwitch;
   /** The state that the author put into an earlier round's result. */
   authoredState: unknown;
+  /** Whether that state is sealed on its way; otherwise it goes out as the author wrote it. */
+  sealsState: boolean;
   /** The answers to the questions of an earlier round's result. */
   inputResponses: InputResponses | undefined;
   /** Runs after the answer has been written. */
@@ -156,6 +158,8 @@ export interface StateSeal {
   seal(state: unknown, binding: string): Promise<string>;
   /** Rejects with a `Refusal` that says nothing, and tells the log why. */
   open(sealed: string, binding: string): Promise<unknown>;
+  /** Undefined for whatever `open` would refuse. */
+  tryOpen(text: string, binding: string): Promise<unknown>;
 }
 
 export interface SessionLimits {
@@ -206,6 +210,8 @@ export interface ServerHost {
   nameFrom?(method: string): string | undefined;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** The output schema that a tool was defined with, if any. */
+  outputSchema(tool: string): { readonly [key: string]: unknown } | undefined;
   /** What is told about keeping results of a method that do not say so themselves. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /** A notification from a client, for handlers of the server's author. */

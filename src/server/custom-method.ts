@@ -15,6 +15,12 @@ export interface MethodOptions<P extends AnySchema | undefined = undefined> {
   readonly params?: P;
   /** What a client must have declared to be served; others are told what is missing. */
   readonly requires?: ClientCapabilities;
+  /**
+   * Seals the state that the handler puts into an `input_required` result, as it is for tools. Without this the state is
+   * sent as written, must be a string, and comes back in `ctx.state` as whatever the client made of it. Answers and steps
+   * of `ctx.elicit` and the like are sealed in any case.
+   */
+  readonly sealState?: boolean;
 }
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
@@ -30,6 +36,7 @@ export type NotificationHandler<P> = (params: MethodParams<P>, ctx: Context) => 
 /** A method or notification that an author defined, with its schema compiled. */
 export class CustomMethod {
   readonly requires: ClientCapabilities | undefined;
+  readonly sealState: boolean;
   readonly #params: UsableSchema | undefined;
 
   constructor(
@@ -39,6 +46,7 @@ export class CustomMethod {
     validator: JsonSchemaValidator | undefined,
   ) {
     this.requires = options.requires;
+    this.sealState = options.sealState ?? false;
     const schema = options.params;
     this.#params =
       schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);

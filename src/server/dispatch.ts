@@ -50,6 +50,7 @@ async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): 
   const missing = undeclared(custom.requires, call.client.capabilities);
   if (missing !== undefined) throw missingCapability(missing);
   const parsed = await custom.parse(call.params);
+  call.sealsState = custom.sealState;
   return call.era.settle(call, server.host, async (asker) => {
     const value = await custom.handler(parsed as never, new Context(call, asker, server.host));
     if (value instanceof PreparedResult) return value;

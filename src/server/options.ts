@@ -9,7 +9,7 @@ import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { JsonObject, LoggingLevel } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";
-import type { SealKey } from "./state-seal.js";
+import type { SealKey, StateCodec } from "./state-cipher.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
 export interface Logger {
@@ -104,6 +104,8 @@ export interface ServerOptions {
   };
   /** Keys that seal the state of calls with questions; the first seals, all open. One of this process by default. */
   readonly stateKeys?: readonly SealKey[];
+  /** Takes the place of keys and cryptography; expiry and the bond to caller and request are kept around it. */
+  readonly stateCodec?: StateCodec;
   /** Servers of other names take sealed state from each other only where this, and the keys, are the same. */
   readonly stateAudience?: string;
   /** How long sealed state is good for. */

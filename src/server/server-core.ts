@@ -87,6 +87,7 @@ export class ServerCore implements ServerHost {
     this.#options = options;
     this.seal = createStateSeal({
       keys: options.stateKeys,
+      codec: options.stateCodec,
       audience: options.stateAudience ?? info.name,
       ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
       clock: this.clock,
@@ -184,6 +185,10 @@ export class ServerCore implements ServerHost {
 
   deprecated(deprecation: Deprecation): void {
     if (this.#options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
+  }
+
+  outputSchema(tool: string): { readonly [key: string]: unknown } | undefined {
+    return this.registry.tools.get(tool)?.listing.outputSchema;
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {

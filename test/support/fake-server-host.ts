@@ -37,6 +37,7 @@ export class FakeServerHost implements ServerHost {
   readonly seal = {
     seal: async (state: unknown) => JSON.stringify(state),
     open: async (sealed: string) => JSON.parse(sealed) as unknown,
+    tryOpen: async (text: string) => JSON.parse(text) as unknown,
   };
 
   on(method: string, handler: FakeHandler): this {
@@ -69,6 +70,10 @@ export class FakeServerHost implements ServerHost {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.mirrored.get(tool);
+  }
+
+  outputSchema(): undefined {
+    return undefined;
   }
 
   receive(notification: RpcNotification): void {

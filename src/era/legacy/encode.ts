@@ -2,8 +2,9 @@ import type { JsonText } from "../../jsonrpc/format.js";
 import type { Params } from "../../jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../schema/types.js";
 import type { Call } from "../call.js";
-import type { HandlerResult, Result } from "../era.js";
+import type { HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
+import { isWrapped, wrapSchema, wrapValue } from "./wrap-output.js";
 
 /** The first versions to know each thing. */
 const STRUCTURED_SINCE = "2025-06-18";
@@ -18,42 +19,42 @@ const LISTS: { readonly [method: string]: string } = {
   "resources/templates/list": "resourceTemplates",
 };
 
-/** Leaves out what the client's version has no word for. */
-export function encodeResult(call: Call, result: HandlerResult): JsonText {
+/** Leaves out what the client's version has no word for, and wraps outputs that are no objects. */
+export function encodeResult(call: Call, result: HandlerResult, host: ServerHost): JsonText {
   const { version } = call.client;
   if (result instanceof PreparedResult) {
-    return result.textFor(version, (plain) => JSON.stringify(toWire(call.method, plain, version)));
+    return result.textFor(version, (plain) => JSON.stringify(toWire(call, plain, host)));
   }
-  return JSON.stringify(toWire(call.method, result, version));
+  return JSON.stringify(toWire(call, result, host));
 }
 
-function toWire(method: string, result: Result, version: string): Result {
+function toWire(call: Call, result: Result, host: ServerHost): Result {
+  const { method, client } = call;
   if (result.resultType === "input_required") {
     throw new Error(
       `${method}: input_required does not exist in this protocol version; ask with ctx.elicit and the like`,
     );
   }
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...wire } = result;
-  if (method === "tools/call") return structuredAt(version, wire);
+  if (method === "tools/call")
+    return structuredAt(client.version, wire, () => host.outputSchema(call.params.name as string));
   const member = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;
   if (member === undefined || !Array.isArray(wire[member])) return wire;
-  return { ...wire, [member]: (wire[member] as Result[]).map((listing) => listingAt(version, listing)) };
+  return { ...wire, [member]: (wire[member] as Result[]).map((listing) => listingAt(client.version, listing)) };
 }
 
-/** Structured content is an object in this era; anything else is in the text beside it. */
-function structuredAt(version: string, result: Result): Result {
+function structuredAt(version: string, result: Result, schema: () => Result | undefined): Result {
   const { structuredContent, ...rest } = result;
-  const isObject =
-    typeof structuredContent === "object" && structuredContent !== null && !Array.isArray(structuredContent);
-  return isObject && version >= STRUCTURED_SINCE ? result : rest;
+  if (structuredContent === undefined || version < STRUCTURED_SINCE) return rest;
+  return { ...rest, structuredContent: wrapValue(structuredContent, schema()) };
 }
 
 function listingAt(version: string, listing: Result): Result {
   const { outputSchema, icons, execution, ...rest } = listing;
-  const structured = version >= STRUCTURED_SINCE && (outputSchema as Result | undefined)?.type === "object";
+  const output = version < STRUCTURED_SINCE ? undefined : (outputSchema as Result | undefined);
   return {
     ...rest,
-    ...(structured ? { outputSchema } : undefined),
+    ...(output !== undefined && { outputSchema: isWrapped(output) ? wrapSchema(output) : output }),
     ...(icons !== undefined && version >= ICONS_SINCE ? { icons } : undefined),
     ...(execution !== undefined && version >= EXECUTION_SINCE ? { execution } : undefined),
   };

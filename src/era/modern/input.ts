@@ -71,6 +71,11 @@ async function sealAuthored(call: Call, replay: Replay, result: HandlerResult): 
     .map((request) => undeclaredFor(request, call.client.capabilities))
     .find((missing) => missing !== undefined);
   if (refused !== undefined) throw missingCapability(refused);
+  if (!call.sealsState && !replay.hasProgress) {
+    const { requestState } = result;
+    if (requestState === undefined || typeof requestState === "string") return result;
+    throw new Error(`${call.method}: a requestState that is not sealed must be a string`);
+  }
   if (result.requestState === undefined && !replay.hasProgress) return result;
   return { ...result, requestState: await replay.seal(result.requestState) };
 }
@@ -96,8 +101,17 @@ async function restore(call: Call, host: ServerHost): Promise<Progress> {
   const { requestState } = call.params;
   const given = (call.params.inputResponses ?? {}) as Record<string, unknown>;
   // Nothing has been done on any answer yet, so a client may give them before it is asked.
-  if (typeof requestState !== "string") return { ...FRESH, answers: given };
-  const progress = (await host.seal.open(requestState, bindingOf(call))) as Progress;
+  const fresh = { ...FRESH, answers: given };
+  if (typeof requestState !== "string") return fresh;
+  const binding = bindingOf(call);
+  const opened = await (call.sealsState
+    ? host.seal.open(requestState, binding)
+    : host.seal.tryOpen(requestState, binding));
+  if (opened === undefined) {
+    call.authoredState = requestState;
+    return fresh;
+  }
+  const progress = opened as Progress;
   call.authoredState = progress.authored;
   return { ...progress, answers: { ...askedFor(progress, given), ...progress.answers } };
 }
