@@ -21,12 +21,12 @@ export function createHarbour() {
     .tool("wait", {}, async (_, ctx) => {
       seen.started = true;
       await new Promise((_resolve, reject) => {
-        const stop = () => {
+        const work = setTimeout(() => reject(new Error("nobody cancelled")), 60_000);
+        ctx.signal.addEventListener("abort", () => {
           seen.stopped = true;
+          clearTimeout(work);
           reject(ctx.signal.reason);
-        };
-        if (ctx.signal.aborted) stop();
-        else ctx.signal.addEventListener("abort", stop, { once: true });
+        });
       });
     })
     .tool("seen", {}, () =>

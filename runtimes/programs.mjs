@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { exec, lines } from "../scripts/lib/exec.mjs";
+import { exec, execNpm, lines } from "../scripts/lib/exec.mjs";
 import { at } from "../scripts/lib/project.mjs";
 
 const cache = at("runtimes/cache");
@@ -56,7 +56,7 @@ async function unpack(source, folder) {
   rmSync(draft, { recursive: true, force: true });
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
-  const packed = await exec("npm", ["pack", "--json", "--ignore-scripts", `--pack-destination=${draft}`, source]);
+  const packed = await execNpm(["pack", "--json", "--ignore-scripts", `--pack-destination=${draft}`, source]);
   if (packed.code !== 0) throw new Error(`cannot fetch ${source}: ${reasonIn(packed)}`);
   const [{ filename }] = JSON.parse(packed.stdout);
   const name = filename.replace("@", "").replace("/", "-");

@@ -1,14 +1,16 @@
 import { exec } from "../scripts/lib/exec.mjs";
-import { at, wantsJson } from "../scripts/lib/project.mjs";
+import { at, readJson, wantsJson } from "../scripts/lib/project.mjs";
 import { programOf, runtimes } from "./programs.mjs";
 import { runInWorkerd } from "./workerd.mjs";
 
 /**
  * Runs the suite on each runtime: `node runtimes/run.mjs [filter ...] [--json]`. A filter is a part of a runtime's name.
- * A runtime that cannot be fetched for this platform is reported and is no failure.
+ * A runtime that cannot be fetched for this platform is reported and is no failure. What fails by a runtime's own nature
+ * is in known.json, with a reason.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = wantsJson();
+const known = readJson(at("runtimes/known.json"));
 const chosen = runtimes.filter(({ name }) => filters.length === 0 || filters.some((filter) => name.includes(filter)));
 const results = [];
 for (const runtime of chosen) {
@@ -56,14 +58,29 @@ function describe({ name, version, seconds, unavailable, outcomes }) {
 
 function report() {
   const all = results.flatMap(({ name, outcomes }) => outcomes.map((outcome) => ({ runtime: name, ...outcome })));
-  const failures = all.filter(({ problem }) => problem !== undefined);
-  const totals = { passed: all.length - failures.length, failed: failures.length };
-  process.exitCode = failures.length === 0 && all.length > 0 ? 0 : 1;
+  const failed = all.filter(({ problem }) => problem !== undefined);
+  const differences = known.filter((entry) => failed.some((outcome) => concerns(entry, outcome)));
+  const failures = failed.filter((outcome) => !known.some((entry) => concerns(entry, outcome)));
+  const stale = known.filter(
+    (entry) => all.some((outcome) => concerns(entry, outcome)) && !differences.includes(entry),
+  );
+  const totals = { passed: all.length - failed.length, known: differences.length, failed: failures.length };
+  process.exitCode = failures.length + stale.length === 0 && all.length > 0 ? 0 : 1;
   if (json) {
-    console.log(JSON.stringify({ ok: process.exitCode === 0, totals, failures, runtimes: results }, null, 2));
+    const ok = process.exitCode === 0;
+    console.log(JSON.stringify({ ok, totals, failures, stale, differences, runtimes: results }, null, 2));
     return;
   }
-  for (const { runtime, wire, check, problem } of failures)
-    console.log(`FAIL ${runtime}: ${wire}: ${check}: ${problem}`);
-  console.log(`\n${totals.passed} passed, ${totals.failed} failed`);
+  for (const { runtime, wire, check, reason } of differences) say("known:", runtime, wire, check, reason);
+  for (const { runtime, wire, check, problem } of failures) say("FAIL", runtime, wire, check, problem);
+  for (const { runtime, wire, check } of stale) say("FAIL known.json:", runtime, wire, check, "does not fail any more");
+  console.log(`\n${totals.passed} passed, ${totals.known} known differences, ${totals.failed} failed`);
+}
+
+function say(heading, runtime, wire, check, text) {
+  console.log(`${heading} ${runtime}: ${wire}: ${check}: ${text}`);
+}
+
+function concerns(entry, { runtime, wire, check }) {
+  return entry.runtime === runtime && entry.wire === wire && entry.check === check;
 }

@@ -1,18 +1,20 @@
 import { readFileSync } from "node:fs";
 import { judge, type Known } from "./known.js";
 import { nameOf, pairs } from "./matrix.js";
+import { neighbours } from "./neighbours.js";
 import { type Outcome, runPair } from "./run-pair.js";
 import { formatTable } from "./table.js";
 
 /**
- * Bowline with the official SDKs, each as client and as server: `node run.js [filter ...] [--json]`. A filter is a part
- * of `client -> server mode era`. What fails by a fault of the other side is in known.json, with a reason.
+ * Bowline with the official SDKs, each as client and as server, and with servers that others made:
+ * `node run.js [filter ...] [--json]`. A filter is a part of `client -> server mode era`. What fails by a fault of the other side is in known.json, with a reason.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = process.argv.includes("--json") || process.env.npm_config_json === "true";
 const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.url), "utf8")) as readonly Known[];
 
-const chosen = pairs.filter((pair) => filters.length === 0 || filters.some((filter) => nameOf(pair).includes(filter)));
+const lines = [...pairs.map((pair) => ({ pair: nameOf(pair), run: () => runPair(pair) })), ...neighbours];
+const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
 const begun = performance.now();
 const outcomes = await runAll();
 const verdict = judge(outcomes, known, filters.length === 0);
@@ -21,11 +23,11 @@ report();
 
 /** Two at a time: most of the time goes into starting processes. */
 async function runAll(): Promise<Outcome[]> {
-  const queue = chosen.map((pair, index) => ({ pair, index }));
+  const queue = chosen.map(({ run }, index) => ({ run, index }));
   const found: Outcome[][] = [];
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      found[next.index] = await runPair(next.pair);
+      found[next.index] = await next.run();
     }
   };
   await Promise.all([work(), work()]);

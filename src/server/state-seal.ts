@@ -33,12 +33,13 @@ const MAX_TEXT = 256 * 1024;
  * is inside, so a state is good for one request of one caller for a short while. Any key of the ring opens; the first seals.
  */
 export function createStateSeal(options: SealOptions): StateSeal {
-  const ring = options.keys ?? [{ id: "process", secret: crypto.getRandomValues(new Uint8Array(KEY_BYTES)) }];
+  const { keys = [] } = options;
+  const ring = options.keys ?? [createProcessKey()];
   const first = ring[0];
   if (first === undefined) throw new DefinitionError("stateKeys must hold at least one key");
   const imported = new Map<string, Promise<CryptoKey>>();
-  for (const key of ring) assertKey(key);
-  assertDistinct(ring);
+  for (const key of keys) assertKey(key);
+  assertDistinct(keys);
   if (!Number.isFinite(options.ttlMs) || options.ttlMs <= 0) {
     throw new DefinitionError(`stateTtlMs must be a positive number of milliseconds, not ${options.ttlMs}`);
   }
@@ -88,6 +89,18 @@ export function createStateSeal(options: SealOptions): StateSeal {
         throw refuse("made in the future, or with a longer life than states have");
       if ((await options.accept?.(iv, payload.until)) === false) throw refuse("not accepted, as one used before");
       return payload.state;
+    },
+  };
+}
+
+/** Made when first used: some runtimes give no random bytes while a module is loaded, when most servers are made. */
+function createProcessKey(): SealKey {
+  let secret: Uint8Array | undefined;
+  return {
+    id: "process",
+    get secret() {
+      secret ??= crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+      return secret;
     },
   };
 }
