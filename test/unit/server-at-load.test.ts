@@ -13,7 +13,7 @@ test("making a server takes no random bytes and sets no timer", (t) => {
   const interval = t.mock.method(globalThis, "setInterval", refuse);
   new McpServer({ name: "worker", version: "1.0.0" })
     .tool("echo", {}, () => "here")
-    .resource("note", "note://1", {}, () => "a note");
+    .resource("note://1", { name: "note" }, () => "a note");
   const calls = [bytes, id, timer, interval].map(({ mock }) => mock.callCount());
   t.mock.restoreAll();
   assert.deepEqual(calls, [0, 0, 0, 0]);
