@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openBowline } from "./clients/bowline.js";
-import type { Answers, Driver, ProgressReport, Target } from "./driver.js";
+import type { Answers, Choice, Driver, ProgressReport, Target } from "./driver.js";
 import { type Outcome, runCheck } from "./run-pair.js";
 
 /** A server that others made, with checks of its own. */
@@ -32,7 +32,7 @@ function runEverything(): Promise<Outcome[]> {
     sample: (question) => `${question} bowline`,
     roots: [{ uri: "file:///harbour", name: "harbour" }],
   };
-  return drive("bowline -> everything stdio legacy", commandOf("server-everything", "stdio"), answers, {
+  return drive("bowline -> everything stdio legacy", commandOf("server-everything", "stdio"), answers, "auto", {
     version: async (driver) => equal(driver.version, "2025-11-25"),
     list: async (driver) => {
       ok((await driver.listTools()).includes("get-sum"));
@@ -73,7 +73,7 @@ async function runFilesystem(): Promise<Outcome[]> {
     roots: [{ uri: pathToFileURL(folder).href, name: "notes" }],
   };
   try {
-    return await drive("bowline -> filesystem stdio legacy", commandOf("server-filesystem", folder), answers, {
+    return await drive("bowline -> filesystem stdio legacy", commandOf("server-filesystem", folder), answers, "auto", {
       version: async (driver) => equal(driver.version, "2025-11-25"),
       list: async (driver) => ok((await driver.listTools()).includes("read_text_file")),
       plain: async (driver) => equal((await driver.callTool("read_text_file", { path: note })).text, "ahoy"),
@@ -90,14 +90,20 @@ function commandOf(name: string, ...args: string[]): Target {
   return { wire: "stdio", command: process.execPath, args: [programOf(name), ...args] };
 }
 
-/** Negotiates freely, runs the checks in turn, and closes. */
-async function drive(pair: string, target: Target, answers: Answers, checks: Checks): Promise<Outcome[]> {
+/** Connects, runs the checks in turn, and closes. */
+export async function drive(
+  pair: string,
+  target: Target,
+  answers: Answers,
+  choice: Choice,
+  checks: Checks,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const opened: Driver[] = [];
   const connected = await runCheck(
     pair,
     "auto",
-    async () => void opened.push(await openBowline(target, "auto", answers)),
+    async () => void opened.push(await openBowline(target, choice, answers)),
   );
   outcomes.push(connected);
   for (const driver of opened) {
