@@ -7,9 +7,18 @@ import { at, packageEntries, shown } from "./lib/project.mjs";
 /** Parts of dist that an entry must not load; `node:` stands for node's own modules. */
 const forbidden = {
   ".": ["dist/node/", "node:"],
-  "./client": ["dist/server/", "dist/node/", "node:"],
+  "./client": ["dist/server/", "dist/schema/json-schema/validator.js", "dist/node/", "node:"],
   "./server": ["dist/client/", "dist/node/", "node:"],
-  "./server/modern": ["dist/client/", "dist/node/", "dist/era/legacy/", "node:"],
+  "./server/modern": [
+    "dist/client/",
+    "dist/node/",
+    "dist/era/legacy/",
+    "dist/schema/json-schema/validator.js",
+    "dist/jsonrpc/peer.js",
+    "dist/store/memory-event-log.js",
+    "node:",
+  ],
+  "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],
   "./node": ["dist/auth/client/oauth.js"],
   "./auth/client": ["dist/server/", "dist/client/", "dist/node/", "node:"],
   "./testing": [],

@@ -102,7 +102,7 @@ export async function drive(
   const opened: Driver[] = [];
   const connected = await runCheck(
     pair,
-    "auto",
+    choice === "auto" ? "auto" : "connect",
     async () => void opened.push(await openBowline(target, choice, answers)),
   );
   outcomes.push(connected);

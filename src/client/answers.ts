@@ -3,13 +3,12 @@ import type { ClientResult } from "../era/client-era.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
-import type { RequestedSchema } from "../schema/elicit-schema.js";
+import { checkAnswer, type RequestedSchema } from "../schema/check-answer.js";
 import { McpError } from "../schema/errors.js";
 import { applyDefaults } from "../schema/form-defaults.js";
 import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
 import { inputShapes } from "../schema/input-shapes.js";
 import type {
-  ClientCapabilities,
   CreateMessageParams,
   ElicitFormParams,
   ElicitParams,
@@ -19,26 +18,6 @@ import type {
   ListRootsResult,
 } from "../schema/types.js";
 import type { AnswerContext, ClientOptions } from "./options.js";
-
-/** What the handlers of a client amount to. */
-export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
-  const { onElicit, onElicitUrl, onSample, samplingTools, samplingContext, roots, capabilities } = options;
-  const elicitation = {
-    ...(onElicit === undefined ? undefined : { form: {} }),
-    ...(onElicitUrl === undefined ? undefined : { url: {} }),
-  };
-  const sampling = {
-    ...(samplingTools === true ? { tools: {} } : undefined),
-    ...(samplingContext === true ? { context: {} } : undefined),
-  };
-  return {
-    ...(capabilities?.experimental === undefined ? undefined : { experimental: { ...capabilities.experimental } }),
-    ...(roots === undefined ? undefined : { roots: options.rootsListChanged === false ? {} : { listChanged: true } }),
-    ...(onSample === undefined ? undefined : { sampling }),
-    ...(onElicit === undefined && onElicitUrl === undefined ? undefined : { elicitation }),
-    ...(capabilities?.extensions === undefined ? undefined : { extensions: { ...capabilities.extensions } }),
-  };
-}
 
 /** Answers one question of the server with the client's handlers, whichever way the question came. */
 export async function answer(
@@ -103,8 +82,6 @@ async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: Ans
   const form = params.requestedSchema as unknown as RequestedSchema;
   const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
   const content = options.applyDefaults === false ? given : applyDefaults(form, given);
-  // Loaded with the first answer: a client that is never asked does not pay for it.
-  const { checkAnswer } = await import("../schema/elicit-schema.js");
   const [issue] = checkAnswer(form, content, { lenient: true });
   if (issue !== undefined) {
     throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });

@@ -1,12 +1,13 @@
 import { systemClock } from "../call/clock.js";
-import { ChannelLink } from "../era/channel-link.js";
+import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
-import { createChannelPair } from "../jsonrpc/memory-channel.js";
 import { McpError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import { begin } from "./begin.js";
 import { type AnyServer, Client } from "./client.js";
+import { ClientCore } from "./client-core.js";
 import type { RestartLimits } from "./kept-connection.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
@@ -59,11 +60,11 @@ export async function connectWith<S extends AnyServer>(
   const clock = options.clock ?? systemClock;
   const key = addressOf(target);
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
-  const client = new Client<S>(options, clock, () => dialer.validator());
+  const core = new ClientCore(options, clock, () => dialer.validator());
   let nextId = () => 0;
   const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
     const openAgain = async () => {
-      const opened = await openWire(dialer, target, options, client, nextId());
+      const opened = await openWire(dialer, target, options, core, nextId());
       if (opened.kind === "channel") nextId = () => opened.link.nextId;
       return opened;
     };
@@ -83,17 +84,18 @@ export async function connectWith<S extends AnyServer>(
   const restart = restartOf(target);
   const connection =
     restart === undefined
-      ? await open(client, plan, options)
-      : await (await import("./kept-connection.js")).KeptConnection.open(client, restart, (host, known) =>
+      ? await open(core, plan, options)
+      : await (await import("./kept-connection.js")).KeptConnection.open(core, restart, (host, known) =>
           known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
         );
   // What was only handed over, and not yet heard from the server itself, may have become wrong.
   const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
-  const redetect = () => open(client, { ...plan, discovered: undefined }, later);
-  client.attach(connection, identityOf(target), isHearsay ? redetect : undefined);
+  const redetect = () => open(core, { ...plan, discovered: undefined }, later);
+  core.attach(connection, identityOf(target), isHearsay ? redetect : undefined);
   // Where the author left no choice, nothing was learnt about what the server prefers.
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
-  await client.begin();
+  const client = new Client<S>(core);
+  await begin(client, core);
   return client;
 }
 
@@ -123,7 +125,7 @@ async function openWire(
   dialer: Dialer,
   target: Target,
   options: ClientOptions,
-  client: Client<AnyServer>,
+  client: ClientCore,
   firstId: number,
 ): Promise<OpenWire> {
   if (typeof target === "string" || target instanceof URL) {
@@ -141,6 +143,7 @@ async function openWire(
       },
     };
   }
+  const { ChannelLink } = await import("../era/channel-link.js");
   const link = new ChannelLink(await openChannel(dialer, target), firstId);
   // Until an era takes over, only problems are of interest.
   link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
@@ -152,6 +155,7 @@ async function openChannel(dialer: Dialer, target: CommandTarget | LocalTarget |
   if ("channel" in target) return target.channel;
   if ("command" in target) return dialer.spawn(target);
   if ("accept" in target && typeof target.accept === "function") {
+    const { createChannelPair } = await import("../jsonrpc/memory-channel.js");
     const [ours, theirs] = createChannelPair();
     await target.accept(theirs);
     return ours;

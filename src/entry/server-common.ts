@@ -1,9 +1,8 @@
 export type { Call, CallOrigin, ClientFacts } from "../era/call.js";
 export type { AskOptions, HandlerResult, ReportContext } from "../era/era.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
-export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
-export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/validator.js";
+export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export { type AnySchema, withJsonSchema } from "../schema/standard.js";
 export type { AccessOptions } from "../server/access.js";
 export type { CacheHints, ServerCacheOptions } from "../server/cache-hints.js";
@@ -13,8 +12,8 @@ export type { Completer, Completers } from "../server/completion.js";
 export { audio, embedded, image, link, text } from "../server/content.js";
 export type { Context, ElicitAnswer } from "../server/context.js";
 export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
-export type { ServedConnection } from "../server/door.js";
 export type { Editable } from "../server/edit.js";
+export type { HttpServer, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
   GateVerdict,
@@ -33,7 +32,6 @@ export {
   type ResourceReturn,
   resourceNotFound,
 } from "../server/resource.js";
-export type { Server, ServerEdit, ToolTypes } from "../server/server.js";
 export type { SealKey } from "../server/state-seal.js";
 export type { ToolHandler, ToolOptions, ToolReturn } from "../server/tool.js";
 export { toolResult } from "../server/tool-result.js";

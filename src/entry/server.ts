@@ -1,15 +1,17 @@
 import { legacyServer } from "../era/legacy/server-era.js";
 import { modernServer } from "../era/modern/server-era.js";
+import { defaultValidator } from "../schema/json-schema/validator.js";
 import type { Implementation } from "../schema/types.js";
 import { eraOfRequest } from "../server/era-of-request.js";
+import type { ToolTypes } from "../server/http-server.js";
 import type { ServerOptions } from "../server/options.js";
-import { Server, type ToolTypes } from "../server/server.js";
+import { Server } from "../server/server.js";
 
 /** A server for clients of every protocol version. */
 // biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class McpServer<Tools extends ToolTypes = {}> extends Server<Tools> {
   constructor(info: Implementation, options: ServerOptions = {}) {
-    super(info, options, [modernServer, legacyServer]);
+    super(info, { validator: defaultValidator, ...options }, [modernServer, legacyServer]);
   }
 }
 
@@ -21,4 +23,7 @@ export async function isLegacyRequest(request: Request, body?: unknown): Promise
   return (await eraOfRequest([modernServer, legacyServer], request, body)) === legacyServer;
 }
 
+export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+export type { ServedConnection } from "../server/door.js";
+export type { Server } from "../server/server.js";
 export * from "./server-common.js";

@@ -12,7 +12,6 @@ import type {
 } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 import type { ClientWire } from "./link.js";
-import type { MethodTable } from "./method-table.js";
 
 /** Tells the other side how far a request has got, if it asked. */
 export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
@@ -113,7 +112,8 @@ export interface OpenOptions {
 export interface ClientEra {
   readonly name: string;
   readonly versions: readonly string[];
-  readonly methods: MethodTable;
+  /** Whether results of a method carry hints about keeping them. */
+  isCacheable(method: string): boolean;
   /** Whether connecting always tells what the server can do. */
   readonly handshakes: boolean;
   /** What to call for nothing but a sign of life. */

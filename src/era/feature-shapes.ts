@@ -2,9 +2,7 @@
 import type { Check } from "../schema/check.js";
 import {
   anyObject,
-  anything,
   array,
-  boolean,
   number,
   object,
   optional,
@@ -24,16 +22,14 @@ const { params, result } = shapes;
 /** Nothing but perhaps `_meta`. */
 export const noParams: Check = optional(params({}));
 
-function list(member: string, of: Check): MethodShape {
-  return { from: "client", params: optional(params({}, { cursor: string })), result: shapes.page(member, of) };
-}
+const list: MethodShape = { from: "client", params: optional(params({}, { cursor: string })) };
 
 /** The methods that return a list page by page. */
 export const lists: ReadonlyMap<string, MethodShape> = new Map([
-  ["tools/list", list("tools", shapes.tool)],
-  ["prompts/list", list("prompts", shapes.prompt)],
-  ["resources/list", list("resources", shapes.resource)],
-  ["resources/templates/list", list("resourceTemplates", shapes.resourceTemplate)],
+  ["tools/list", list],
+  ["prompts/list", list],
+  ["resources/list", list],
+  ["resources/templates/list", list],
 ]);
 
 export function callToolParams(extra: Members): Check {
@@ -48,12 +44,7 @@ export function resourceParams(extra: Members): Check {
   return params({ uri }, extra);
 }
 
-const toolContent = array(shapes.contentBlock);
-const toolExtras = { structuredContent: anything, isError: boolean };
-
-export const callToolResult: Check = result({ content: toolContent }, toolExtras);
-/** As some servers send it: with structured content alone. */
-export const callToolResultWithoutContent: Check = result({}, { content: toolContent, ...toolExtras });
+/* Results that servers hold their authors to. */
 export const getPromptResult: Check = result({ messages: array(shapes.promptMessage) }, { description: string });
 export const readResourceResult: Check = result({ contents: array(shapes.resourceContents) });
 
@@ -63,7 +54,6 @@ export const complete: MethodShape = {
     { ref: shapes.completionReference, argument: object({ name: string, value: string }) },
     { context: object({}, { arguments: record(string) }) },
   ),
-  result: result({ completion: shapes.completion }),
 };
 
 /** The notifications that every version has, but for the cancellation. */

@@ -1,4 +1,4 @@
-import type { AnswerContent, RequestedSchema } from "./elicit-schema.js";
+import type { AnswerContent, RequestedSchema } from "./check-answer.js";
 import { isObject } from "./json.js";
 
 /** The answer with defaults in place of what is missing. What was given, even if empty, stays. */

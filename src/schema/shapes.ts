@@ -8,8 +8,6 @@ import {
   boolean,
   choose,
   dateTime,
-  integer,
-  nullish,
   number,
   object,
   oneOf,
@@ -37,11 +35,6 @@ export function result(required: { [member: string]: Check }, optionals: { [memb
   return object(required, { _meta: anyObject, ...optionals });
 }
 
-/** One page of a list; null ends the list just as an absent cursor does. */
-export function page(member: string, of: Check): Check {
-  return result({ [member]: array(of) }, { nextCursor: nullish(string) });
-}
-
 export const role: Check = oneOf("user", "assistant");
 
 export const loggingLevel: Check = oneOf(
@@ -67,8 +60,8 @@ export const implementation: Check = object(
 
 /* Capabilities */
 
-const listChanged = object({}, { listChanged: boolean });
-const flags = record(anyObject);
+export const listChanged: Check = object({}, { listChanged: boolean });
+export const flags: Check = record(anyObject);
 
 export const clientCapabilities: Check = object(
   {},
@@ -77,20 +70,6 @@ export const clientCapabilities: Check = object(
     roots: listChanged,
     sampling: object({}, { context: anyObject, tools: anyObject }),
     elicitation: object({}, { form: object({}, { applyDefaults: boolean }), url: anyObject }),
-    tasks: anyObject,
-    extensions: flags,
-  },
-);
-
-export const serverCapabilities: Check = object(
-  {},
-  {
-    experimental: flags,
-    logging: anyObject,
-    completions: anyObject,
-    prompts: listChanged,
-    resources: object({}, { subscribe: boolean, listChanged: boolean }),
-    tools: listChanged,
     tasks: anyObject,
     extensions: flags,
   },
@@ -108,16 +87,11 @@ export const subscriptionFilter: Check = object(
 
 /* Resources */
 
-const described = { title: string, description: string, icons, _meta: anyObject };
+export const described = { title: string, description: string, icons, _meta: anyObject };
 
 export const resource: Check = object(
   { name: string, uri: string },
   { ...described, mimeType: string, size: number, annotations },
-);
-
-export const resourceTemplate: Check = object(
-  { name: string, uriTemplate: string },
-  { ...described, mimeType: string, annotations },
 );
 
 const contentsExtras = { mimeType: string, _meta: anyObject };
@@ -171,14 +145,6 @@ export const tool: Check = object(
   },
 );
 
-export const prompt: Check = object(
-  { name: string },
-  {
-    ...described,
-    arguments: array(object({ name: string }, { title: string, description: string, required: boolean })),
-  },
-);
-
 export const promptMessage: Check = object({ role, content: contentBlock });
 
 /* Completion */
@@ -187,5 +153,3 @@ export const completionReference: Check = tagged("type", {
   "ref/prompt": object({ name: string }, { title: string }),
   "ref/resource": object({ uri: string }),
 });
-
-export const completion: Check = object({ values: array(string, 100) }, { total: integer, hasMore: boolean });

@@ -1,6 +1,6 @@
 import { DefinitionError } from "./errors.js";
 import { isObject, pointerTo } from "./json.js";
-import { defaultValidator, type JsonSchema, type JsonSchemaValidator } from "./json-schema/validator.js";
+import type { JsonSchema, JsonSchemaValidator } from "./json-schema/types.js";
 import {
   type AnySchema,
   type InputOf,
@@ -16,6 +16,9 @@ export * from "./standard-schema.js";
 /** `input` describes what callers may send and must be an object; `output` describes what is sent to them. */
 export type SchemaDirection = "input" | "output";
 
+const NO_VALIDATOR =
+  "plain JSON Schema needs a validator: give jsonSchemaValidator of bowline/json-schema as the option `validator`";
+
 export interface UsableSchema {
   /** What to show to the other side. A plain JSON Schema is the author's own object. */
   readonly jsonSchema: JsonSchema;
@@ -23,18 +26,22 @@ export interface UsableSchema {
   parse(value: unknown): ParseOutcome | Promise<ParseOutcome>;
 }
 
-/** Makes an author's schema ready for use. `where` names it in errors, as in `tool "forecast" input`. */
+/**
+ * Makes an author's schema ready for use. `where` names it in errors, as in `tool "forecast" input`. Plain JSON Schema
+ * needs the validator; a schema of a library checks values itself.
+ */
 export function compileSchema(
   schema: AnySchema,
   where: string,
   direction: SchemaDirection,
-  validator: JsonSchemaValidator = defaultValidator,
+  validator: JsonSchemaValidator | undefined,
 ): UsableSchema {
   const jsonSchema = toJsonSchema(schema, where, direction);
   if (direction === "input" && jsonSchema.type !== "object") {
     throw new DefinitionError(`${where}: the schema must have type: "object" at its root`);
   }
   if (isStandardSchema(schema)) return { jsonSchema, parse: (value) => parseStandard(schema, value) };
+  if (validator === undefined) throw new DefinitionError(`${where}: ${NO_VALIDATOR}`);
   const check = named(where, () => validator.compile(jsonSchema));
   return {
     jsonSchema,

@@ -6,10 +6,11 @@ import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
-import { type AnswerContent, checkAnswer, compileForm, type FormSchema, knownFields } from "../schema/elicit-schema.js";
+import { type AnswerContent, checkAnswer, knownFields } from "../schema/check-answer.js";
+import { compileForm, type FormSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
 import { findAnswerProblem } from "../schema/input-rules.js";
-import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import type { SchemaIssue } from "../schema/json-schema/types.js";
 import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
 import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard.js";
 import type {

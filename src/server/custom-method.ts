@@ -1,5 +1,5 @@
 import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import {
   type AnySchema,
   compileSchema,

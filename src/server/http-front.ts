@@ -31,7 +31,7 @@ export class HttpFront {
   readonly #allowed: string;
   #closing = false;
 
-  constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions, accept: AcceptChannel) {
+  constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
     const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;

@@ -1,4 +1,5 @@
-import { compileForm, type RequestedSchema } from "../schema/elicit-schema.js";
+import type { RequestedSchema } from "../schema/check-answer.js";
+import { compileForm } from "../schema/elicit-schema.js";
 import { DefinitionError, McpError } from "../schema/errors.js";
 import { findQuestionProblem } from "../schema/input-rules.js";
 import { inputShapes } from "../schema/input-shapes.js";

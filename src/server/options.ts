@@ -5,7 +5,7 @@ import type { Call } from "../era/call.js";
 import type { HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
 import type { HttpExchange, HttpHeaders } from "../http/exchange.js";
 import type { GuardOptions } from "../http/guard.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { JsonObject, LoggingLevel } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";

@@ -1,7 +1,7 @@
 import { getPromptResult } from "../era/feature-shapes.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
 import type {
   ContentBlock,

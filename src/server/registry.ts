@@ -5,7 +5,7 @@ import type { ChangeBus } from "../store/change-bus.js";
 import { assertCacheHints } from "./cache-hints.js";
 import { Catalogue } from "./catalogue.js";
 import type { Context } from "./context.js";
-import type { CustomMethod, OtherNotificationHandler } from "./custom-method.js";
+import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
 import { CatalogueEntry, type Editable } from "./edit.js";
 import type { ServerOptions } from "./options.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
@@ -92,7 +92,7 @@ export class Registry {
 
   addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
     this.#assertOwnMethods("resources", `resource "${uri}"`);
-    const resource = new RegisteredResource(uri, options, handler);
+    const resource = new RegisteredResource(uri, options, handler, this.#options.validator);
     (resource.template === undefined ? this.resources : this.templates).add(uri, resource);
     this.#announce("resources");
   }
@@ -102,7 +102,7 @@ export class Registry {
     catalogue.expect(uri);
     const rebuild = (resource: RegisteredResource, changes: ResourceChanges) => {
       const { uri: key = resource.uri, handler = resource.handler, ...options } = changes;
-      const item = new RegisteredResource(key, { ...resource.options, ...options }, handler);
+      const item = new RegisteredResource(key, { ...resource.options, ...options }, handler, this.#options.validator);
       if ((item.template === undefined) === (resource.template === undefined)) return { key, item };
       throw new DefinitionError(`resource "${resource.uri}" cannot turn into "${key}": one of them is a template`);
     };
@@ -122,14 +122,16 @@ export class Registry {
   }
 
   /** A method of the author's own. One that definitions answer already cannot be taken from them. */
-  addMethod(method: CustomMethod): void {
-    const taken = (Object.keys(METHODS) as Kind[]).find(
-      (kind) => this.#defines(kind) && METHODS[kind].includes(method.name),
-    );
+  addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    const taken = (Object.keys(METHODS) as Kind[]).find((kind) => this.#defines(kind) && METHODS[kind].includes(name));
     if (taken !== undefined) {
-      throw new DefinitionError(`method "${method.name}": the ${taken} that are defined answer it already`);
+      throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
     }
-    this.methods.set(method.name, method);
+    this.methods.set(name, new CustomMethod(name, options, handler, this.#options.validator));
+  }
+
+  addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    this.notifications.set(name, new CustomMethod(name, options, handler, this.#options.validator));
   }
 
   /** The resource behind a URI for a caller, and what its template's variables stand for. */

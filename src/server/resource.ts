@@ -1,6 +1,7 @@
 import { readResourceResult } from "../era/feature-shapes.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { isUri } from "../schema/shape.js";
 import { annotations } from "../schema/shapes.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
@@ -84,6 +85,7 @@ export class RegisteredResource {
     readonly uri: string,
     readonly options: ResourceOptions,
     readonly handler: ResourceHandler,
+    validator: JsonSchemaValidator | undefined,
   ) {
     const { cache = {}, list } = options;
     assertCacheHints(`resource "${uri}" cache`, cache);
@@ -98,7 +100,7 @@ export class RegisteredResource {
       throw new DefinitionError(`resource "${uri}": annotations${wrong.path} must be ${wrong.expected}`);
     }
     const { variables } = options;
-    this.#variables = variables && compileSchema(variables, `resource "${uri}" variables`, "input");
+    this.#variables = variables && compileSchema(variables, `resource "${uri}" variables`, "input", validator);
     this.complete = options.complete ?? {};
     this.access = toAccess(options);
     this.#hints = toWireHints(this.access === undefined ? cache : { scope: "private", ...cache });

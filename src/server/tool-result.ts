@@ -1,4 +1,4 @@
-import type { SchemaIssue } from "../schema/json-schema/validator.js";
+import type { SchemaIssue } from "../schema/json-schema/types.js";
 import { contentBlock } from "../schema/shapes.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";

@@ -1,7 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { DefinitionError, RpcError, ToolError } from "../schema/errors.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/validator.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import {
   type AnySchema,
   compileSchema,

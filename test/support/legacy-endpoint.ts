@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "#src/call/clock.js";
 import { legacyServer } from "#src/era/legacy/server-era.js";
 import { modernServer } from "#src/era/modern/server-era.js";
+import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
 import { Server } from "#src/server/server.js";
 import { type ArrayExchange, createArrayExchange } from "#src/testing/array-exchange.js";
@@ -39,7 +40,8 @@ export class LegacyEndpoint {
 
   constructor(http: HttpServerOptions = {}, options: ServerOptions = {}) {
     const onError = (error: unknown, { where }: { where: string }) => this.reports.push({ error, where });
-    this.server = new Server({ name: "s", version: "1" }, { onError, ...options, http }, [modernServer, legacyServer]);
+    const all = { onError, validator: defaultValidator, ...options, http };
+    this.server = new Server({ name: "s", version: "1" }, all, [modernServer, legacyServer]);
   }
 
   get stats(): { readonly sessions: number; readonly streams: number; readonly running: number } {

@@ -5,6 +5,7 @@ import type { TestContext } from "node:test";
 import type { ServerEra } from "#src/era/era.js";
 import { modernServer } from "#src/era/modern/server-era.js";
 import { createNodeExchange } from "#src/node/node-exchange.js";
+import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { ServerOptions } from "#src/server/options.js";
 import { Server } from "#src/server/server.js";
 import type { ModernRequest } from "./modern-request.js";
@@ -26,7 +27,7 @@ export type AnyServer = Server<any>;
 
 /** A server of this era alone. */
 export function defineServer(options: ServerOptions = {}, eras: readonly ServerEra[] = [modernServer]): Server {
-  return new Server({ name: "scenario", version: "1.0.0" }, options, eras);
+  return new Server({ name: "scenario", version: "1.0.0" }, { validator: defaultValidator, ...options }, eras);
 }
 
 /** Serves over a real socket; returns the port. */

@@ -14,7 +14,7 @@ export class ServerScript {
   readonly closed: Promise<void>;
   readonly #ours: Channel;
   readonly #replies = new Map<string, (request: RecordedMessage) => Answer | undefined>();
-  readonly #waiting: { readonly method: string; readonly found: (message: RecordedMessage) => void }[] = [];
+  readonly #waiting: { readonly method: string | undefined; readonly found: (message: RecordedMessage) => void }[] = [];
   #unseen: RecordedMessage[] = [];
 
   constructor([ours, theirs]: [Channel, Channel] = createChannelPair()) {
@@ -54,8 +54,8 @@ export class ServerScript {
     }));
   }
 
-  /** The next message of a method that no `next` has seen yet. */
-  next(method: string): Promise<RecordedMessage> {
+  /** The next message of a method that no `next` has seen yet; without a method, the next answer. */
+  next(method: string | undefined): Promise<RecordedMessage> {
     const at = this.#unseen.findIndex((message) => message.method === method);
     if (at >= 0) return Promise.resolve(this.#unseen.splice(at, 1)[0] as RecordedMessage);
     return new Promise((found) => this.#waiting.push({ method, found }));

@@ -4,7 +4,8 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
 import * as z from "zod";
-import { checkAnswer, type RequestedSchema, toRequestedSchema } from "#src/schema/elicit-schema.js";
+import { checkAnswer, type RequestedSchema } from "#src/schema/check-answer.js";
+import { toRequestedSchema } from "#src/schema/elicit-schema.js";
 import { DefinitionError } from "#src/schema/errors.js";
 import { applyDefaults } from "#src/schema/form-defaults.js";
 
@@ -104,6 +105,8 @@ describe("a form", () => {
     ["a default of another type", form({ a: { type: "string", default: 1 } }), /"a" has a default/],
     ["a default that is no choice", form({ a: { ...FIELDS.plain, default: "c" } }), /"a" has a default/],
     ["a default with a foreign choice", form({ a: { ...FIELDS.several, default: ["c"] } }), /"a" has a default/],
+    ["a bound that is no number", form({ a: { type: "string", minLength: "1" } }), /"a" has a minLength/],
+    ["a pattern that is none", form({ a: { type: "string", pattern: "(" } }), /"a" has a pattern/],
     ["an unknown required name", form({}, { required: ["x"] }), /required names "x"/],
     ["a root that is no object", { type: "string" }, /object with properties/],
     ["a composed root", form({}, { allOf: [{}] }), /cannot use allOf/],
@@ -179,6 +182,48 @@ describe("an answer", () => {
         deepEqual(checkAnswer(one, { a: bad }), [{ path: "/a", message: `must be of the format ${format}` }]);
       }
     }
+  });
+
+  const BOUNDED: readonly [field: object, good: unknown, bad: unknown, message: string][] = [
+    [{ type: "number", minimum: 2 }, 2, 1, "must be at least 2"],
+    [{ type: "number", maximum: 2 }, 2, 3, "must be at most 2"],
+    [{ type: "number", exclusiveMinimum: 2 }, 3, 2, "must be above 2"],
+    [{ type: "number", exclusiveMaximum: 2 }, 1, 2, "must be below 2"],
+    [{ type: "number", multipleOf: 0.1 }, 0.3, 0.25, "must be a multiple of 0.1"],
+    [{ type: "integer" }, 1, 1.5, "must be an integer"],
+    [{ type: "boolean", const: true }, true, false, "must be true"],
+    [{ type: "string", minLength: 2 }, "\u{1f600}b", "\u{1f600}", "must have at least 2 characters"],
+    [{ type: "string", maxLength: 1 }, "\u{1f600}", "ab", "must have at most 1 character"],
+    [{ type: "string", pattern: "^a" }, "ab", "ba", "must match ^a"],
+    [{ type: "string", enum: ["a", "b"] }, "a", "c", 'must be one of "a", "b"'],
+    [{ type: "array", items: FIELDS.several.items, minItems: 1 }, ["a"], [], "must have at least 1 item"],
+    [{ type: "array", items: FIELDS.several.items, maxItems: 1 }, ["a"], ["a", "b"], "must have at most 1 item"],
+    [{ type: "array", items: FIELDS.several.items, uniqueItems: true }, ["a"], ["a", "a"], "must not repeat an item"],
+  ];
+  for (const [field, good, bad, message] of BOUNDED) {
+    it(`is told what it ${message}`, () => {
+      const one = toRequestedSchema(form({ a: field }), "ask");
+      deepEqual(checkAnswer(one, { a: good }), []);
+      deepEqual(checkAnswer(one, { a: bad }), [{ path: "/a", message }]);
+    });
+  }
+
+  it("holds what is required, and nothing else where the form says so", () => {
+    const closed = toRequestedSchema(
+      form({ a: { type: "string" } }, { required: ["a"], additionalProperties: false }),
+      "ask",
+    );
+    deepEqual(checkAnswer(closed, { b: 1 }), [
+      { path: "/a", message: "is required" },
+      { path: "/b", message: "is not allowed" },
+    ]);
+    deepEqual(checkAnswer(closed, []), [{ path: "", message: "must be an object" }]);
+  });
+
+  it("to a form of somebody else is theirs to judge where it cannot be understood", () => {
+    const odd = form({ a: { type: ["string", "null"] }, b: { type: "number" } }) as unknown as RequestedSchema;
+    deepEqual(checkAnswer(odd, { a: 1, b: 2 }, { lenient: true }), []);
+    equal(checkAnswer(odd, { a: 1, b: "2" }, { lenient: true }).length, 1);
   });
 
   it("fits no form that cannot be understood", () => {

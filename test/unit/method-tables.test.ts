@@ -1,8 +1,11 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { legacyMethods, legacyNotifications } from "#src/era/legacy/methods.js";
+import { legacyResults } from "#src/era/legacy/results.js";
 import type { MethodShape, MethodTable } from "#src/era/method-table.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
+import { modernResults } from "#src/era/modern/results.js";
+import type { Check } from "#src/schema/check.js";
 
 function methodsWhere(table: MethodTable, holds: (shape: MethodShape) => boolean): string[] {
   return [...table]
@@ -17,7 +20,21 @@ function shapeOf(table: MethodTable, method: string): MethodShape {
   return shape;
 }
 
+function resultOf(method: string): Check {
+  const check = modernResults.get(method);
+  ok(check !== undefined, `${method} has a result`);
+  return check;
+}
+
 describe("the method tables", () => {
+  test("whatever a client may ask has a result", () => {
+    deepEqual([...modernResults.keys()].sort(), [...modernMethods.keys()].sort());
+    deepEqual(
+      [...legacyResults.keys()].sort(),
+      methodsWhere(legacyMethods, (shape) => shape.from !== "server"),
+    );
+  });
+
   test("a modern server asks for input in three methods only", () => {
     deepEqual(
       methodsWhere(modernMethods, (shape) => shape.asks === true),
@@ -87,9 +104,9 @@ describe("the method tables", () => {
 
   test("an asking method takes a question in place of its result, another method does not", () => {
     const question = { resultType: "input_required", requestState: "sealed" };
-    equal(shapeOf(modernMethods, "tools/call").result(question), undefined);
-    ok(shapeOf(modernMethods, "tools/list").result(question) !== undefined);
-    ok(shapeOf(modernMethods, "tools/call").result({ ...question, inputRequests: [] }) !== undefined);
+    equal(resultOf("tools/call")(question), undefined);
+    ok(resultOf("tools/list")(question) !== undefined);
+    ok(resultOf("tools/call")({ ...question, inputRequests: [] }) !== undefined);
   });
 
   test("answers of a retry are a map of objects, of any shape where nobody asked", () => {
@@ -101,7 +118,7 @@ describe("the method tables", () => {
 
   test("cache hints and the server's name for itself never make a result malformed", () => {
     const _meta = { "io.modelcontextprotocol/serverInfo": 5 };
-    const { result } = shapeOf(modernMethods, "tools/list");
+    const result = resultOf("tools/list");
     for (const ttlMs of [-5, Number.POSITIVE_INFINITY, "60"]) {
       equal(result({ tools: [], ttlMs, cacheScope: "shared", _meta }), undefined);
     }

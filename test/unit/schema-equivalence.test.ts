@@ -2,9 +2,12 @@ import { deepEqual, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as core from "@modelcontextprotocol/core";
 import { legacyMethods, legacyNotifications } from "#src/era/legacy/methods.js";
+import { legacyResults } from "#src/era/legacy/results.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
+import { modernResults } from "#src/era/modern/results.js";
 import type { Check } from "#src/schema/check.js";
 import { inputRequests, inputRequiredResult, inputShapes, root } from "#src/schema/input-shapes.js";
+import * as resultShapes from "#src/schema/result-shapes.js";
 import * as kit from "#src/schema/shape.js";
 import * as shapes from "#src/schema/shapes.js";
 import { mutantsOf } from "../support/mutants.js";
@@ -32,7 +35,8 @@ function request(method: string, schema: Zod): Pair {
 }
 
 function result(method: string, schema: Zod): Pair {
-  return pair(methodTables.find((table) => table.has(method))?.get(method)?.result, schema);
+  const ours = modernResults.get(method) ?? legacyResults.get(method) ?? inputShapes.get(method)?.result;
+  return pair(ours, schema);
 }
 
 function notification(method: string, schema: Zod): Pair {
@@ -165,7 +169,7 @@ const pairs: { [type: string]: Pair } = {
     core.ResourceUpdatedNotificationParamsSchema,
   ),
 
-  LegacyCallToolResult: pair(legacyMethods.get("tools/call")?.result, core.CallToolResultSchema),
+  LegacyCallToolResult: pair(legacyResults.get("tools/call"), core.CallToolResultSchema),
   LegacyCallToolRequestParams: pair(legacyMethods.get("tools/call")?.params, core.CallToolRequestParamsSchema),
   LegacyCancelledNotificationParams: pair(
     legacyNotifications.get("notifications/cancelled"),
@@ -181,7 +185,7 @@ const pairs: { [type: string]: Pair } = {
   ResourceLink: pair(kind("resource_link", shapes.contentBlock), core.ResourceLinkSchema),
   Root: pair(root, core.RootSchema),
   SamplingMessage: pair(shapes.samplingMessage, core.SamplingMessageSchema),
-  ServerCapabilities: pair(shapes.serverCapabilities, core.ServerCapabilitiesSchema),
+  ServerCapabilities: pair(resultShapes.serverCapabilities, core.ServerCapabilitiesSchema),
   TextContent: pair(kind("text", shapes.contentBlock), core.TextContentSchema),
   TextResourceContents: pair(shapes.textResourceContents, core.TextResourceContentsSchema),
   Tool: pair(shapes.tool, core.ToolSchema),

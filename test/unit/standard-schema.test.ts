@@ -5,7 +5,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import * as z from "zod";
 import { DefinitionError } from "#src/schema/errors.js";
-import type { JsonSchemaValidator } from "#src/schema/json-schema/validator.js";
+import { defaultValidator, type JsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 import {
   type AnySchema,
   compileSchema,
@@ -17,7 +17,7 @@ import {
 
 /** The outcome of a schema that is not asynchronous. */
 function parse(schema: AnySchema, value: unknown): ParseOutcome {
-  const outcome = compileSchema(schema, "it", "input").parse(value);
+  const outcome = compileSchema(schema, "it", "input", defaultValidator).parse(value);
   ok(!(outcome instanceof Promise));
   return outcome;
 }
@@ -45,7 +45,7 @@ describe("a schema of a library is shown as JSON Schema", () => {
   const prefixItems = [{ type: "string" }, { type: "number" }];
 
   it("of zod", () => {
-    deepEqual(compileSchema(LIBRARIES.zod, "it", "input").jsonSchema, {
+    deepEqual(compileSchema(LIBRARIES.zod, "it", "input", defaultValidator).jsonSchema, {
       type: "object",
       properties: {
         city,
@@ -54,13 +54,13 @@ describe("a schema of a library is shown as JSON Schema", () => {
       },
       required: ["city"],
     });
-    const output = compileSchema(LIBRARIES.zod, "it", "output").jsonSchema;
+    const output = compileSchema(LIBRARIES.zod, "it", "output", defaultValidator).jsonSchema;
     deepEqual(output.required, ["city", "days"]);
     equal(output.additionalProperties, false);
   });
 
   it("of valibot", () => {
-    deepEqual(compileSchema(LIBRARIES.valibot, "it", "input").jsonSchema, {
+    deepEqual(compileSchema(LIBRARIES.valibot, "it", "input", defaultValidator).jsonSchema, {
       type: "object",
       properties: {
         city,
@@ -72,7 +72,7 @@ describe("a schema of a library is shown as JSON Schema", () => {
   });
 
   it("of arktype", () => {
-    const { jsonSchema } = compileSchema(LIBRARIES.arktype, "it", "input");
+    const { jsonSchema } = compileSchema(LIBRARIES.arktype, "it", "input", defaultValidator);
     deepEqual(jsonSchema, {
       type: "object",
       properties: {
@@ -82,12 +82,12 @@ describe("a schema of a library is shown as JSON Schema", () => {
       },
       required: ["city"],
     });
-    deepEqual(compileSchema(LIBRARIES.arktype, "it", "output").jsonSchema.required, ["city", "days"]);
+    deepEqual(compileSchema(LIBRARIES.arktype, "it", "output", defaultValidator).jsonSchema.required, ["city", "days"]);
   });
 
   it("with extension keywords kept", () => {
     const schema = z.object({ region: z.string().meta({ "x-mcp-header": "Region" }) });
-    deepEqual(compileSchema(schema, "it", "input").jsonSchema.properties, {
+    deepEqual(compileSchema(schema, "it", "input", defaultValidator).jsonSchema.properties, {
       region: { type: "string", "x-mcp-header": "Region" },
     });
   });
@@ -95,7 +95,7 @@ describe("a schema of a library is shown as JSON Schema", () => {
   it("with an object type and properties where there is nothing else to say", () => {
     const empty = { type: "object", properties: {} };
     for (const schema of [z.object({}), toStandardJsonSchema(v.object({})), type({})]) {
-      deepEqual(compileSchema(schema, "it", "input").jsonSchema, empty);
+      deepEqual(compileSchema(schema, "it", "input", defaultValidator).jsonSchema, empty);
     }
   });
 
@@ -103,7 +103,7 @@ describe("a schema of a library is shown as JSON Schema", () => {
     const a = z.object({ kind: z.literal("a") });
     const b = z.object({ kind: z.literal("b") });
     for (const schema of [z.discriminatedUnion("kind", [a, b]), z.union([a, b]), a.and(b)]) {
-      equal(compileSchema(schema, "it", "input").jsonSchema.type, "object");
+      equal(compileSchema(schema, "it", "input", defaultValidator).jsonSchema.type, "object");
     }
   });
 
@@ -116,7 +116,10 @@ describe("a schema of a library is shown as JSON Schema", () => {
     const schema = {
       "~standard": { version: 1, vendor: "old", validate, jsonSchema: { input, output: input } },
     } as const;
-    equal(compileSchema(schema, "it", "input").jsonSchema.$schema, "http://json-schema.org/draft-07/schema#");
+    equal(
+      compileSchema(schema, "it", "input", defaultValidator).jsonSchema.$schema,
+      "http://json-schema.org/draft-07/schema#",
+    );
   });
 });
 
@@ -134,11 +137,20 @@ describe("a value is parsed", () => {
 
   it("by plain JSON Schema, which is shown as it is", () => {
     const schema = { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", required: ["a"] };
-    const compiled = compileSchema(schema, "it", "input");
+    const compiled = compileSchema(schema, "it", "input", defaultValidator);
     equal(compiled.jsonSchema, schema);
     const value = { a: 1 };
     deepEqual(compiled.parse(value), { ok: true, value });
     deepEqual(compiled.parse({}), { ok: false, issues: [{ path: "/a", message: "is required" }] });
+  });
+
+  it("of plain JSON Schema is refused where nobody brought a validator, with advice", () => {
+    throws(
+      () => compileSchema({ type: "object" }, "it", "input", undefined),
+      (error) =>
+        error instanceof DefinitionError && /^it: .*jsonSchemaValidator of bowline\/json-schema/.test(error.message),
+    );
+    ok(compileSchema(z.object({}), "it", "input", undefined).parse({}));
   });
 
   it("by the validator that was given", () => {
@@ -156,14 +168,14 @@ describe("a value is parsed", () => {
 
   it("later, by a schema that is asynchronous", async () => {
     const schema = z.object({ a: z.string().refine(async (text) => text !== "bad") });
-    const { parse: check } = compileSchema(schema, "it", "input");
+    const { parse: check } = compileSchema(schema, "it", "input", defaultValidator);
     deepEqual(await check({ a: "good" }), { ok: true, value: { a: "good" } });
     equal((await check({ a: "bad" })).ok, false);
   });
 
   it("into what a transform makes of it", () => {
     const schema = z.object({ n: z.string().transform(Number) });
-    deepEqual(compileSchema(schema, "it", "input").jsonSchema.properties, { n: { type: "string" } });
+    deepEqual(compileSchema(schema, "it", "input", defaultValidator).jsonSchema.properties, { n: { type: "string" } });
     deepEqual(parse(schema, { n: "5" }), { ok: true, value: { n: 5 } });
   });
 
@@ -186,7 +198,7 @@ describe("a definition is refused", () => {
   const where = 'tool "forecast" input';
   const refuses = (schema: unknown, message: RegExp, direction: "input" | "output" = "input") =>
     throws(
-      () => compileSchema(schema as AnySchema, where, direction),
+      () => compileSchema(schema as AnySchema, where, direction, defaultValidator),
       (error) =>
         error instanceof DefinitionError && error.message.startsWith(`${where}: `) && message.test(error.message),
     );
@@ -200,7 +212,7 @@ describe("a definition is refused", () => {
   it("when its library cannot describe it, with the way out", () => {
     refuses(v.object({}), /toStandardJsonSchema\(\)/);
     const described = withJsonSchema(v.object({ a: v.string() }), { type: "object", title: "Mine" });
-    deepEqual(compileSchema(described, where, "input").jsonSchema, { type: "object", title: "Mine" });
+    deepEqual(compileSchema(described, where, "input", defaultValidator).jsonSchema, { type: "object", title: "Mine" });
     const outcome = parse(described, {});
     deepEqual(outcome.ok ? [] : outcome.issues.map(({ path }) => path), ["/a"]);
     const typed: InputOf<typeof described> = { a: "text" };
@@ -217,7 +229,7 @@ describe("a definition is refused", () => {
     ]) {
       refuses(schema, /type: "object" at its root/);
     }
-    equal(compileSchema({ type: "string" }, where, "output").jsonSchema.type, "string");
+    equal(compileSchema({ type: "string" }, where, "output", defaultValidator).jsonSchema.type, "string");
   });
 
   it("when it is no schema at all", () => {

@@ -30,6 +30,7 @@ import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { type LegacyHttpLink, SessionLost } from "./client-http.js";
 import { answerAt } from "./input-params.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
+import { legacyResults } from "./results.js";
 
 /** A request of the server that is being answered. */
 interface ServedRequest extends Served {
@@ -107,7 +108,7 @@ export class LegacyConnection implements Connection {
     const response = await this.#request({ id, method, params, cancellable: true, onProgress }, scope);
     if ("error" in response) throw fromErrorObject(response.error, method);
     if (legacyMethods.has(method)) assertComplete(method, response.result);
-    const problem = legacyMethods.get(method)?.result(response.result);
+    const problem = legacyResults.get(method)?.(response.result);
     if (problem !== undefined) {
       throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
         cause: response.result,

@@ -16,6 +16,7 @@ import { ModernHttpLink } from "./client-http.js";
 import { ModernConnection } from "./connection.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
 import { modernMethods } from "./methods.js";
+import { modernResults } from "./results.js";
 import { toTypedError } from "./typed-error.js";
 
 /** What earlier versions had, and what to use now. */
@@ -33,7 +34,7 @@ const REMOVED: ReadonlyMap<string, string> = new Map([
 export const modernClient: ClientEra = {
   name: "modern",
   versions: STATELESS_VERSIONS,
-  methods: modernMethods,
+  isCacheable: (method) => modernMethods.get(method)?.cacheable === true,
   handshakes: false,
   pingMethod: "server/discover",
   missing: (method) => REMOVED.get(method),
@@ -121,7 +122,7 @@ function verdict(error: { code: number; message: string; data?: unknown }): Erro
 }
 
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
-  const problem = modernMethods.get("server/discover")?.result(result);
+  const problem = modernResults.get("server/discover")?.(result);
   if (problem !== undefined || !isVersionList(result.supportedVersions)) {
     throw older("answered server/discover with what is no discovery");
   }

@@ -29,6 +29,7 @@ import {
   VERSION_KEY,
 } from "./envelope.js";
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
+import { modernResults } from "./results.js";
 import { ListenSubscription } from "./subscription.js";
 import { toTypedError } from "./typed-error.js";
 
@@ -214,11 +215,10 @@ export class ModernConnection implements Connection {
   #decode(method: string, result: ClientResult): ClientResult {
     const type = result.resultType ?? "complete";
     if (!RESULT_TYPES.has(type)) throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
-    const shape = modernMethods.get(method);
-    if (type === "input_required" && shape?.asks !== true) {
+    if (type === "input_required" && modernMethods.get(method)?.asks !== true) {
       throw new ProtocolError(`${method}: the server asked for input where it may not`);
     }
-    const problem = shape?.result(result);
+    const problem = modernResults.get(method)?.(result);
     if (problem === undefined) return result;
     throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
       cause: result,

@@ -1,40 +1,24 @@
 /** The methods and notifications of 2026-07-28. The envelope in `_meta` is checked before these are asked. */
 import type { Check } from "../../schema/check.js";
-import { inputParams, inputRequiredResult } from "../../schema/input-shapes.js";
-import { array, choose, object, string, stringOrInteger } from "../../schema/shape.js";
-import { params, result, serverCapabilities, subscriptionFilter } from "../../schema/shapes.js";
+import { inputParams } from "../../schema/input-shapes.js";
+import { string, stringOrInteger } from "../../schema/shape.js";
+import { params, subscriptionFilter } from "../../schema/shapes.js";
 import * as features from "../feature-shapes.js";
 import type { MethodShape, MethodTable, NotificationTable } from "../method-table.js";
 
 /** A method that may be answered by a question for input. */
-function asking(nameFrom: "name" | "uri", params: Check, complete: Check): MethodShape {
-  const result = choose((value) => (value.resultType === "input_required" ? inputRequiredResult : complete));
-  return { from: "client", nameFrom, asks: true, params, result };
+function asking(nameFrom: "name" | "uri", params: Check): MethodShape {
+  return { from: "client", nameFrom, asks: true, params };
 }
 
-const discover: MethodShape = {
-  from: "client",
-  cacheable: true,
-  params: features.noParams,
-  result: result({ supportedVersions: array(string), capabilities: serverCapabilities }, { instructions: string }),
-};
-
-const listen: MethodShape = {
-  from: "client",
-  params: params({ notifications: subscriptionFilter }),
-  result: object({ _meta: object({ "io.modelcontextprotocol/subscriptionId": stringOrInteger }) }),
-};
-
-const read = asking("uri", features.resourceParams(inputParams), features.readResourceResult);
-
 export const modernMethods: MethodTable = new Map<string, MethodShape>([
-  ["server/discover", discover],
+  ["server/discover", { from: "client", cacheable: true, params: features.noParams }],
   ...[...features.lists].map(([method, shape]) => [method, { ...shape, cacheable: true }] as const),
-  ["tools/call", asking("name", features.callToolParams(inputParams), features.callToolResult)],
-  ["prompts/get", asking("name", features.getPromptParams(inputParams), features.getPromptResult)],
-  ["resources/read", { ...read, cacheable: true }],
+  ["tools/call", asking("name", features.callToolParams(inputParams))],
+  ["prompts/get", asking("name", features.getPromptParams(inputParams))],
+  ["resources/read", { ...asking("uri", features.resourceParams(inputParams)), cacheable: true }],
   ["completion/complete", features.complete],
-  ["subscriptions/listen", listen],
+  ["subscriptions/listen", { from: "client", params: params({ notifications: subscriptionFilter }) }],
 ]);
 
 /** What older versions have and this one does not: dropped on arrival, whoever would take it. */

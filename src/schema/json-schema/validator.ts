@@ -1,6 +1,5 @@
-import { DefinitionError } from "../errors.js";
 import { Compiler } from "./compiler.js";
-import { findDialect, JSON_SCHEMA_DIALECTS } from "./dialects.js";
+import { expectDialect, JSON_SCHEMA_DIALECTS } from "./dialects.js";
 import { SchemaDocument } from "./schema-document.js";
 import { type CompiledSchema, isObject, type JsonSchemaValidator, type Run, type SchemaIssue } from "./types.js";
 
@@ -50,8 +49,5 @@ function compile(schema: unknown, options: JsonSchemaValidatorOptions): Compiled
 
 function isDraft7(schema: unknown): boolean {
   const uri = isObject(schema) ? schema.$schema : undefined;
-  if (uri === undefined) return false;
-  const dialect = findDialect(uri);
-  if (dialect !== undefined) return dialect !== JSON_SCHEMA_DIALECTS[0];
-  throw new DefinitionError(`the dialect ${JSON.stringify(uri)} ($schema) is not supported; use JSON Schema 2020-12`);
+  return uri !== undefined && expectDialect(uri) !== JSON_SCHEMA_DIALECTS[0];
 }

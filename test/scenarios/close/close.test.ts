@@ -3,6 +3,7 @@ import { Client, ConnectionError, connect, McpError } from "bowline/client";
 import { type Channel, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock } from "bowline/testing";
 import { systemClock } from "#src/call/clock.js";
+import { ClientCore } from "#src/client/client-core.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import { channelWires, eachWire, legacyWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
@@ -94,7 +95,7 @@ verifies("typescript:protocol:error:not-connected", eachWire, async ({ connect: 
   const closed = await dial(new McpServer(me).tool("one", {}, () => "1"));
   await closed.close();
   const frames = closed.wire.frames.length;
-  for (const client of [closed, new Client({}, systemClock, async () => defaultValidator)]) {
+  for (const client of [closed, new Client(new ClientCore({}, systemClock, async () => defaultValidator))]) {
     for (const use of [
       () => client.callTool("one"),
       () => client.listTools(),

@@ -1,8 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { McpServer as ModernServer } from "bowline/server/modern";
-import { modernMethods } from "#src/era/modern/methods.js";
+import { modernResults } from "#src/era/modern/results.js";
 import { legacyWires, modernWires, type World } from "../../support/each-wire.js";
 import { settled } from "../../support/http-links.js";
 import { enveloped, initialize, rawClient } from "../../support/raw-client.js";
@@ -21,13 +20,13 @@ verifies("lifecycle:discover:server-implements", modernWires, async (world: Worl
   deepEqual(result?.capabilities, {});
   equal(typeof result?.ttlMs, "number");
   ok(["public", "private"].includes(result?.cacheScope as string));
-  equal(modernMethods.get("server/discover")?.result(result), undefined);
+  equal(modernResults.get("server/discover")?.(result), undefined);
   if (hasSchemas) deepEqual(problemsAt(MODERN, "DiscoverResult", result), []);
 });
 
 verifies("lifecycle:discover:supported-versions", modernWires, async (world: World, t) => {
   for (const [server, versions] of [
-    [new ModernServer(me), [MODERN]],
+    [new McpServer(me, { versions: [MODERN] }), [MODERN]],
     [new McpServer(me), [MODERN, ...LEGACY_VERSIONS]],
     [new McpServer(me, { versions: ["2025-03-26", MODERN] }), [MODERN, "2025-03-26"]],
   ] as const) {

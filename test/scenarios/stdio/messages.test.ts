@@ -3,7 +3,6 @@ import { PassThrough } from "node:stream";
 import { connect } from "bowline/client";
 import { createStdioClientChannel, createStdioServerChannel } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { McpServer as ModernServer } from "bowline/server/modern";
 import { WireRecorder } from "bowline/testing";
 import * as z from "zod";
 import { ChannelLog } from "../../support/channel-log.js";
@@ -217,7 +216,7 @@ verifies("transport:stdio:era-cached", modernStdio, async (_, t) => {
 });
 
 verifies("transport:stdio:modern-only-names-versions", modernStdio, async (_, t) => {
-  const server = new ModernServer(me).tool("hi", {}, () => "hi");
+  const server = new McpServer(me, { versions: ["2026-07-28"] }).tool("hi", {}, () => "hi");
   const raw = new RawEnd();
   await server.accept(raw.near);
   t.after(() => server.close());

@@ -1,0 +1,21 @@
+import type { AnyServer, Client } from "./client.js";
+import type { ClientCore } from "./client-core.js";
+
+/** Starts what the options ask for once there is a connection. What cannot be started is reported. */
+export async function begin(client: Client<AnyServer>, core: ClientCore): Promise<void> {
+  const connection = core.connected();
+  const { logLevel, onListChanged } = core.options;
+  // A server that was not asked what it can do may log.
+  const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
+  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel);
+  if (onListChanged === undefined) return;
+  const { refreshLists } = await import("./list-refresh.js");
+  await refreshLists(onListChanged, {
+    clock: core.clock,
+    capabilities: connection.server.capabilities,
+    read: (kind) => client[kind]({ cache: "refresh" }).all(),
+    watch: (filter, events) =>
+      core.inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
+    onProblem: (problem) => core.onProblem(problem),
+  }).catch((error: unknown) => core.onProblem(error instanceof Error ? error : new Error(String(error))));
+}

@@ -1,0 +1,22 @@
+import type { ClientCapabilities } from "../schema/types.js";
+import type { ClientOptions } from "./options.js";
+
+/** What the handlers of a client amount to. */
+export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
+  const { onElicit, onElicitUrl, onSample, samplingTools, samplingContext, roots, capabilities } = options;
+  const elicitation = {
+    ...(onElicit === undefined ? undefined : { form: {} }),
+    ...(onElicitUrl === undefined ? undefined : { url: {} }),
+  };
+  const sampling = {
+    ...(samplingTools === true ? { tools: {} } : undefined),
+    ...(samplingContext === true ? { context: {} } : undefined),
+  };
+  return {
+    ...(capabilities?.experimental === undefined ? undefined : { experimental: { ...capabilities.experimental } }),
+    ...(roots === undefined ? undefined : { roots: options.rootsListChanged === false ? {} : { listChanged: true } }),
+    ...(onSample === undefined ? undefined : { sampling }),
+    ...(onElicit === undefined && onElicitUrl === undefined ? undefined : { elicitation }),
+    ...(capabilities?.extensions === undefined ? undefined : { extensions: { ...capabilities.extensions } }),
+  };
+}

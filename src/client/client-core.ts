@@ -1,0 +1,360 @@
+import { AbortSwitch } from "../call/abort-switch.js";
+import type { Clock } from "../call/clock.js";
+import { composeInterceptors } from "../call/interceptor.js";
+import type { CallScope } from "../call/scope.js";
+import type { ClientHost, ClientResult, Connection } from "../era/client-era.js";
+import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
+import type { Params, RpcNotification } from "../jsonrpc/message.js";
+import { warnOfDeprecated } from "../schema/deprecated.js";
+import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
+import { assertExtensionIds } from "../schema/extension-id.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { ClientCapabilities, Implementation, ListToolsResult, Root, Tool } from "../schema/types.js";
+import { toChange } from "../store/change-bus.js";
+import type * as answers from "./answers.js";
+import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
+import { Caller } from "./caller.js";
+import { capabilitiesOf } from "./capabilities-of.js";
+import { capabilityRefusal } from "./capability-check.js";
+import {
+  type AnswerContext,
+  type AnswerOptions,
+  type CallOptions,
+  type ClientCall,
+  type ClientOptions,
+  DEFAULTS,
+} from "./options.js";
+import { OutputChecks } from "./output-checks.js";
+import { PageWaits } from "./page-waits.js";
+import { Pages } from "./pages.js";
+
+export const ROOTS_CHANGED = "notifications/roots/list_changed";
+const ELICITATION_COMPLETE = "notifications/elicitation/complete";
+const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
+
+/** The client as its eras see it: what it knows and answers, and how a call is made on the connection that there is. */
+export class ClientCore implements ClientHost {
+  readonly info: Implementation;
+  readonly identify: boolean;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly outputs: OutputChecks;
+  /** Pages of the server's that the user is at. */
+  readonly visits = new PageWaits();
+  readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  #cache: ClientCache | undefined;
+  #options: ClientOptions;
+  #capabilities: ClientCapabilities;
+  #connection: Connection | undefined;
+  #caller: Caller | undefined;
+  #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected());
+  #closed = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
+    this.info = options.info ?? DEFAULT_INFO;
+    this.identify = options.identify ?? true;
+    this.#capabilities = capabilitiesOf(options);
+    this.clock = clock;
+    this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
+    this.#options = options;
+    if (options.cache) assertCacheOptions(options.cache);
+    this.outputs = new OutputChecks(() => options.validator ?? loadValidator());
+  }
+
+  get options(): ClientOptions {
+    return this.#options;
+  }
+
+  /** How many calls are under way. */
+  get pending(): number {
+    return this.#caller?.pending ?? 0;
+  }
+
+  get cacheStats(): CacheStats | undefined {
+    return this.#cache?.stats;
+  }
+
+  /** The connection, if there is one. */
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  connected(): Connection {
+    if (this.#connection === undefined) throw notConnected();
+    return this.#connection;
+  }
+
+  /**
+   * Called when negotiation has made a connection. `address` tells its server from others; with `redetect`, no word of
+   * the server's own went into it.
+   */
+  attach(connection: Connection, address: string, redetect?: () => Promise<Connection>): void {
+    this.#warnOfDeprecated(connection);
+    const cache = createCache(this.#options, connection, address, this);
+    this.#cache = cache;
+    const caller = new Caller(
+      cache === undefined
+        ? connection
+        : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
+      this.#options,
+      (method, params, end) => answer(this.#options, method, params, end),
+      this.clock,
+      (problem) => this.onProblem(toError(problem)),
+    );
+    this.#connection = connection;
+    this.#caller = caller;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
+    let unproved = redetect;
+    this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
+      const refusal = this.#refuse(call.method);
+      if (refusal !== undefined) throw refusal;
+      try {
+        const result = await caller.call(call);
+        unproved = undefined;
+        return result;
+      } catch (error) {
+        if (unproved === undefined || !isRefusal(error)) throw error;
+        const again = unproved;
+        unproved = undefined;
+        return this.#callInOtherEra(call, error, address, again);
+      }
+    });
+  }
+
+  /** A call was refused on hearsay: the server is asked once what it speaks, and the call made in that era if it is another. */
+  async #callInOtherEra(
+    call: ClientCall,
+    refused: unknown,
+    address: string,
+    redetect: () => Promise<Connection>,
+  ): Promise<ClientResult> {
+    const other = await redetect();
+    if (other.era === this.#connection?.era || this.#closed) throw refused;
+    this.attach(other, address);
+    return this.#call({ ...call, options: { ...call.options, id: undefined } });
+  }
+
+  /** What this client declares: what its handlers amount to. */
+  get capabilities(): ClientCapabilities {
+    return this.#capabilities;
+  }
+
+  /**
+   * Changes how the server's questions are answered from now on. Where the handshake told the server what this client
+   * can do, nothing can be added to that.
+   */
+  answerWith(handlers: AnswerOptions): void {
+    assertExtensionIds("answerWith", handlers.capabilities?.extensions);
+    const options = { ...this.#options, ...handlers };
+    const capabilities = capabilitiesOf(options);
+    if (this.connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
+      const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
+      throw new McpError("not_declared", message);
+    }
+    this.#options = options;
+    this.#capabilities = capabilities;
+  }
+
+  setRoots(roots: readonly Root[]): void {
+    this.#options = { ...this.#options, roots };
+  }
+
+  async call(call: ClientCall): Promise<ClientResult> {
+    this.connected();
+    return this.#call(call).catch((error: unknown) => this.#onFailure(error));
+  }
+
+  async notify(method: string, params: Params | undefined): Promise<void> {
+    if (this.#closed || this.#connection === undefined) return;
+    const missing = this.missing(method);
+    if (missing !== undefined) throw missing;
+    await this.#connection.notify(method, params);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** What is not sent, because this era has no such method or, where that is wanted, the server did not announce it. */
+  #refuse(method: string): RpcError | undefined {
+    const missing = this.missing(method);
+    if (missing !== undefined) return missing;
+    return this.unannounced(method);
+  }
+
+  /** A refusal for what only other eras have. */
+  missing(method: string): RpcError | undefined {
+    const { era, server } = this.connected();
+    const replacement = era.missing(method);
+    if (replacement === undefined) return undefined;
+    const message = `${method} does not exist in protocol version ${server.version}: ${replacement}`;
+    return new RpcError(METHOD_NOT_FOUND, message, undefined, { local: true });
+  }
+
+  /** A refusal for what the server did not announce, where that is wanted. */
+  unannounced(method: string): RpcError | undefined {
+    return this.#options.strictCapabilities === true
+      ? capabilityRefusal(method, this.connected().server.capabilities)
+      : undefined;
+  }
+
+  /** Runs work within the limits of a call. */
+  async inScope<T>(
+    label: string,
+    options: CallOptions,
+    work: (scope: ReturnType<Caller["openScope"]>) => Promise<T>,
+  ): Promise<T> {
+    const caller = this.#caller as Caller;
+    const scope = caller.openScope(label, options);
+    try {
+      scope.throwIfAborted();
+      return await work(scope);
+    } finally {
+      caller.closeScope(scope);
+    }
+  }
+
+  /** Remembers which arguments of a tool travel in headers; tells whether they make sense. */
+  learnHeaders(tool: Tool): boolean {
+    const found = findParamHeaders(tool.inputSchema);
+    if (found.ok) this.#paramHeaders.set(tool.name, found.headers);
+    else this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`);
+    return found.ok;
+  }
+
+  async relearnTools(connection: Connection, scope: CallScope): Promise<void> {
+    const tools = new Pages<Tool>(async (cursor) => {
+      const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
+      const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
+      return { items: tools, nextCursor };
+    });
+    for await (const tool of tools) this.learnHeaders(tool);
+  }
+
+  async answer(
+    method: string,
+    params: Params | undefined,
+    end: AbortSwitch,
+    progress: AnswerContext["progress"],
+  ): Promise<ClientResult> {
+    if (this.#options.answerDuringCallsOnly === true && this.pending === 0) {
+      throw new RpcError(INVALID_PARAMS, `${method}: it belongs to no request of this client`);
+    }
+    if (typeof params?.elicitationId === "string") this.visits.expect(params.elicitationId);
+    const work = () => answer(this.#options, method, params, end, progress);
+    return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
+  }
+
+  onNotification(notification: RpcNotification): void {
+    if (notification.method === ELICITATION_COMPLETE) this.visits.complete(notification.params?.elicitationId);
+    const change = this.#cache === undefined ? undefined : toChange(notification.method, notification.params);
+    if (change !== undefined) this.#cache?.invalidate(change);
+    const report = (error: unknown) => this.onProblem(toError(error));
+    const { notifications: own, onNotification } = this.#options;
+    const { method, params } = notification;
+    try {
+      const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
+      const handled = handler === undefined ? onNotification?.(notification) : handler(params);
+      handled?.catch(report);
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  onProblem(problem: Error): void {
+    this.#options.logger?.error?.(problem.message, { error: problem });
+    this.#options.onError?.(problem);
+  }
+
+  debug(message: string, fields: Record<string, unknown>): void {
+    this.#options.logger?.debug?.(message, fields);
+  }
+
+  /** While connecting, whoever connects hears of it. */
+  onClose(reason: Error | undefined): void {
+    if (this.#caller === undefined) return;
+    this.#connection = undefined;
+    this.#closed = true;
+    this.#caller.end(reason);
+    this.#options.onClose?.(reason);
+  }
+
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined {
+    return this.#paramHeaders.get(tool);
+  }
+
+  /** Pages that a call requires are remembered, and shown where that is wanted, before the caller hears of them. */
+  async #onFailure(error: unknown): Promise<never> {
+    if (!(error instanceof UrlElicitationRequiredError)) throw error;
+    for (const page of error.elicitations) {
+      this.visits.expect(page.elicitationId);
+      if (this.#options.showRequiredUrls === true) {
+        await answer(this.#options, "elicitation/create", { ...page }, new AbortSwitch());
+      }
+    }
+    throw error;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#caller?.end(undefined);
+    await connection?.close();
+  }
+
+  /** The eras with handshakes know nothing of it. */
+  #warnOfDeprecated(connection: Connection): void {
+    const { logger, warnDeprecated } = this.#options;
+    if (connection.era.handshakes || warnDeprecated === false) return;
+    const warn = logger?.warn?.bind(logger);
+    if (this.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
+    if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
+    if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
+  }
+}
+
+/** Whether the server refused a call, rather than failed at it. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof RpcError) return !error.local;
+  const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/** Loaded with the first question: a client that is never asked does not pay for it. */
+async function answer(...question: Parameters<typeof answers.answer>): Promise<ClientResult> {
+  return (await import("./answers.js")).answer(...question);
+}
+
+function createCache(
+  options: ClientOptions,
+  connection: Connection,
+  address: string,
+  client: ClientCore,
+): ClientCache | undefined {
+  if (options.cache === false) return undefined;
+  return new ClientCache(options.cache ?? {}, {
+    server() {
+      const { version, info } = connection.server;
+      return JSON.stringify([address, version, info?.name, info?.version]);
+    },
+    honoursHints: (method) => connection.era.isCacheable(method),
+    // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
+    now: () => options.clock?.now() ?? Date.now(),
+    clock: client.clock,
+    onProblem: (problem) => client.onProblem(problem),
+  });
+}
+
+function notConnected(): ConnectionError {
+  return new ConnectionError("Not connected: the client is closed", { delivery: "not_sent" });
+}

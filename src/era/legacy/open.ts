@@ -1,0 +1,127 @@
+import type { CallScope } from "../../call/scope.js";
+import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
+import { AuthError, ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
+import type { InitializeResult } from "../../schema/types.js";
+import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
+import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js";
+import { LegacyHttpLink } from "./client-http.js";
+import { LegacyConnection } from "./connection.js";
+import { capabilitiesAt, identityAt } from "./initialize.js";
+import { legacyResults } from "./results.js";
+
+const UNSUPPORTED_VERSION = -32022;
+
+/** Opens a connection by the handshake. */
+export async function open(
+  era: ClientEra,
+  wire: ClientWire,
+  host: ClientHost,
+  options: OpenOptions,
+  scope: CallScope,
+): Promise<Connection> {
+  if (wire.kind === "channel") return shakeHands(era, wire.link, host, options, scope);
+  const link = new LegacyHttpLink(wire.target);
+  try {
+    return await shakeHands(era, link, host, options, scope);
+  } catch (error) {
+    if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
+    return shakeHands(era, await openOlder(wire.target, scope, error), host, options, scope);
+  }
+}
+
+/** Whether a refusal of the first POST leaves open that the server speaks the transport before this one. */
+function speaksSse(error: unknown, status: number | undefined, trigger: boolean | "any-4xx"): boolean {
+  if (error instanceof WrongEra || trigger === false || status === undefined) return false;
+  if (trigger === true) return status === 400 || status === 404 || status === 405;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
+
+/** Loaded when it is needed: few servers still are. What refused the POST stays the error, unless the GET tells more. */
+async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown): Promise<Link> {
+  try {
+    const { openSseLink } = await import("./client-sse.js");
+    return await openSseLink(target, scope);
+  } catch (error) {
+    const told = scope.aborted || error instanceof AuthError || isUnauthorized(error);
+    throw told ? error : refused;
+  }
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ConnectionError && (error.status === 401 || error.status === 403);
+}
+
+async function shakeHands(
+  era: ClientEra,
+  link: Link,
+  host: ClientHost,
+  options: OpenOptions,
+  scope: CallScope,
+): Promise<Connection> {
+  const connection = new LegacyConnection(era, link, host);
+  try {
+    const open = async (scope: CallScope) => {
+      connection.adopt(await handshake(link, host, options, scope));
+      await link.notify("notifications/initialized", undefined);
+    };
+    await open(scope);
+    if (link instanceof LegacyHttpLink) connection.renewWith(link, open);
+    return connection;
+  } catch (error) {
+    // A channel outlives a handshake that failed: another era may be tried on it.
+    if (link.kind !== "http") throw error;
+    // What never was a connection does not end as one: another attempt may follow.
+    link.receiver = NOBODY;
+    await connection.close();
+    throw error;
+  }
+}
+
+/** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
+async function handshake(
+  link: Link,
+  host: ClientHost,
+  { versions, last }: OpenOptions,
+  scope: CallScope,
+): Promise<InitializeResult> {
+  const offered = versions[0] as string;
+  const params = {
+    protocolVersion: offered,
+    capabilities: capabilitiesAt(offered, host.capabilities),
+    clientInfo: identityAt(offered, host.info),
+  };
+  const response = await link
+    .request({ method: "initialize", params, cancellable: false }, scope)
+    .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
+  if ("error" in response) throw refusal(response.error, last);
+  const problem = legacyResults.get("initialize")?.(response.result);
+  if (problem !== undefined) {
+    throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
+  }
+  const result = response.result as unknown as InitializeResult;
+  if (versions.includes(result.protocolVersion)) return result;
+  throw new VersionError(
+    `No common protocol version: the server answered ${result.protocolVersion}, this client speaks ${versions.join(", ")}`,
+    [result.protocolVersion],
+    versions,
+  );
+}
+
+/** A server that names its versions in the refusal, or knows no handshake at all, may be reachable in another era. */
+function refusal(error: { code: number; message: string; data?: unknown }, last: boolean): Error {
+  const cause = fromErrorObject(error);
+  const supported = (error.data as { supported?: unknown } | null | undefined)?.supported;
+  if (error.code === UNSUPPORTED_VERSION && isVersionList(supported)) {
+    return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
+  }
+  if (last || error.code !== METHOD_NOT_FOUND) return cause;
+  return new WrongEra(`the server refused initialize: ${error.message}`, undefined, { cause });
+}
+
+function refusedByStatus(error: unknown): unknown {
+  const status = error instanceof ConnectionError ? error.status : undefined;
+  const refused = status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
+  return refused
+    ? new WrongEra(`the server refused initialize with status ${status}`, undefined, { cause: error })
+    : error;
+}

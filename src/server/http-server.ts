@@ -1,0 +1,239 @@
+import { pause } from "../call/clock.js";
+import type { AcceptChannel, ServerEra } from "../era/era.js";
+import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
+import type { HttpExchange } from "../http/exchange.js";
+import { createWebExchange } from "../http/web-exchange.js";
+import { McpError } from "../schema/errors.js";
+import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
+import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
+import { Changes } from "./changes.js";
+import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificationHandler } from "./custom-method.js";
+import type { Editable } from "./edit.js";
+import { HttpFront } from "./http-front.js";
+import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
+import type { PromptHandler, PromptOptions } from "./prompt.js";
+import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
+import type { ResourceHandler, ResourceOptions } from "./resource.js";
+import { ServerCore } from "./server-core.js";
+import type { ToolHandler, ToolOptions } from "./tool.js";
+
+const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
+
+/** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
+export interface ToolTypes {
+  readonly [name: string]: { readonly input: unknown; readonly output: unknown };
+}
+
+/** The way to each definition; one that does not exist is an error. */
+export interface ServerEdit {
+  tool(name: string): Editable<ToolChanges>;
+  prompt(name: string): Editable<PromptChanges>;
+  /** By URI or URI template. */
+  resource(uri: string): Editable<ResourceChanges>;
+}
+
+/** What defining one tool adds to them. */
+export type ToolType<Name extends string, I, O> = {
+  readonly [Key in Name]: {
+    readonly input: I extends AnySchema ? InputOf<I> : Record<string, unknown>;
+    readonly output: O extends AnySchema ? OutputOf<O> : unknown;
+  };
+};
+
+/**
+ * One definition of a server, for every client and protocol version over HTTP. Definitions are compiled as they are made;
+ * serving looks them up.
+ */
+// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class HttpServer<Tools extends ToolTypes = {}> {
+  /** The types of what is defined; has no value. */
+  declare readonly shape: { readonly tools: Tools };
+  /** How to say that something changed. */
+  readonly changes: Changes;
+  /** What is defined already, to change or hide it while clients are connected. */
+  readonly edit: ServerEdit;
+  protected readonly core: ServerCore;
+  readonly #http: HttpServerOptions;
+  readonly #closing = new AbortController();
+  #front: HttpFront | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    this.core = new ServerCore(info, options, eras);
+    this.#http = options.http ?? {};
+    this.changes = new Changes(this.core.changes);
+    const { registry } = this.core;
+    this.edit = {
+      tool: (name) => registry.editTool(name),
+      prompt: (name) => registry.editPrompt(name),
+      resource: (uri) => registry.editResource(uri),
+    };
+    // What is wrong with the options is said where they are written.
+    if (options.http !== undefined) this.#front = this.#createFront();
+  }
+
+  get info(): Implementation {
+    return this.core.info;
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.core.capabilities;
+  }
+
+  tool<
+    const Name extends string,
+    I extends AnySchema | undefined = undefined,
+    O extends AnySchema | undefined = undefined,
+  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): HttpServer<Tools & ToolType<Name, I, O>> {
+    this.core.registry.addTool(
+      name,
+      options as ToolOptions<AnySchema, AnySchema>,
+      handler as ToolHandler<AnySchema, AnySchema>,
+    );
+    return this as unknown as HttpServer<Tools & ToolType<Name, I, O>>;
+  }
+
+  removeTool(name: string): boolean {
+    return this.core.registry.removeTool(name);
+  }
+
+  prompt<A extends AnySchema | undefined = undefined>(
+    name: string,
+    options: PromptOptions<A>,
+    handler: PromptHandler<A>,
+  ): this {
+    this.core.registry.addPrompt(name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
+    return this;
+  }
+
+  removePrompt(name: string): boolean {
+    return this.core.registry.removePrompt(name);
+  }
+
+  /** A resource at a URI, or a family of them at a URI template. */
+  resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
+    uri: Uri,
+    options: ResourceOptions<V>,
+    handler: ResourceHandler<Uri, V>,
+  ): this {
+    this.core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
+    return this;
+  }
+
+  removeResource(uri: string): boolean {
+    return this.core.registry.removeResource(uri);
+  }
+
+  /** Answers a method of the author's own, or one of the specification in place of the SDK. */
+  method<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: MethodHandler<P>,
+  ): this {
+    this.core.registry.addMethod(name, options as MethodOptions<AnySchema>, handler as never);
+    return this;
+  }
+
+  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
+  onNotification(handler: OtherNotificationHandler): this;
+  onNotification<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: NotificationHandler<P>,
+  ): this;
+  onNotification(
+    name: string | OtherNotificationHandler,
+    options: MethodOptions<AnySchema> = {},
+    handler?: NotificationHandler<AnySchema>,
+  ): this {
+    const { registry } = this.core;
+    if (typeof name === "function") registry.otherNotifications = name;
+    else registry.addNotification(name, options, handler as never);
+    return this;
+  }
+
+  /** Logs to every connected client that hears what belongs to no call of its own; `ctx.log` is for the rest. */
+  log(level: LoggingLevel, data: unknown, logger?: string): void {
+    this.core.log({ level, data, logger });
+  }
+
+  /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
+  elicitationCompleted(elicitationId: string): void {
+    if (this.core.pages.complete(elicitationId)) return;
+    throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
+  }
+
+  /** Wraps every call that is served from now on; the first added is the outermost. */
+  use(interceptor: ServerInterceptor): this {
+    this.core.use(interceptor);
+    return this;
+  }
+
+  /** How a channel is served that a client opens over HTTP; undefined where there is no such thing. */
+  protected get acceptChannel(): AcceptChannel | undefined {
+    return undefined;
+  }
+
+  #createFront(): HttpFront {
+    return new HttpFront(this.core, this.core.eras, this.#http, this.acceptChannel);
+  }
+
+  /** Answers one HTTP exchange. */
+  handle(exchange: HttpExchange): void {
+    this.#front ??= this.#createFront();
+    this.#front.serve(exchange);
+  }
+
+  /** The server as a web-standard handler: for Workers, Deno, Bun, Hono, Next. */
+  readonly fetch = (request: Request): Promise<Response> => {
+    const { exchange, response } = createWebExchange(request);
+    this.handle(exchange);
+    return response;
+  };
+
+  /** What is being held at the moment. */
+  stats(): Readonly<Record<string, number>> {
+    const front = this.#front?.stats();
+    return { running: 0, ...front, connections: 0, subscriptions: this.core.subscriptions.open };
+  }
+
+  /** Told by whoever listens for this server: which host it is bound to, and which paths beside the endpoint's it has. */
+  onListening(host: string): readonly string[] {
+    const { allowedHosts, sse } = this.#http;
+    if (ANY_ADDRESS.has(host) && allowedHosts === undefined) {
+      this.core.warn(`listening on all interfaces (${host}) without http.allowedHosts: only local names are served`);
+    }
+    if (sse === undefined || sse === false) return [];
+    const { stream, messages } = resolveSsePaths(sse);
+    return [stream, pathOf(messages)];
+  }
+
+  /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */
+  async drain(graceMs: number): Promise<void> {
+    this.core.beginClosing();
+    this.#front?.beginClosing();
+    await Promise.race([this.idle(), pause(this.core.clock, graceMs, this.#closing.signal)]);
+    await this.close();
+  }
+
+  /** Ends every connection, session and call. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.end();
+    return this.#closed;
+  }
+
+  /** Resolves when no call is running. */
+  protected async idle(): Promise<void> {
+    await this.#front?.idle();
+  }
+
+  protected async end(): Promise<void> {
+    this.#closing.abort();
+    this.core.beginClosing();
+    await this.#front?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
