@@ -44,7 +44,8 @@ async function runChecks(pair: Pair, served: Served): Promise<Outcome[]> {
   return outcomes;
 }
 
-async function runCheck(pair: string, check: string, work: () => Promise<void>): Promise<Outcome> {
+/** One check with its limit of time; never rejects. */
+export async function runCheck(pair: string, check: string, work: () => Promise<void>): Promise<Outcome> {
   const begun = performance.now();
   const problem = await within(work()).then(() => undefined, describe);
   return { pair, check, problem, ms: Math.round(performance.now() - begun) };

@@ -25,11 +25,11 @@ const KEY_BYTES = 32;
 
 /** AES-256-GCM with the binding authenticated beside the text. Any key of the ring opens; the first seals. */
 export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCipher {
-  const ring = keys ?? [{ id: "process", secret: crypto.getRandomValues(new Uint8Array(KEY_BYTES)) }];
+  for (const key of keys ?? []) assertKey(key);
+  assertDistinct(keys ?? []);
+  const ring = keys ?? [createProcessKey()];
   const first = ring[0];
   if (first === undefined) throw new DefinitionError("stateKeys must hold at least one key");
-  for (const key of ring) assertKey(key);
-  assertDistinct(ring);
   const imported = new Map<string, Promise<CryptoKey>>();
 
   const keyFor = (key: SealKey): Promise<CryptoKey> => {
@@ -64,6 +64,18 @@ export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCiph
           "altered, made for another request or caller, or sealed by a process with another key: share stateKeys";
         throw new Error(why, { cause });
       }
+    },
+  };
+}
+
+/** Made when first used: some runtimes give no random bytes while a module is loaded, when most servers are made. */
+function createProcessKey(): SealKey {
+  let secret: Uint8Array | undefined;
+  return {
+    id: "process",
+    get secret() {
+      secret ??= crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+      return secret;
     },
   };
 }

@@ -43,7 +43,8 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
     channel.send('{"text":"\\n\u2028"}');
     channel.send('{\r\n"pretty":1}');
     await channel.close();
-    assert.equal(String(output.read()), '{"text":"\\n\u2028"}\n{  "pretty":1}\n');
+    const written = output.end().setEncoding("utf8").toArray();
+    assert.equal((await written).join(""), '{"text":"\\n\u2028"}\n{  "pretty":1}\n');
     assert.deepEqual(log.closes, [undefined]);
   });
 

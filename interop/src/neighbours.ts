@@ -1,0 +1,114 @@
+import { equal, ok } from "node:assert/strict";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { openBowline } from "./clients/bowline.js";
+import type { Answers, Choice, Driver, ProgressReport, Target } from "./driver.js";
+import { type Outcome, runCheck } from "./run-pair.js";
+
+/** A server that others made, with checks of its own. */
+export interface Neighbour {
+  /** `client -> server mode era`, as in the matrix. */
+  readonly pair: string;
+  run(): Promise<Outcome[]>;
+}
+
+type Checks = Readonly<Record<string, (driver: Driver) => Promise<void>>>;
+
+const resolve = createRequire(import.meta.url).resolve;
+const programOf = (name: string) => resolve(`@modelcontextprotocol/${name}/dist/index.js`);
+
+export const neighbours: readonly Neighbour[] = [
+  { pair: "bowline -> everything stdio legacy", run: runEverything },
+  { pair: "bowline -> filesystem stdio legacy", run: runFilesystem },
+];
+
+/** The official server that shows all features. */
+function runEverything(): Promise<Outcome[]> {
+  const answers: Answers = {
+    elicit: () => ({ action: "accept", content: { name: "Aurora" } }),
+    sample: (question) => `${question} bowline`,
+    roots: [{ uri: "file:///harbour", name: "harbour" }],
+  };
+  return drive("bowline -> everything stdio legacy", commandOf("server-everything", "stdio"), answers, "auto", {
+    version: async (driver) => equal(driver.version, "2025-11-25"),
+    list: async (driver) => {
+      ok((await driver.listTools()).includes("get-sum"));
+      ok((await driver.listPrompts()).includes("simple-prompt"));
+      ok((await driver.listResources()).length > 0);
+      ok((await driver.listTemplates()).includes("demo://resource/dynamic/text/{resourceId}"));
+    },
+    plain: async (driver) => equal((await driver.callTool("echo", { message: "ahoy" })).text, "Echo: ahoy"),
+    structured: async (driver) => {
+      const { structured } = await driver.callTool("get-structured-content", { location: "Chicago" });
+      equal(typeof (structured as { temperature: unknown }).temperature, "number");
+    },
+    progress: async (driver) => {
+      const seen: ProgressReport[] = [];
+      const onProgress = (report: ProgressReport) => void seen.push(report);
+      await driver.callTool("trigger-long-running-operation", { duration: 0.3, steps: 3 }, { onProgress });
+      equal(seen.map(({ progress, total }) => `${progress}/${total}`).join(), "1/3,2/3,3/3");
+    },
+    resource: async (driver) => ok((await driver.readResource("demo://resource/dynamic/text/7")).includes("7")),
+    prompt: async (driver) => ok((await driver.getPrompt("args-prompt", { city: "Oslo" })).includes("Oslo")),
+    elicit: async (driver) => ok((await driver.callTool("trigger-elicitation-request", {})).text.includes("Aurora")),
+    sample: async (driver) => {
+      const reply = await driver.callTool("trigger-sampling-request", { prompt: "knot?", maxTokens: 10 });
+      ok(reply.text.includes("knot? bowline"), reply.text);
+    },
+    roots: async (driver) => ok((await driver.callTool("get-roots-list", {})).text.includes("file:///harbour")),
+  });
+}
+
+/** The official server for files, which learns its folder from the client's roots. */
+async function runFilesystem(): Promise<Outcome[]> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "interop-")));
+  const note = join(folder, "note.txt");
+  writeFileSync(note, "ahoy");
+  const answers: Answers = {
+    elicit: () => ({ action: "decline" }),
+    sample: () => "",
+    roots: [{ uri: pathToFileURL(folder).href, name: "notes" }],
+  };
+  try {
+    return await drive("bowline -> filesystem stdio legacy", commandOf("server-filesystem", folder), answers, "auto", {
+      version: async (driver) => equal(driver.version, "2025-11-25"),
+      list: async (driver) => ok((await driver.listTools()).includes("read_text_file")),
+      plain: async (driver) => equal((await driver.callTool("read_text_file", { path: note })).text, "ahoy"),
+      roots: async (driver) => ok((await driver.callTool("list_allowed_directories", {})).text.includes(folder)),
+      "tool error": async (driver) =>
+        equal((await driver.callTool("read_text_file", { path: join(folder, "..", "elsewhere") })).isError, true),
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function commandOf(name: string, ...args: string[]): Target {
+  return { wire: "stdio", command: process.execPath, args: [programOf(name), ...args] };
+}
+
+/** Connects, runs the checks in turn, and closes. */
+export async function drive(
+  pair: string,
+  target: Target,
+  answers: Answers,
+  choice: Choice,
+  checks: Checks,
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const opened: Driver[] = [];
+  const connected = await runCheck(
+    pair,
+    choice === "auto" ? "auto" : "connect",
+    async () => void opened.push(await openBowline(target, choice, answers)),
+  );
+  outcomes.push(connected);
+  for (const driver of opened) {
+    for (const [check, work] of Object.entries(checks)) outcomes.push(await runCheck(pair, check, () => work(driver)));
+    outcomes.push(await runCheck(pair, "close", () => driver.close()));
+  }
+  return outcomes;
+}

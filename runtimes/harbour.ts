@@ -1,0 +1,37 @@
+import { McpServer } from "bowline/server";
+
+const form = { type: "object", properties: { sure: { type: "boolean" } }, required: ["sure"] } as const;
+
+/**
+ * The server of the suite. What became of `wait` is asked with `seen`, again and again: some runtimes let no request wait
+ * for what another one does.
+ */
+export function createHarbour() {
+  const seen = { started: false, stopped: false };
+  return new McpServer({ name: "harbour", version: "1.0.0" })
+    .tool("echo", { input: { type: "object", properties: { text: { type: "string" } } } }, ({ text }) => String(text))
+    .tool("count", {}, async (_, ctx) => {
+      for (let step = 1; step <= 3; step++) ctx.progress(step, 3, `step ${step}`);
+      return "counted";
+    })
+    .tool("ask", {}, async (_, ctx) => {
+      const answer = await ctx.elicit("Cast off?", form);
+      return answer.action === "accept" ? `sure: ${answer.content.sure}` : answer.action;
+    })
+    .tool("wait", {}, async (_, ctx) => {
+      seen.started = true;
+      await new Promise((_resolve, reject) => {
+        const work = setTimeout(() => reject(new Error("nobody cancelled")), 60_000);
+        ctx.signal.addEventListener("abort", () => {
+          seen.stopped = true;
+          clearTimeout(work);
+          reject(ctx.signal.reason);
+        });
+      });
+    })
+    .tool("seen", {}, () =>
+      Object.entries(seen)
+        .flatMap(([what, is]) => (is ? [what] : []))
+        .join(" "),
+    );
+}
