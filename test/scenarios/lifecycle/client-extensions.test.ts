@@ -1,14 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { test } from "node:test";
-import {
-  type ClientExtension,
-  connect,
-  DefinitionError,
-  OutputError,
-  ProtocolError,
-  RpcError,
-  withParams,
-} from "bowline/client";
+import { type ClientExtension, connect, OutputError, ProtocolError, RpcError, withParams } from "bowline/client";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 import { legacyWires, modernWires, type World } from "../../support/each-wire.js";
@@ -212,27 +203,5 @@ verifies("extensions:settings:empty-object", "of a client", legacyWires, async (
     const fetched = client.request("com.example/fetch");
     if (active) equal((await fetched).done, true);
     else await rejects(fetched, RpcError);
-  }
-});
-
-test("what two extensions, or one and the protocol, claim is refused before anything is sent", async () => {
-  const claims: readonly [Record<string, ClientExtension>, RegExp][] = [
-    [{ [ID]: parcel, "com.example/b": { results: parcel.results ?? {} } }, /com\.example\/ticket.*\/b and by .*parcel/],
-    [{ [ID]: parcel, "com.example/b": { methods: ["com.example/fetch"] } }, /com\.example\/fetch.*\/b and by .*parcel/],
-    [{ [ID]: { methods: ["tools/call"] } }, /tools\/call.*parcel and by the protocol/],
-    [{ [ID]: { notifications: { "notifications/progress": () => {} } } }, /progress.*parcel and by the protocol/],
-    [
-      { [ID]: { results: { complete: { method: "tools/call", resolve: (result) => result } } } },
-      /complete.*parcel and by the protocol/,
-    ],
-  ];
-  for (const [extensions, words] of claims) {
-    const script = new ServerScript().modern();
-    await rejects(connect({ channel: script.channel }, { extensions }), (error) => {
-      ok(error instanceof DefinitionError);
-      match(error.message, words);
-      return true;
-    });
-    equal(script.received.length, 0);
   }
 });
