@@ -36,8 +36,21 @@ export class Lines {
     for (;;) {
       const found = this.all.find((line) => (typeof fits === "string" ? line === fits : fits.test(line)));
       if (found !== undefined) return found;
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      await this.#next();
     }
+  }
+
+  /** Resolves with the lines that begin so, once there are so many: what two pipes carry arrives in any order. */
+  async count(many: number, start: string): Promise<string[]> {
+    for (;;) {
+      const found = this.all.filter((line) => line.startsWith(start));
+      if (found.length >= many) return found;
+      await this.#next();
+    }
+  }
+
+  #next(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 }
 
