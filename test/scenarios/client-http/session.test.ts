@@ -111,7 +111,7 @@ proves(
 
 proves(
   "client-transport:http:protocol-version-wire-order",
-  { wire: "http" },
+  wire,
   "headers follow the order in which messages were handed over",
   async () => {
     const seen: [method: string, version: string | undefined][] = [];
