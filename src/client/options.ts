@@ -97,6 +97,8 @@ export interface ExtensionContext {
 export interface ClientExtension {
   /** What servers are told about it; nothing beyond its name unless given. */
   readonly settings?: JsonObject;
+  /** What the settings of a server must fit: one whose settings do not has not got the extension. */
+  readonly serverSettings?: StandardSchema;
   /**
    * Types of results that are the extension's own, each with the method that it may answer and what makes an ordinary
    * result of it. Where results have no types, servers are not told of the extension.

@@ -108,11 +108,21 @@ export interface Call extends CallFacts {
   afterAnswer: (() => void) | undefined;
   /** Runs when the handler is done, as long as something may still be sent. */
   beforeClose: (() => void) | undefined;
+  /** What extensions add to a subscription. */
+  topics?: Topics | undefined;
   /** Whether anything may still be sent on behalf of this call. */
   readonly open: boolean;
   /** The handler is done: from here on nothing is written for this call but its answer. */
   close(): void;
   notify(method: string, params: Params | undefined): void | Promise<void>;
+}
+
+/** What is served on a subscription beside changes. */
+export interface Topics {
+  /** Members of the filter that is acknowledged. */
+  readonly honoured: { readonly [member: string]: unknown };
+  /** Called after the acknowledgment, with the way to send; returns what ends it. */
+  start(send: (method: string, params: object) => void | Promise<void>): () => void;
 }
 
 export type Result = { readonly [key: string]: unknown };
@@ -121,7 +131,7 @@ export type HeaderReader = (name: string) => string | undefined;
 
 /** How a handler asks the client, and remembers what it did, while its call runs. */
 export interface Asker {
-  /** Puts one question to the client; resolves with the client's answer as it came. */
+  /** Puts one question to the client; resolves with the client's answer as it came, once `options.check` has passed it. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
   /** Sends the client a request of the author's own; rejects in an era without such. */
   push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
@@ -321,6 +331,8 @@ export interface ServerEra {
   readonly versions: readonly string[];
   /** A method missing here does not exist in this era, unless the author defined it. */
   readonly methods: MethodTable;
+  /** Whether results say of which type they are. */
+  readonly typesResults: boolean;
   /** What the era itself answers. */
   readonly builtins: ReadonlyMap<string, BuiltinHandler>;
   claims(message: RpcMessage, header?: HeaderReader): boolean;

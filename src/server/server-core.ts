@@ -130,6 +130,15 @@ export class ServerCore implements ServerHost {
     return this.registry.methods.has(method);
   }
 
+  nameFrom(method: string): string | undefined {
+    return this.registry.methods.get(method)?.nameFrom;
+  }
+
+  /** Whether some era of this server has a method of this name. */
+  isSpecified(method: string): boolean {
+    return this.eras.some((era) => era.methods.has(method));
+  }
+
   receive(notification: RpcNotification, session: EraSession): void {
     const { method, params } = notification;
     const own = this.registry.notifications.get(method);
@@ -258,7 +267,7 @@ export class ServerCore implements ServerHost {
       host: this,
       routes: this.#routes,
       methods: this.registry.methods,
-      isSpecified: (method: string) => this.eras.some((era) => era.methods.has(method)),
+      isSpecified: (method: string) => this.isSpecified(method),
     };
     return composeInterceptors(this.#interceptors, (call) => dispatch(server, call));
   }
