@@ -1,4 +1,5 @@
 import { systemClock } from "../call/clock.js";
+import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
@@ -100,6 +101,7 @@ export async function connectWith<S extends AnyServer>(
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);
   await begin(client, core);
+  quietly(() => options.onOpen?.(connection.server));
   return client;
 }
 

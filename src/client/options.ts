@@ -2,7 +2,7 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallProgress } from "../call/tell-progress.js";
-import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
+import type { ClientResult, PriorKnowledge, ReportProgress, ServerFacts } from "../era/client-era.js";
 import type { ReconnectOptions } from "../era/link.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -213,6 +213,8 @@ export interface ClientOptions {
   /** Whether features that the protocol has deprecated are warned of, once per process: by the logger or the runtime. */
   readonly warnDeprecated?: boolean;
   readonly onError?: (error: Error) => void;
+  /** Called once the client is connected. */
+  readonly onOpen?: (server: ServerFacts) => void;
   readonly onClose?: (reason: Error | undefined) => void;
   /** `"manual"` hands results that ask for input to the callers instead of answering them. */
   readonly input?: "auto" | "manual";

@@ -56,6 +56,7 @@ export class ServerCore implements ServerHost {
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
+  readonly onConnection: ServerOptions["onConnection"];
   readonly eras: readonly ServerEra[];
   readonly #options: ServerOptions;
   readonly #routes: ReadonlyMap<string, Route>;
@@ -63,7 +64,7 @@ export class ServerCore implements ServerHost {
   readonly #watched = new Map<string, number>();
   readonly #notifications = new NotificationQueue();
   #draining = false;
-  #interceptors: ServerInterceptor[] = [];
+  readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
@@ -85,6 +86,8 @@ export class ServerCore implements ServerHost {
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.#options = options;
+    this.onConnection = options.onConnection;
+    this.#interceptors = [...(options.interceptors ?? [])];
     this.seal = createStateSeal({
       keys: options.stateKeys,
       codec: options.stateCodec,
