@@ -69,17 +69,46 @@ export function withJsonSchema<S extends StandardSchema>(
   return { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
 }
 
-/** Drops what tells a host nothing: the default dialect, empty lists; and names the type of a union of objects. */
+/** The keywords whose values are schemas, lists of them, or named ones: all that a library writes. */
+const PARTS = ["items", "additionalProperties", "not", "anyOf", "oneOf", "allOf", "prefixItems"];
+const NAMED_PARTS = ["properties", "$defs", "patternProperties"];
+/** What would be the same if it were not said; the bounds are those of every integer in JavaScript. */
+const NOISE: ReadonlySet<string> = new Set([
+  "required[]",
+  "minimum-9007199254740991",
+  "maximum9007199254740991",
+  'propertyNames{"type":"string"}',
+  "additionalProperties{}",
+]);
+
+/** Drops what tells a host nothing, and names the type of a union of objects. */
 export function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
-  const { $schema, "~standard": _, required, ...rest } = converted;
-  const schema: Record<string, unknown> = { ...rest };
+  const { $schema, "~standard": _, ...rest } = converted;
+  const schema = tidy(rest, direction);
   if (typeof $schema === "string" && !$schema.includes("2020-12")) schema.$schema = $schema;
-  if (!Array.isArray(required) || required.length > 0) schema.required = required;
-  if (schema.required === undefined) delete schema.required;
   if (direction === "output") return schema;
   if (schema.type === undefined && isObjectShape(schema, schema, 0)) return { type: "object", ...schema };
   if (schema.type === "object" && Object.keys(schema).length === 1) schema.properties = {};
   return schema;
+}
+
+/** A part of a schema without noise, and without the pattern behind a format. Results are never called closed: they may grow. */
+function tidy(schema: Record<string, unknown>, direction: SchemaDirection): Record<string, unknown> {
+  const part = (value: unknown) => (isObject(value) ? tidy(value, direction) : value);
+  const kept = Object.entries(schema).filter(([key, value]) => !isNoise(key, value, schema, direction));
+  return Object.fromEntries(
+    kept.map(([key, value]) => {
+      if (PARTS.includes(key)) return [key, Array.isArray(value) ? value.map(part) : part(value)];
+      if (!NAMED_PARTS.includes(key) || !isObject(value)) return [key, value];
+      return [key, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, part(inner)]))];
+    }),
+  );
+}
+
+function isNoise(key: string, value: unknown, schema: object, direction: SchemaDirection): boolean {
+  if (key === "pattern") return "format" in schema;
+  if (key === "additionalProperties" && value === false) return direction === "output";
+  return NOISE.has(key + JSON.stringify(value));
 }
 
 function isObjectShape(schema: unknown, root: Record<string, unknown>, depth: number): boolean {
@@ -120,18 +149,42 @@ function inconvertible(
   cause: unknown,
 ): DefinitionError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  const message = `${where}: the schema cannot be converted to JSON Schema at ${locate(schema, direction, 0)}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
+  const place = locate(schema, direction, 0);
+  const message = `${where}: the schema cannot be converted to JSON Schema at ${place}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
   return new DefinitionError(message, { cause });
 }
 
 /** The place of the part that cannot be converted, for libraries whose object schemas show their parts as `shape`. */
 function locate(schema: unknown, direction: SchemaDirection, depth: number): string {
   const shape = isObject(schema) && depth < 16 ? schema.shape : undefined;
-  if (!isObject(shape)) return depth === 0 ? "its root or below" : "";
+  if (!isObject(shape)) return depth === 0 ? locateByMark(schema as StandardSchema, direction) : "";
   for (const [key, part] of Object.entries(shape)) {
     if (!converts(part, direction)) return `/properties${pointerTo(key)}${locate(part, direction, depth + 1)}`;
   }
   return "its root";
+}
+
+/** The same for valibot, which can put something else in the place of what it cannot convert. */
+function locateByMark(schema: StandardSchema, direction: SchemaDirection): string {
+  const mark = {};
+  const overrideSchema = ({ errors }: { errors?: unknown }) => errors && { mark };
+  const libraryOptions = { errorMode: "ignore", overrideSchema };
+  try {
+    const marked = schema["~standard"].jsonSchema?.[direction]({ target: "draft-2020-12", libraryOptions });
+    return pathTo(mark, marked)?.replace(/\/mark$/, "") || "its root";
+  } catch {
+    return "its root or below";
+  }
+}
+
+function pathTo(sought: object, value: unknown): string | undefined {
+  if (value === sought) return "";
+  const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  for (const [key, inner] of entries) {
+    const path = pathTo(sought, inner);
+    if (path !== undefined) return pointerTo(key) + path;
+  }
+  return undefined;
 }
 
 function converts(schema: unknown, direction: SchemaDirection): boolean {

@@ -8,7 +8,6 @@ import {
   diagnoseClient,
   diagnoseServer,
   type ServerRequestEvent,
-  serveHttp,
 } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { gate } from "../support/gate.js";
@@ -137,8 +136,12 @@ test("sessions over HTTP are published, unless there are none", async (t) => {
   const ended = gate();
   const heard = listen(t, ({ sessionId }: { sessionId: string }) => sessionId, ...life(CHANNELS.serverSession));
   const options = diagnoseServer({ http: { sessions: { createId: () => "s-1", onEnd: () => ended.open() } } });
-  await using running = await serveHttp(new McpServer(me, options));
-  const client = await connect(running.url, { era: "legacy" });
+  const server = new McpServer(me, options);
+  t.after(() => server.close());
+  const client = await connect("http://127.0.0.1/mcp", {
+    era: "legacy",
+    fetch: (url, init) => server.fetch(new Request(url, init)),
+  });
   await client.close();
   await ended.opened;
   deepEqual(heard, [
