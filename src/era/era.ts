@@ -206,8 +206,13 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
-  /** The subscriptions that are open, how many there may be, and how many different changes may wait for each. */
-  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
+  /** The subscriptions that are open, how many there may be, how many different changes may wait for each, and how long it lives. */
+  readonly subscriptions: {
+    readonly max: number;
+    readonly maxWaiting: number;
+    readonly maxAgeMs: number | undefined;
+    open: number;
+  };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */

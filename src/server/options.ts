@@ -131,6 +131,11 @@ export interface ServerOptions {
   readonly maxSubscriptions?: number;
   /** How many different changes may wait for a subscriber that does not read; one more ends it. 1024 unless told otherwise. */
   readonly maxWaitingChanges?: number;
+  /**
+   * How long a subscription, or the stream of a session for what belongs to no call, stays open; then it is ended in good
+   * order, and a client that wants to hear more comes again. As long as the client likes unless given.
+   */
+  readonly maxSubscriptionMs?: number;
   /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
   /** How long a pushed question may stay unanswered. */

@@ -52,7 +52,7 @@ export class ServerCore implements ServerHost {
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
-  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
+  readonly subscriptions: ServerHost["subscriptions"];
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
@@ -80,6 +80,7 @@ export class ServerCore implements ServerHost {
     this.subscriptions = {
       max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
       maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
+      maxAgeMs: options.maxSubscriptionMs,
       open: 0,
     };
     this.identify = options.identify ?? true;

@@ -11,7 +11,7 @@ import { ServerCore } from "#src/server/server-core.js";
 import type { MemoryChangeBus } from "#src/store/change-bus.js";
 import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
-import { HandClock, LegacyEndpoint, messages, status, until } from "../support/legacy-endpoint.js";
+import { blocks, HandClock, LegacyEndpoint, messages, status, until } from "../support/legacy-endpoint.js";
 
 test("an idle queue tells each item when its own time is over, and keeps one timer", () => {
   const clock = new HandClock();
@@ -183,4 +183,27 @@ test("a single POST is not logged: nobody could come back for it", async () => {
   const exchange = await status(endpoint.post({ jsonrpc: "2.0", id: 1, method: "ping" }), 200);
   assert.equal(exchange.body().includes("id: "), false);
   assert.equal(log.size(), 0);
+});
+
+test("the stream for what belongs to no call is let go after its time, and its client comes back", async () => {
+  const clock = new HandClock();
+  const endpoint = new LegacyEndpoint({ retryMs: 50 }, { clock, maxSubscriptionMs: 60_000 });
+  endpoint.server.tool("t", {}, () => "");
+  const client = await endpoint.open();
+  const idle = clock.pending;
+  const first = client.get();
+  await until(() => first.status === 200);
+  clock.advance(59_999);
+  assert.equal(endpoint.stats.streams, 1);
+  clock.advance(1);
+  await first.done;
+  assert.deepEqual(blocks(first).at(-1), { retry: "50" });
+  const second = client.get();
+  await until(() => second.status === 200);
+  endpoint.server.changes.toolsChanged();
+  await until(() => messages(second).some(({ method }) => method === "notifications/tools/list_changed"));
+  await status(client.delete(), 200);
+  await second.done;
+  assert.ok(clock.pending < idle, "the session's timers are gone with it");
+  await endpoint.server.close();
 });

@@ -28,6 +28,7 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     const release = () => {
       stopListening();
       stopTopics?.();
+      host.clock.cancel(old);
       stopClosing();
       call.end.offAbort(release);
       for (const uri of uris) host.release(uri);
@@ -48,6 +49,8 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     });
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
     const stopClosing = host.onClosing(finish);
+    const { maxAgeMs } = subscriptions;
+    const old = maxAgeMs === undefined ? undefined : host.clock.schedule(finish, maxAgeMs);
     for (const uri of uris) host.retain(uri);
     call.end.onAbort(release);
     if (Object.keys(filter).length === 0) finish();
