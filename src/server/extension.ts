@@ -9,7 +9,7 @@ import { assertExtensionIds } from "../schema/extension-id.js";
 import { isObject } from "../schema/json.js";
 import { type AnySchema, type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import type { JsonObject } from "../schema/types.js";
-import { Claims } from "./claims.js";
+import { claim, expectOwnType } from "./claims.js";
 import type { CustomMethod, MethodHandler, MethodOptions, NotificationHandler } from "./custom-method.js";
 import type { ServerInterceptor } from "./options.js";
 import type { Registry } from "./registry.js";
@@ -120,12 +120,13 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       results: Object.entries(this.options.results ?? {}),
       topics: [...this.#topics.keys()],
     };
-    const claims = Claims.of(registry);
-    claims.claim(this.id, wanted, (method) => host.isSpecified(method));
-    for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);
-    for (const [name, [options, handler]] of this.#notifications) registry.addNotification(name, options, handler);
+    claim(registry, this.id, wanted, (method) => host.isSpecified(method));
+    for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler, this.id);
+    for (const [name, [options, handler]] of this.#notifications) {
+      registry.addNotification(name, options, handler, this.id);
+    }
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
-    host.use((call, next) => this.#around(call, next, claims));
+    host.use((call, next) => this.#around(call, next, registry));
     for (const listener of this.#onInstall) listener(host);
   }
 
@@ -135,7 +136,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     return this;
   }
 
-  async #around(call: Call, next: (call: Call) => Promise<HandlerResult>, claims: Claims): Promise<HandlerResult> {
+  async #around(call: Call, next: (call: Call) => Promise<HandlerResult>, registry: Registry): Promise<HandlerResult> {
     const { method, era } = call;
     const owned = this.#methods.has(method);
     if (this.options.results !== undefined && !era.typesResults) {
@@ -146,7 +147,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     if (owned && !declared) throw this.#missing();
     if (method === "subscriptions/listen") this.#addTopics(call, declared);
     if (!declared || this.#interceptors.length === 0) return next(call);
-    return claims.assertType(this.id, method, await composeInterceptors(this.#interceptors, next)(call));
+    return expectOwnType(registry, this.id, method, await composeInterceptors(this.#interceptors, next)(call));
   }
 
   #addTopics(call: Call, declared: boolean): void {
