@@ -1,5 +1,6 @@
 import { DefinitionError } from "./errors.js";
 import { isObject, pointerTo } from "./json.js";
+import { eachSubschema } from "./json-schema/subschemas.js";
 import type { JsonSchema, JsonSchemaValidator } from "./json-schema/types.js";
 import {
   type AnySchema,
@@ -52,12 +53,16 @@ export function compileSchema(
   };
 }
 
-/** The schema as JSON Schema: an author's own by reference, a library's converted and compacted. */
+/** The schema as JSON Schema: what an author wrote by reference, a library's converted and compacted. */
 export function toJsonSchema(schema: AnySchema, where: string, direction: SchemaDirection): JsonSchema {
-  if (isStandardSchema(schema)) return compactJsonSchema(convert(schema, where, direction), direction);
+  if (isStandardSchema(schema))
+    return written.get(schema) ?? compactJsonSchema(convert(schema, where, direction), direction);
   if (isObject(schema)) return schema;
   throw new DefinitionError(`${where}: expected a JSON Schema object or a schema of a Standard Schema library`);
 }
+
+/** What authors wrote for schemas that cannot describe themselves. */
+const written = new WeakMap<StandardSchema, JsonSchema>();
 
 /** Gives a validator that cannot describe itself the JSON Schema to show. Values are still checked by the validator. */
 export function withJsonSchema<S extends StandardSchema>(
@@ -66,12 +71,11 @@ export function withJsonSchema<S extends StandardSchema>(
 ): StandardSchema<InputOf<S>, OutputOf<S>> {
   const standard = schema["~standard"] as StandardSchema<InputOf<S>, OutputOf<S>>["~standard"];
   const describe = () => ({ ...jsonSchema });
-  return { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
+  const described = { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
+  written.set(described, jsonSchema);
+  return described;
 }
 
-/** The keywords whose values are schemas, lists of them, or named ones: all that a library writes. */
-const PARTS = ["items", "additionalProperties", "not", "anyOf", "oneOf", "allOf", "prefixItems"];
-const NAMED_PARTS = ["properties", "$defs", "patternProperties"];
 /** What would be the same if it were not said; the bounds are those of every integer in JavaScript. */
 const NOISE: ReadonlySet<string> = new Set([
   "required[]",
@@ -84,7 +88,8 @@ const NOISE: ReadonlySet<string> = new Set([
 /** Drops what tells a host nothing, and names the type of a union of objects. */
 export function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
   const { $schema, "~standard": _, ...rest } = converted;
-  const schema = tidy(rest, direction);
+  const schema = structuredClone(rest);
+  tidy(schema, direction);
   if (typeof $schema === "string" && !$schema.includes("2020-12")) schema.$schema = $schema;
   if (direction === "output") return schema;
   if (schema.type === undefined && isObjectShape(schema, schema, 0)) return { type: "object", ...schema };
@@ -92,17 +97,10 @@ export function compactJsonSchema(converted: Record<string, unknown>, direction:
   return schema;
 }
 
-/** A part of a schema without noise, and without the pattern behind a format. Results are never called closed: they may grow. */
-function tidy(schema: Record<string, unknown>, direction: SchemaDirection): Record<string, unknown> {
-  const part = (value: unknown) => (isObject(value) ? tidy(value, direction) : value);
-  const kept = Object.entries(schema).filter(([key, value]) => !isNoise(key, value, schema, direction));
-  return Object.fromEntries(
-    kept.map(([key, value]) => {
-      if (PARTS.includes(key)) return [key, Array.isArray(value) ? value.map(part) : part(value)];
-      if (!NAMED_PARTS.includes(key) || !isObject(value)) return [key, value];
-      return [key, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, part(inner)]))];
-    }),
-  );
+/** Takes the noise out, and the pattern behind a format. Results are never called closed: they may grow. */
+function tidy(schema: Record<string, unknown>, direction: SchemaDirection): void {
+  for (const [key, value] of Object.entries(schema)) if (isNoise(key, value, schema, direction)) delete schema[key];
+  eachSubschema(schema, (part) => tidy(part, direction));
 }
 
 function isNoise(key: string, value: unknown, schema: object, direction: SchemaDirection): boolean {
@@ -166,25 +164,23 @@ function locate(schema: unknown, direction: SchemaDirection, depth: number): str
 
 /** The same for valibot, which can put something else in the place of what it cannot convert. */
 function locateByMark(schema: StandardSchema, direction: SchemaDirection): string {
-  const mark = {};
-  const overrideSchema = ({ errors }: { errors?: unknown }) => errors && { mark };
+  const overrideSchema = ({ errors }: { errors?: unknown }) => errors && { mark: true };
   const libraryOptions = { errorMode: "ignore", overrideSchema };
   try {
-    const marked = schema["~standard"].jsonSchema?.[direction]({ target: "draft-2020-12", libraryOptions });
-    return pathTo(mark, marked)?.replace(/\/mark$/, "") || "its root";
+    const marked = schema["~standard"].jsonSchema?.[direction]({ target: "draft-2020-12", libraryOptions }) ?? {};
+    return markIn(marked, "") ?? "its root or below";
   } catch {
     return "its root or below";
   }
 }
 
-function pathTo(sought: object, value: unknown): string | undefined {
-  if (value === sought) return "";
-  const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
-  for (const [key, inner] of entries) {
-    const path = pathTo(sought, inner);
-    if (path !== undefined) return pointerTo(key) + path;
-  }
-  return undefined;
+function markIn(schema: Record<string, unknown>, path: string): string | undefined {
+  if (schema.mark === true) return path || "its root";
+  let found: string | undefined;
+  eachSubschema(schema, (part, pointer) => {
+    found ??= markIn(part, path + pointer);
+  });
+  return found;
 }
 
 function converts(schema: unknown, direction: SchemaDirection): boolean {

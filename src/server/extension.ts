@@ -121,10 +121,8 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       topics: [...this.#topics.keys()],
     };
     claim(registry, this.id, wanted, (method) => host.isSpecified(method));
-    for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler, this.id);
-    for (const [name, [options, handler]] of this.#notifications) {
-      registry.addNotification(name, options, handler, this.id);
-    }
+    for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);
+    for (const [name, [options, handler]] of this.#notifications) registry.addNotification(name, options, handler);
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
     host.use((call, next) => this.#around(call, next, registry));
     for (const listener of this.#onInstall) listener(host);

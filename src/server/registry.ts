@@ -39,8 +39,6 @@ export class Registry {
   readonly notifications = new Map<string, CustomMethod>();
   /** Hears of every notification without a handler of its own. */
   otherNotifications: OtherNotificationHandler | undefined;
-  /** Which extension owns what. */
-  readonly owners = new Map<string, string>();
   /** What clients are told about extensions. */
   extensions: ServerCapabilities["extensions"];
   readonly #changes: ChangeBus;
@@ -127,34 +125,16 @@ export class Registry {
   }
 
   /** A method of the author's own. One that definitions answer already cannot be taken from them. */
-  addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"], owner?: string): void {
+  addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
     const taken = (Object.keys(METHODS) as Kind[]).find((kind) => this.#defines(kind) && METHODS[kind].includes(name));
     if (taken !== undefined) {
       throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
     }
-    this.#addTo(
-      this.methods,
-      `method ${name}`,
-      new CustomMethod(name, options, handler, this.#options.validator),
-      owner,
-    );
+    this.methods.set(name, new CustomMethod(name, options, handler, this.#options.validator));
   }
 
-  addNotification(
-    name: string,
-    options: MethodOptions<AnySchema>,
-    handler: CustomMethod["handler"],
-    owner?: string,
-  ): void {
-    const { validator } = this.#options;
-    this.#addTo(this.notifications, `notification ${name}`, new CustomMethod(name, options, handler, validator), owner);
-  }
-
-  /** Authors may replace their own; what an extension owns stays. */
-  #addTo(methods: Map<string, CustomMethod>, what: string, method: CustomMethod, as: string | undefined): void {
-    const owner = this.owners.get(what);
-    if (owner !== as) throw new DefinitionError(`${what} belongs to the extension ${owner}`);
-    methods.set(method.name, method);
+  addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    this.notifications.set(name, new CustomMethod(name, options, handler, this.#options.validator));
   }
 
   /** The resource behind a URI for a caller, and what its template's variables stand for. */

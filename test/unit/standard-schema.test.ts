@@ -218,6 +218,12 @@ describe("a definition is refused", () => {
     refuses(v.object({}), /toStandardJsonSchema\(\)/);
     const described = withJsonSchema(v.object({ a: v.string() }), { type: "object", title: "Mine" });
     deepEqual(compileSchema(described, where, "input", defaultValidator).jsonSchema, { type: "object", title: "Mine" });
+    const own = {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      type: "object",
+      additionalProperties: false,
+    };
+    equal(compileSchema(withJsonSchema(v.object({}), own), where, "output", defaultValidator).jsonSchema, own);
     const outcome = parse(described, {});
     deepEqual(outcome.ok ? [] : outcome.issues.map(({ path }) => path), ["/a"]);
     const typed: InputOf<typeof described> = { a: "text" };

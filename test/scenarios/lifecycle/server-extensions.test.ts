@@ -127,10 +127,6 @@ proves("extensions:conflict", {}, "nothing has two owners", () => {
     [() => new McpServer(me).extend(other({ complete: "tools/call" })), /other and by the protocol/],
     [() => new McpServer(me).extend(other().topic("toolsListChanged", () => undefined)), /other and by the protocol/],
     [() => new McpServer(me).method("x/get", {}, () => ({})).extend(one()), /one and by the server's author/],
-    [
-      () => new McpServer(me).extend(one()).method("x/get", {}, () => ({})),
-      /x\/get belongs to the extension com\.example\/one/,
-    ],
   ];
   for (const [define, words] of conflicts) {
     throws(define, (error) => {
