@@ -1,4 +1,5 @@
 export { defaultEnvironment } from "../node/environment.js";
+export type { FetchServerLike } from "../node/fetch-listener.js";
 export { type FileResourceOptions, fileResource, resolveInside } from "../node/file-resource.js";
 export { createFileStore } from "../node/file-store.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
