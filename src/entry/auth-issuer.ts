@@ -12,6 +12,7 @@ export type {
   RateLimit,
   RegistrationOptions,
 } from "../auth/issuer/options.js";
+export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
 export { createMemoryIssuerStore, type IssuerStore, type MemoryIssuerStoreOptions } from "../auth/issuer/store.js";
 export type { VerifiedToken } from "../auth/issuer/tokens.js";
 export type { UpstreamOptions, UpstreamTokens } from "../auth/issuer/upstream-options.js";

@@ -128,6 +128,12 @@ export class IssuerWorld {
     return { access: String(json.access_token), refresh: String(json.refresh_token) };
   }
 
+  /** Whether a server with this resource lets the token in. */
+  async admits(token: unknown, resource = RESOURCE): Promise<boolean> {
+    const verified = await this.issuer.verify(String(token));
+    return verified?.audience.includes(resource) === true;
+  }
+
   refresh(token: string, fields: Fields = {}): Promise<TokenAnswer> {
     return this.token({ grant_type: "refresh_token", client_id: CLIENT, refresh_token: token, ...fields });
   }

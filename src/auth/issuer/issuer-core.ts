@@ -2,6 +2,7 @@ import type { IssuerClient } from "./client.js";
 import type { MetadataRules } from "./client-metadata.js";
 import type { Clients } from "./clients.js";
 import type { Consents } from "./consents.js";
+import type { DocumentFetcher } from "./document-fetcher.js";
 import type { Params } from "./form.js";
 import type { ConsentQuestion, IssuerOptions } from "./options.js";
 import type { Asked, Granted, TokenBinding } from "./records.js";
@@ -77,6 +78,8 @@ export interface IssuerCore {
   readonly store: IssuerStore;
   readonly seal: Seal;
   readonly clients: Clients;
+  /** Fetches what clients name. */
+  readonly documents: DocumentFetcher;
   readonly tokens: Tokens;
   readonly consents: Consents;
   readonly login: Login;

@@ -2,6 +2,8 @@ import type { IssuerOptions } from "./options.js";
 import { endpointsOf, route } from "./router.js";
 import { toCore } from "./settings.js";
 import type { VerifiedToken } from "./tokens.js";
+import type { UpstreamTokens } from "./upstream-options.js";
+import { UpstreamAccess } from "./upstream-tokens.js";
 
 /** An authorization server. */
 export interface Issuer {
@@ -18,12 +20,18 @@ export interface Issuer {
   readonly verify: (token: string) => Promise<VerifiedToken | undefined>;
   /** Ends a grant with all its tokens. */
   readonly revokeGrant: (grantId: string) => Promise<void>;
+  /**
+   * In upstream mode, what this server has at the provider for a grant, for calls that a tool makes there; renewed where
+   * it is about to end, undefined once the grant has ended. It must not leave the server.
+   */
+  readonly upstreamTokens: (grantId: string) => Promise<UpstreamTokens | undefined>;
 }
 
 /** Makes an authorization server for MCP servers: for development, tests and small deployments. */
 export function createIssuer(options: IssuerOptions): Issuer {
   const core = toCore(options);
   const endpoints = endpointsOf(core);
+  const upstream = options.upstream === undefined ? undefined : new UpstreamAccess(core, options.upstream);
   return {
     issuer: core.issuer,
     owns: (pathname) => endpoints.has(pathname),
@@ -33,5 +41,6 @@ export function createIssuer(options: IssuerOptions): Issuer {
     },
     verify: (token) => core.tokens.verify(token),
     revokeGrant: (grantId) => core.endGrant(grantId, core.now() + core.lifetimes.grantMs),
+    upstreamTokens: async (grantId) => await upstream?.tokensOf(grantId),
   };
 }

@@ -1,3 +1,4 @@
+import { ASSERTION_ALGORITHMS } from "./client-assertion.js";
 import type { IssuerCore } from "./issuer-core.js";
 import { json } from "./replies.js";
 
@@ -41,6 +42,3 @@ export async function metadata(core: IssuerCore): Promise<Response> {
 export async function jwks(core: IssuerCore): Promise<Response> {
   return json(200, await core.tokens.jwks(), { "cache-control": "public, max-age=300" });
 }
-
-/** How clients may sign their assertions. */
-export const ASSERTION_ALGORITHMS = ["ES256", "ES384", "EdDSA", "Ed25519", "PS256", "RS256"];

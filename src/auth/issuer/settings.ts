@@ -1,10 +1,12 @@
 import { DefinitionError } from "../../schema/errors.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./client.js";
+import { privateKeyJwt } from "./client-assertion.js";
 import { secretBasic, secretPost } from "./client-authentication.js";
 import { createDocumentClients } from "./client-document.js";
 import { Clients } from "./clients.js";
 import { codeGrant } from "./code-grant.js";
 import { Consents } from "./consents.js";
+import { DocumentFetcher } from "./document-fetcher.js";
 import { extensionsOf } from "./extensions.js";
 import type { GrantHandler, IssuerCore, Login } from "./issuer-core.js";
 import { createLocalLogin } from "./login.js";
@@ -32,7 +34,12 @@ export function toCore(options: IssuerOptions): IssuerCore {
   const resources = toResources(options.resources);
   const extensions = extensionsOf(options);
   const grants = toGrants(extensions);
-  const authenticators = [secretBasic, secretPost, ...extensions.flatMap(({ authentication = [] }) => authentication)];
+  const authenticators = [
+    secretBasic,
+    secretPost,
+    privateKeyJwt,
+    ...extensions.flatMap(({ authentication = [] }) => authentication),
+  ];
   const tokens = new Tokens(issuer, options.keys, store, now, lifetimes.accessTokenMs);
   const rules = {
     methods: ["none", ...authenticators.map(({ method }) => method)],
@@ -40,10 +47,10 @@ export function toCore(options: IssuerOptions): IssuerCore {
     reservedGrantTypes: [...new Set([...grants.keys(), JWT_BEARER])].filter((type) => !OPEN_GRANTS.has(type)),
     scopes: [...scopes.keys()],
   };
-  const documents =
-    clientDocuments === false
-      ? undefined
-      : createDocumentClients(typeof clientDocuments === "object" ? clientDocuments : {}, rules, now);
+  const documentOptions = typeof clientDocuments === "object" ? clientDocuments : {};
+  const documents = new DocumentFetcher(documentOptions);
+  const described =
+    clientDocuments === false ? undefined : createDocumentClients(documentOptions, documents, rules, now);
   return {
     issuer,
     base: issuer.replace(/\/$/, ""),
@@ -57,7 +64,8 @@ export function toCore(options: IssuerOptions): IssuerCore {
     rules,
     store,
     seal,
-    clients: new Clients(options.clients ?? [], documents, store),
+    clients: new Clients(options.clients ?? [], described, store),
+    documents,
     tokens,
     consents: new Consents(issuer, seal, now, lifetimes.consentMs),
     login: toLogin(options),
