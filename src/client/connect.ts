@@ -143,6 +143,7 @@ async function openWire(
         headers: options.headers ?? {},
         clock: client.clock,
         paramHeaders: (tool) => client.paramHeaders(tool),
+        nameFrom: (method) => client.extensions?.nameFrom(method),
         maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
         sse: options.sse,
         reconnect: options.reconnect,

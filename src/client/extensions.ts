@@ -46,6 +46,12 @@ export class Extensions implements ClaimedResults {
     }
   }
 
+  /** The member of params that names what a request of an extension is about. */
+  nameFrom(method: string): string | undefined {
+    const names = this.#enabled[this.#methods.get(method) ?? ""]?.names;
+    return names !== undefined && Object.hasOwn(names, method) ? names[method] : undefined;
+  }
+
   accepts(type: unknown, method: string, declared: ClientCapabilities): boolean {
     const claimed = this.#results.get(type as string);
     return claimed !== undefined && claimed.method === method && declares(declared, claimed.owner);

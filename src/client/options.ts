@@ -111,6 +111,8 @@ export interface ClientExtension {
   };
   /** Its requests: refused on this side where the server does not have the extension. */
   readonly methods?: readonly string[];
+  /** For those of its methods that have one: the member of params that names what a request is about. Over HTTP it is told in Mcp-Name too. */
+  readonly names?: { readonly [method: string]: string };
   /** Its notifications, one after the other in the order in which they came; `withParams` makes a handler that checks. */
   readonly notifications?: { readonly [method: string]: (params: Params | undefined) => void | Promise<void> };
 }

@@ -2,7 +2,8 @@ import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict
 import { type ClientExtension, DefinitionError, RpcError } from "bowline/client";
 import { McpServer, ServerExtension } from "bowline/server";
 import * as z from "zod";
-import { eachWire, legacyWires, modernWires, type World } from "../../support/each-wire.js";
+import { decodeHeaderValue } from "#src/http/header-value.js";
+import { eachWire, legacyWires, modernHttp, modernWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { RawServer } from "../../support/raw-server.js";
 import { proves, verifies } from "../../support/verifies.js";
@@ -194,5 +195,28 @@ verifies(
     await rejects(client.request("com.example/fetch", { ticket: "1" }), hasCode(-32601));
     const alone = await connect(new McpServer(me).extend(parcels()));
     equal("extensions" in alone.server.capabilities, false);
+  },
+);
+
+verifies(
+  "client-transport:http:vendor-name-param-header",
+  "a method says what it is about in a header too, and the server compares",
+  modernHttp,
+  async ({ connect }: World) => {
+    const track = new ServerExtension(PARCEL).method(
+      "com.example/track",
+      { params: z.object({ parcel: z.string() }), nameFrom: "parcel" },
+      ({ parcel }) => ({ parcel }),
+    );
+    const server = () => new McpServer(me).extend(track);
+    const own: ClientExtension = { methods: ["com.example/track"], names: { "com.example/track": "parcel" } };
+    const client = await connect(server(), { extensions: { [PARCEL]: own } });
+    equal((await client.request("com.example/track", { parcel: "øl" })).parcel, "øl");
+    const sent = client.wire.exchanges.find(({ body }) => body?.includes("com.example/track"));
+    equal(decodeHeaderValue(sent?.header("mcp-name") ?? ""), "øl");
+
+    const silent = await connect(server(), declaring(PARCEL));
+    await rejects(silent.request("com.example/track", { parcel: "øl" }), hasCode(-32020));
+    equal(silent.wire.exchanges.at(-1)?.status, 400);
   },
 );
