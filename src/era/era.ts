@@ -129,6 +129,9 @@ export interface Asker {
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
 
+/** A handler, ready to run. It may throw instead of rejecting. */
+export type Run = (asker: Asker) => HandlerResult | Promise<HandlerResult>;
+
 export interface AskOptions {
   /** Names the question across rounds; by default questions are counted. */
   readonly key?: string | undefined;
@@ -333,7 +336,7 @@ export interface ServerEra {
   /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
-  settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
+  settle(call: Call, host: ServerHost, run: Run): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */
   http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
 }

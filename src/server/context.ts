@@ -67,6 +67,11 @@ export class Context {
     return this.#end.signal;
   }
 
+  /** Whether `signal` has fired, for those who need no signal. */
+  get aborted(): boolean {
+    return this.#end.aborted;
+  }
+
   get requestId(): RequestId {
     return this.#call.id;
   }

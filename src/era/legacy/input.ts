@@ -7,7 +7,7 @@ import { findAnswerProblem } from "../../schema/input-rules.js";
 import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest, InputResponses } from "../../schema/types.js";
 import type { Call } from "../call.js";
-import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
+import type { Asker, AskOptions, HandlerResult, Result, Run, ServerHost } from "../era.js";
 import { undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
 import { Steps } from "../steps.js";
@@ -18,11 +18,7 @@ import { LegacySession } from "./session.js";
  * Runs a handler whose questions are sent to the client as requests while it waits. A handler that returns its questions
  * is run again with the answers, here, so that it works as it does where the client repeats the request.
  */
-export async function settleByPushing(
-  call: Call,
-  host: ServerHost,
-  run: (asker: Asker) => Promise<HandlerResult>,
-): Promise<HandlerResult> {
+export async function settleByPushing(call: Call, host: ServerHost, run: Run): Promise<HandlerResult> {
   const asker = new Pushed(call, host);
   try {
     for (let round = 0; round <= host.maxRounds; round++) {
