@@ -2,12 +2,12 @@ import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import { McpError, UrlElicitationRequiredError } from "../../schema/errors.js";
 import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
-import type { Call } from "../call.js";
-import type { Asker, AskOptions, HandlerResult, Result, Run, ServerHost } from "../era.js";
+import type { Asker, AskOptions, Questions } from "../asking.js";
+import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability, undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
+import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
-import { modernMethods } from "./methods.js";
 
 /** What rides in the sealed state from one round to the next. */
 interface Progress {
@@ -22,14 +22,6 @@ interface Progress {
 
 const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
 
-/** What one run of a handler adds to it; most handlers never ask. */
-interface Ledger {
-  readonly questions: Map<string, InputRequest>;
-  readonly steps: Steps;
-  readonly asked: Record<string, string>;
-  readonly used: Set<string>;
-}
-
 /** Thrown into a handler at a question that has no answer yet: the handler stops and will be run again. */
 export class Suspended extends Error {
   override readonly name = "Suspended";
@@ -39,34 +31,29 @@ export class Suspended extends Error {
 }
 
 /**
- * Runs a handler whose questions are answered in later requests. The handler starts anew in every round; recorded answers
- * and steps come back at once, and the first questions without an answer become the round's result.
+ * The round of questions that a request belongs to. The handler starts anew in every round; recorded answers and steps
+ * come back at once, and the first questions without an answer become the round's result.
  */
-export async function settleInRounds(call: Call, host: ServerHost, run: Run): Promise<HandlerResult> {
-  if (modernMethods.get(call.method)?.asks !== true) return run(new NoQuestions(call.method));
-  const { requestState, inputResponses } = call.params;
-  const isFresh = requestState === undefined && inputResponses === undefined;
-  const replay = new Replay(call, host, isFresh ? FRESH : await restore(call, host));
-  let result: HandlerResult | undefined;
-  let failure: unknown;
-  try {
-    result = await run(replay);
-  } catch (error) {
-    failure = error;
-  }
+export async function openRound(call: Call, host: ServerHost): Promise<Replay> {
+  return new Replay(call, host, await restore(call, host));
+}
+
+/** What the request is answered with, from what its handler came to. */
+export async function closeRound(
+  call: Call,
+  replay: Replay,
+  result: HandlerResult | undefined,
+  failure: unknown,
+): Promise<HandlerResult> {
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
   if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, replay, toPages(failure));
   if (failure !== undefined) throw failure;
-  return isQuestion(result as HandlerResult) ? sealAuthored(call, replay, result as Result) : (result as HandlerResult);
-}
-
-function isQuestion(result: HandlerResult): boolean {
-  return !(result instanceof PreparedResult) && result.resultType === "input_required";
+  return sealAuthored(call, replay, result as HandlerResult);
 }
 
 /** What is an error in other versions is a question here; the handler looks again when the client comes back. */
-function toPages({ elicitations }: UrlElicitationRequiredError): Result {
+function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
   const requests = elicitations.map(({ elicitationId, message, url }) => {
     return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
   });
@@ -74,7 +61,8 @@ function toPages({ elicitations }: UrlElicitationRequiredError): Result {
 }
 
 /** A handler that speaks the wire itself gets its state sealed all the same, with what else the call has come to. */
-async function sealAuthored(call: Call, replay: Replay, result: Result): Promise<HandlerResult> {
+async function sealAuthored(call: Call, replay: Replay, result: HandlerResult): Promise<HandlerResult> {
+  if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
   const asked = assertAskable(call.method, result);
   const refused = Object.values(asked)
     .map((request) => undeclaredFor(request, call.client.capabilities))
@@ -148,11 +136,15 @@ function canonical(value: unknown): string {
   );
 }
 
-class Replay implements Asker {
+export class Replay implements Asker {
+  readonly questions: Questions;
   readonly #call: Call;
   readonly #host: ServerHost;
   readonly #progress: Progress;
-  #made: Ledger | undefined;
+  readonly #questions = new Map<string, InputRequest>();
+  readonly #steps: Steps;
+  readonly #asked: Record<string, string>;
+  readonly #used = new Set<string>();
   #count = 0;
   /** A mistake of the handler that must not be lost behind a question. */
   broken: Error | undefined;
@@ -161,16 +153,13 @@ class Replay implements Asker {
     this.#call = call;
     this.#host = host;
     this.#progress = progress;
-  }
-
-  get #ledger(): Ledger {
-    const { steps, asked } = this.#progress;
-    this.#made ??= { questions: new Map(), steps: new Steps(steps), asked: { ...asked }, used: new Set() };
-    return this.#made;
+    this.#steps = new Steps(progress.steps);
+    this.#asked = { ...progress.asked };
+    this.questions = new QuestionDesk(this, host);
   }
 
   get suspended(): boolean {
-    return this.#made !== undefined && this.#made.questions.size > 0;
+    return this.#questions.size > 0;
   }
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
@@ -183,11 +172,11 @@ class Replay implements Asker {
       });
     }
     const key = options.key ?? `ask-${++this.#count}`;
-    if (this.#ledger.used.has(key)) {
+    if (this.#used.has(key)) {
       this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
       throw this.broken;
     }
-    this.#ledger.used.add(key);
+    this.#used.add(key);
     const isSame = this.#noteQuestion(key, request);
     const answer = isSame && Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
     if (answer !== undefined && this.#fits(request, key, answer)) {
@@ -195,7 +184,7 @@ class Replay implements Asker {
       const problem = options.check?.(answer);
       if ((problem instanceof Promise ? await problem : problem) === undefined) return answer;
     }
-    this.#ledger.questions.set(key, request);
+    this.#questions.set(key, request);
     throw new Suspended(key);
   }
 
@@ -204,26 +193,26 @@ class Replay implements Asker {
   }
 
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    if (this.suspended && !this.#ledger.steps.has(name)) throw new Suspended(name);
-    return this.#ledger.steps.run(name, work);
+    if (this.suspended && !this.#steps.has(name)) throw new Suspended(name);
+    return this.#steps.run(name, work);
   }
 
   /** Whether there is anything that the next round must know. */
   get hasProgress(): boolean {
-    return Object.keys(this.#ledger.asked).length > 0 || Object.keys(this.#ledger.steps.done).length > 0;
+    return Object.keys(this.#asked).length > 0 || Object.keys(this.#steps.done).length > 0;
   }
 
   async toResult(): Promise<HandlerResult> {
     return {
       resultType: "input_required",
-      inputRequests: Object.fromEntries(this.#ledger.questions),
+      inputRequests: Object.fromEntries(this.#questions),
       requestState: await this.seal(undefined),
     };
   }
 
   /** What the next round must know, for this request of this caller alone. */
   async seal(authored: unknown): Promise<string> {
-    await this.#ledger.steps.settled();
+    await this.#steps.settled();
     const round = this.#progress.round + 1;
     if (round > this.#host.maxRounds) {
       throw new Refusal(
@@ -233,10 +222,10 @@ class Replay implements Asker {
     }
     const answers = Object.fromEntries(
       Object.entries(this.#progress.answers).filter(
-        ([key]) => Object.hasOwn(this.#ledger.asked, key) && !this.#ledger.questions.has(key),
+        ([key]) => Object.hasOwn(this.#asked, key) && !this.#questions.has(key),
       ),
     );
-    const state: Progress = { answers, steps: this.#ledger.steps.done, asked: this.#ledger.asked, round, authored };
+    const state: Progress = { answers, steps: this.#steps.done, asked: this.#asked, round, authored };
     return this.#host.seal.seal(state, bindingOf(this.#call));
   }
 
@@ -251,7 +240,7 @@ class Replay implements Asker {
   /** Whether what is asked under this key is what was asked before: an answer is good for its own question alone. */
   #noteQuestion(key: string, request: InputRequest): boolean {
     const identity = JSON.stringify(request);
-    const before = Object.hasOwn(this.#ledger.asked, key) ? this.#ledger.asked[key] : undefined;
+    const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
     const isSame = before === undefined || before === identity;
     if (!isSame) {
       this.#host.debug("a question changed between rounds; give it a key of its own", {
@@ -259,12 +248,16 @@ class Replay implements Asker {
         key,
       });
     }
-    this.#ledger.asked[key] = identity;
+    this.#asked[key] = identity;
     return isSame;
   }
 }
 
 /** For methods that this era does not let ask. Steps still run once. */
+export function createQuestionless(method: string, host: ServerHost): Questions {
+  return new QuestionDesk(new NoQuestions(method), host);
+}
+
 class NoQuestions implements Asker {
   readonly #steps = new Steps();
 
