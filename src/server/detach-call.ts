@@ -1,5 +1,6 @@
+import type { Asker, Asking, Questions } from "../era/asking.js";
 import { type Call, ServedCall } from "../era/call.js";
-import type { Asker } from "../era/era.js";
+import type { ServerHost } from "../era/era.js";
 
 /**
  * A call of its own that does the same as another and outlives it: for extensions that answer now and do the work later.
@@ -8,7 +9,7 @@ import type { Asker } from "../era/era.js";
 export function detachCall(call: Call, asker: Asker): Call {
   const { session, id, method, params, client, origin } = call;
   return new ServedCall({
-    era: { ...call.era, settle: (_call, _host, run) => run(asker) },
+    era: { ...call.era, settle: async (_call, host, run) => run(askingThrough(asker, host)) },
     session,
     id,
     method,
@@ -19,4 +20,14 @@ export function detachCall(call: Call, asker: Asker): Call {
     progressToken: undefined,
     logLevel: () => undefined,
   });
+}
+
+function askingThrough(asker: Asker, host: ServerHost): Asking {
+  let questions: Promise<Questions> | undefined;
+  return {
+    open() {
+      questions ??= import("../era/question-desk.js").then(({ QuestionDesk }) => new QuestionDesk(asker, host));
+      return questions;
+    },
+  };
 }
