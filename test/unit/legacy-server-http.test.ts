@@ -76,15 +76,16 @@ test("a connection whose reader is too far behind is given up, once", async () =
 
 test("a question that times out is called off on the stream of its call", async () => {
   const endpoint = new LegacyEndpoint();
+  const giveUp = new AbortController();
   endpoint.server.tool("ask", {}, async (_args, ctx) => {
     const failed = await ctx.listRoots({ signal: AbortSignal.abort("no time") }).catch((reason: unknown) => reason);
-    const giveUp = new AbortController();
-    const asking = ctx.listRoots({ signal: giveUp.signal }).catch((reason: unknown) => reason);
-    giveUp.abort("changed my mind");
-    return `${failed}, ${await asking}`;
+    return `${failed}, ${await ctx.listRoots({ signal: giveUp.signal }).catch((reason: unknown) => reason)}`;
   });
   const client = await endpoint.open("2025-11-25", { roots: {} });
-  const call = await status(client.call(1, "ask"), 200);
+  const call = client.call(1, "ask");
+  await until(() => messages(call).length === 1);
+  giveUp.abort("changed my mind");
+  await status(call, 200);
   const [question, cancelled, response, ...rest] = messages(call);
   assert.equal(question?.method, "roots/list");
   assert.deepEqual(cancelled?.params, { requestId: question?.id, reason: "changed my mind" });
