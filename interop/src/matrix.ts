@@ -6,11 +6,15 @@ export type Sdk = "bowline" | "v1" | "v2";
 export interface Pair {
   readonly client: Sdk;
   readonly server: Sdk;
-  /** How the server is started: its program's argument. All but stdio are HTTP. */
+  /** How the server is started: its program's argument, or the gateway before it. */
   readonly mode: string;
   readonly era: Era;
+  /** Whether the mode names another's program in between, which has to be fetched. */
+  readonly isGateway: boolean;
   /** Checks that make no sense here. */
   readonly lacks: readonly string[];
+  /** Checks that come last, since the gateway is of less use after them. */
+  readonly late: readonly string[];
 }
 
 interface ServerMode {
@@ -18,6 +22,8 @@ interface ServerMode {
   readonly mode: string;
   readonly eras: readonly Era[];
   readonly lacks?: readonly string[];
+  readonly late?: readonly string[];
+  readonly clients?: readonly Sdk[];
 }
 
 /** A JSON document has no room for what happens on the way. */
@@ -44,13 +50,50 @@ const SERVERS: readonly ServerMode[] = [
   { sdk: "v2", mode: "stateless", eras: ["legacy"], lacks: STATELESS_LACKS },
 ];
 
-/** Every pair in which exactly one side is Bowline. */
-export const pairs: readonly Pair[] = SERVERS.flatMap(({ sdk, mode, eras, lacks = [] }) =>
-  eras.flatMap((era) => {
-    const clients: readonly Sdk[] = sdk !== "bowline" ? ["bowline"] : era === "modern" ? ["v2"] : ["v1", "v2"];
-    return clients.map((client) => ({ client, server: sdk, mode, era, lacks }));
-  }),
-);
+/** It starts a server for each request: calls do not meet each other's effects, and a short time is over before one runs. */
+const SUPERGATEWAY_STATELESS_LACKS = ["parallel", "timeout", "changes"];
+
+/** Others' gateways between two sides. What two SDKs do with each other is seen above, so few clients are enough. */
+const GATEWAYS: readonly ServerMode[] = [
+  { sdk: "bowline", mode: "mcp-remote", eras: ["legacy", "modern"], clients: ["bowline"] },
+  { sdk: "bowline", mode: "mcp-remote", eras: ["legacy"], clients: ["v1"] },
+  { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["v2"] },
+  { sdk: "bowline", mode: "supergateway:sse", eras: ["legacy"], clients: ["bowline"] },
+  {
+    sdk: "bowline",
+    mode: "supergateway:sessions",
+    eras: ["legacy"],
+    clients: ["bowline"],
+    late: ["cancel", "timeout"],
+  },
+  {
+    sdk: "bowline",
+    mode: "supergateway:stateless",
+    eras: ["legacy"],
+    clients: ["bowline"],
+    lacks: [...SUPERGATEWAY_STATELESS_LACKS, ...QUESTIONS, "log"],
+  },
+  {
+    sdk: "bowline",
+    mode: "supergateway:stateless",
+    eras: ["modern"],
+    clients: ["bowline"],
+    lacks: SUPERGATEWAY_STATELESS_LACKS,
+  },
+];
+
+/** Every pair in which exactly one side is Bowline, and Bowline's own server behind each gateway. */
+export const pairs: readonly Pair[] = [
+  ...SERVERS.flatMap((server) => pairsOf(server, false)),
+  ...GATEWAYS.flatMap((server) => pairsOf(server, true)),
+];
+
+function pairsOf({ sdk, mode, eras, lacks = [], late = [], clients }: ServerMode, isGateway: boolean): Pair[] {
+  return eras.flatMap((era) => {
+    const others: readonly Sdk[] = sdk !== "bowline" ? ["bowline"] : era === "modern" ? ["v2"] : ["v1", "v2"];
+    return (clients ?? others).map((client) => ({ client, server: sdk, mode, era, isGateway, lacks, late }));
+  });
+}
 
 export function nameOf({ client, server, mode, era }: Pair): string {
   return `${client} -> ${server} ${mode} ${era}`;

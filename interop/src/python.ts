@@ -13,20 +13,30 @@ const WANTED = "mcp==2.3.0";
 const ERAS: readonly Era[] = ["legacy", "modern"];
 const answers: Answers = { elicit: () => ({ action: "decline" }), sample: () => "", roots: [] };
 
-/** The official Python SDK as server and as client; throws with the reason when it cannot be had. */
-export async function pythonNeighbours(): Promise<readonly Neighbour[]> {
-  const python = await preparePython();
-  return ERAS.flatMap((era) => [
-    { pair: `bowline -> python stdio ${era}`, run: () => driveServer(python, era) },
-    { pair: `python -> bowline stdio ${era}`, run: () => runClient(python, era) },
-  ]);
+/** The official Python SDK as server and as client. */
+export const pythons: readonly Neighbour[] = ERAS.flatMap((era) => [
+  { pair: `bowline -> python stdio ${era}`, needs: preparePython, run: () => driveServer(era) },
+  { pair: `python -> bowline stdio ${era}`, needs: preparePython, run: () => runClient(era) },
+]);
+
+let prepared: Promise<string> | undefined;
+
+/** The interpreter, made ready once; rejects with the reason when it cannot be had. */
+function preparePython(): Promise<string> {
+  prepared ??= findPython();
+  return prepared;
 }
 
 /** The interpreter of an environment in the cache that has the SDK; made once. */
-async function preparePython(): Promise<string> {
+async function findPython(): Promise<string> {
   const folder = pathOf("cache/python");
   const python = pathOf(process.platform === "win32" ? "cache/python/Scripts/python.exe" : "cache/python/bin/python");
-  const ready = existsSync(python) && (await run(python, ["-c", "import mcp"]).then(Boolean, () => false));
+  const ready =
+    existsSync(python) &&
+    (await run(python, ["-c", "from importlib.metadata import version; assert version('mcp') == '2.3.0'"]).then(
+      Boolean,
+      () => false,
+    ));
   if (ready) return python;
   rmSync(folder, { recursive: true, force: true });
   const recent = "import sys; sys.exit(sys.version_info < (3, 10))";
@@ -41,7 +51,8 @@ function refuse(reason: string): never {
   throw new Error(reason);
 }
 
-function driveServer(python: string, era: Era): Promise<Outcome[]> {
+async function driveServer(era: Era): Promise<Outcome[]> {
+  const python = await preparePython();
   const target: Target = { wire: "stdio", command: python, args: [pathOf("python/server.py")] };
   return drive(`bowline -> python stdio ${era}`, target, answers, era, {
     version: async (driver: Driver) => equal(driver.version, era === "legacy" ? "2025-11-25" : "2026-07-28"),
@@ -60,7 +71,8 @@ function driveServer(python: string, era: Era): Promise<Outcome[]> {
   });
 }
 
-async function runClient(python: string, era: Era): Promise<Outcome[]> {
+async function runClient(era: Era): Promise<Outcome[]> {
+  const python = await preparePython();
   const pair = `python -> bowline stdio ${era}`;
   const server = fileURLToPath(new URL("./servers/bowline.js", import.meta.url));
   try {
