@@ -1,10 +1,13 @@
 import type { Era } from "./driver.js";
 
-export type Sdk = "bowline" | "v1" | "v2";
+export type Sdk = "bowline" | "v1" | "v2" | "python";
+
+/** Those whose clients can be driven from here. */
+export type ClientSdk = Exclude<Sdk, "python">;
 
 /** One line of the matrix: a client on a server over one wire in one era. */
 export interface Pair {
-  readonly client: Sdk;
+  readonly client: ClientSdk;
   readonly server: Sdk;
   /** How the server is started: its program's argument, or the gateway before it. */
   readonly mode: string;
@@ -23,7 +26,7 @@ interface ServerMode {
   readonly eras: readonly Era[];
   readonly lacks?: readonly string[];
   readonly late?: readonly string[];
-  readonly clients?: readonly Sdk[];
+  readonly clients?: readonly ClientSdk[];
 }
 
 /** A JSON document has no room for what happens on the way. */
@@ -32,6 +35,9 @@ const JSON_LACKS = ["progress", "log"];
 const QUESTIONS = ["elicit", "sample", "roots"];
 /** A client without a session cannot be asked or told anything outside of its own requests. */
 const STATELESS_LACKS = [...QUESTIONS, "log", "changes"];
+
+/** Up to 2025-11-25 its server declares that it does not tell of changes, and has no log level to set. */
+const PYTHON_LACKS = ["log", "changes"];
 
 /** What each server can be started as, and the eras that it speaks then. */
 const SERVERS: readonly ServerMode[] = [
@@ -48,16 +54,23 @@ const SERVERS: readonly ServerMode[] = [
   { sdk: "v2", mode: "json", eras: ["legacy", "modern"], lacks: JSON_LACKS },
   { sdk: "v2", mode: "resumable", eras: ["legacy"] },
   { sdk: "v2", mode: "stateless", eras: ["legacy"], lacks: STATELESS_LACKS },
+  { sdk: "python", mode: "stdio", eras: ["legacy"], lacks: PYTHON_LACKS },
+  { sdk: "python", mode: "stdio", eras: ["modern"] },
+  { sdk: "python", mode: "http", eras: ["legacy"], lacks: PYTHON_LACKS },
+  { sdk: "python", mode: "http", eras: ["modern"] },
 ];
 
 /** It starts a server for each request: calls do not meet each other's effects, and a short time is over before one runs. */
 const SUPERGATEWAY_STATELESS_LACKS = ["parallel", "timeout", "changes"];
 
-/** Others' gateways between two sides. What two SDKs do with each other is seen above, so few clients are enough. */
+/**
+ * Others' gateways between two sides. What two SDKs do with each other is seen above, so few clients are
+ * enough, and what a gateway does not do is waited for once.
+ */
 const GATEWAYS: readonly ServerMode[] = [
-  { sdk: "bowline", mode: "mcp-remote", eras: ["legacy", "modern"], clients: ["bowline"] },
-  { sdk: "bowline", mode: "mcp-remote", eras: ["legacy"], clients: ["v1"] },
-  { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["v2"] },
+  { sdk: "bowline", mode: "mcp-remote", eras: ["legacy"], clients: ["bowline", "v1"] },
+  { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["bowline"], lacks: ["timeout"] },
+  { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["v2"], lacks: ["cancel", "timeout"] },
   { sdk: "bowline", mode: "supergateway:sse", eras: ["legacy"], clients: ["bowline"] },
   {
     sdk: "bowline",
@@ -90,7 +103,7 @@ export const pairs: readonly Pair[] = [
 
 function pairsOf({ sdk, mode, eras, lacks = [], late = [], clients }: ServerMode, isGateway: boolean): Pair[] {
   return eras.flatMap((era) => {
-    const others: readonly Sdk[] = sdk !== "bowline" ? ["bowline"] : era === "modern" ? ["v2"] : ["v1", "v2"];
+    const others: readonly ClientSdk[] = sdk !== "bowline" ? ["bowline"] : era === "modern" ? ["v2"] : ["v1", "v2"];
     return (clients ?? others).map((client) => ({ client, server: sdk, mode, era, isGateway, lacks, late }));
   });
 }

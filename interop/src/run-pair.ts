@@ -3,7 +3,7 @@ import { openBowline } from "./clients/bowline.js";
 import { openV1 } from "./clients/v1.js";
 import { openV2 } from "./clients/v2.js";
 import type { Answers, Driver, ElicitReply, OpenDriver } from "./driver.js";
-import { nameOf, type Pair, type Sdk } from "./matrix.js";
+import { type ClientSdk, nameOf, type Pair } from "./matrix.js";
 import { type Served, startServer } from "./server-process.js";
 
 export interface Outcome {
@@ -15,7 +15,7 @@ export interface Outcome {
   readonly ms: number;
 }
 
-const OPEN: Readonly<Record<Sdk, OpenDriver>> = { bowline: openBowline, v1: openV1, v2: openV2 };
+const OPEN: Readonly<Record<ClientSdk, OpenDriver>> = { bowline: openBowline, v1: openV1, v2: openV2 };
 const LIMIT_MS = 8000;
 /** Processes take long to start where many do. */
 export const START_MS = 20_000;

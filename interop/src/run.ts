@@ -4,7 +4,8 @@ import { inspectors } from "./inspector.js";
 import { judge, type Known } from "./known.js";
 import { nameOf, type Pair, pairs } from "./matrix.js";
 import { type Neighbour, neighbours } from "./neighbours.js";
-import { pythons } from "./python.js";
+import { preparePython } from "./python.js";
+import { pythonClients } from "./python-client.js";
 import { type Outcome, runPair } from "./run-pair.js";
 import { formatTable } from "./table.js";
 
@@ -18,7 +19,7 @@ const filters = process.argv.slice(2).filter((argument) => !argument.startsWith(
 const json = process.argv.includes("--json") || process.env.npm_config_json === "true";
 const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.url), "utf8")) as readonly Known[];
 
-const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, ...pythons];
+const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, ...pythonClients];
 const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
 /** What cannot be had here. */
 const missing = new Set<string>();
@@ -29,8 +30,9 @@ const seconds = Math.round((performance.now() - begun) / 100) / 10;
 report();
 
 function lineOf(pair: Pair): Neighbour {
-  const [gateway, isGateway] = [pair.mode.split(":")[0] as PeerName, pair.isGateway];
-  return { pair: nameOf(pair), ...(isGateway && { needs: () => programOf(gateway) }), run: () => runPair(pair) };
+  const line = { pair: nameOf(pair), run: () => runPair(pair) };
+  if (pair.server === "python") return { ...line, needs: preparePython };
+  return pair.isGateway ? { ...line, needs: () => programOf(pair.mode.split(":")[0] as PeerName) } : line;
 }
 
 /** Two at a time: most of the time goes into starting processes. What is to be fetched is fetched meanwhile. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { Target } from "./driver.js";
 import { programOf } from "./fetched.js";
 import type { Sdk } from "./matrix.js";
+import { pathOf, preparePython } from "./python.js";
 
 /** A server to talk to. */
 export interface Served {
@@ -27,10 +28,10 @@ const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
  */
 export async function startServer(sdk: Sdk, mode: string): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), "interop-"));
-  const program = [here(`./servers/${sdk}.js`), directModeOf(mode), folder];
+  const program = [...(await commandOf(sdk)), directModeOf(mode), folder];
   const stops: (() => Promise<void>)[] = [() => checkGone(folder)];
-  const start = async (args: readonly string[]) => {
-    const { url, stop } = await startProcess(args);
+  const start = async (command: readonly string[]) => {
+    const { url, stop } = await startProcess(command);
     stops.unshift(stop);
     return url;
   };
@@ -49,7 +50,12 @@ export async function startServer(sdk: Sdk, mode: string): Promise<Served> {
   }
 }
 
-type Start = (args: readonly string[]) => Promise<string>;
+type Start = (command: readonly string[]) => Promise<string>;
+
+async function commandOf(sdk: Sdk): Promise<readonly string[]> {
+  if (sdk === "python") return [await preparePython(), pathOf("python/server.py")];
+  return [process.execPath, here(`./servers/${sdk}.js`)];
+}
 
 /** What the server behind a gateway is started as. */
 function directModeOf(mode: string): string {
@@ -60,20 +66,19 @@ function directModeOf(mode: string): string {
 
 async function targetOf(mode: string, program: readonly string[], folder: string, start: Start): Promise<Target> {
   const [gateway, output] = mode.split(":");
-  const command = process.execPath;
   if (gateway === "mcp-remote") {
     const { file } = await programOf("mcp-remote");
     const args = [file, await start(program), "--allow-http", "--silent"];
-    return { wire: "stdio", command, args, env: { MCP_REMOTE_CONFIG_DIR: folder } };
+    return { wire: "stdio", command: process.execPath, args, env: { MCP_REMOTE_CONFIG_DIR: folder } };
   }
   if (gateway === "supergateway") return behindSupergateway(output as string, program, start);
-  if (mode === "stdio") return { wire: "stdio", command, args: [...program] };
+  if (mode === "stdio") return { wire: "stdio", command: program[0] as string, args: program.slice(1) };
   return { wire: "http", url: await start(program) };
 }
 
 async function behindSupergateway(output: string, program: readonly string[], start: Start): Promise<Target> {
   const { file } = await programOf("supergateway");
-  const line = [process.execPath, ...program].map((word) => JSON.stringify(word)).join(" ");
+  const line = program.map((word) => JSON.stringify(word)).join(" ");
   const form = output === "sse" ? ["sse"] : ["streamableHttp", ...(output === "sessions" ? ["--stateful"] : [])];
   const options = [
     "--port",
@@ -86,6 +91,7 @@ async function behindSupergateway(output: string, program: readonly string[], st
     ...form,
   ];
   const origin = await start([
+    process.execPath,
     "--import",
     new URL("./loopback.js", import.meta.url).href,
     file,
@@ -97,21 +103,22 @@ async function behindSupergateway(output: string, program: readonly string[], st
 }
 
 /** A process that says its address, and ends with its input. What it says of errors is ours to see by the checks. */
-async function startProcess(args: readonly string[]): Promise<{ url: string; stop: () => Promise<void> }> {
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "ignore"] });
+async function startProcess(command: readonly string[]): Promise<{ url: string; stop: () => Promise<void> }> {
+  const [file, ...args] = command as [string, ...string[]];
+  const child = spawn(file, args, { stdio: ["pipe", "pipe", "ignore"] });
   const exited = once(child, "exit");
   const stop = async () => {
     child.stdin.end();
     const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
     await exited;
     clearTimeout(timer);
-    if (child.signalCode === "SIGKILL") throw new Error(`${args.join(" ")} did not end when it was told to`);
+    if (child.signalCode === "SIGKILL") throw new Error(`${command.join(" ")} did not end when it was told to`);
   };
   for await (const url of createInterface(child.stdout)) {
     child.stdout.resume();
     return { url, stop };
   }
-  throw new Error(`${args.join(" ")} ended before it said its address`);
+  throw new Error(`${command.join(" ")} ended before it said its address`);
 }
 
 /** Every process of a server notes itself in the folder; none may outlive its client. */
