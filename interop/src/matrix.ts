@@ -71,6 +71,7 @@ const GATEWAYS: readonly ServerMode[] = [
   { sdk: "bowline", mode: "mcp-remote", eras: ["legacy"], clients: ["bowline", "v1"] },
   { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["bowline"], lacks: ["timeout"] },
   { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["v2"], lacks: ["cancel", "timeout"] },
+  { sdk: "bowline", mode: "mcp-remote:newest", eras: ["legacy"], clients: ["bowline"], lacks: ["cancel", "timeout"] },
   { sdk: "bowline", mode: "supergateway:sse", eras: ["legacy"], clients: ["bowline"] },
   {
     sdk: "bowline",

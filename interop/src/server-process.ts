@@ -59,8 +59,8 @@ async function commandOf(sdk: Sdk): Promise<readonly string[]> {
 
 /** What the server behind a gateway is started as. */
 function directModeOf(mode: string): string {
-  const [gateway] = mode.split(":");
-  if (gateway === "mcp-remote") return "http";
+  const [gateway, kind] = mode.split(":");
+  if (gateway === "mcp-remote") return kind ?? "http";
   return gateway === "supergateway" ? "stdio" : mode;
 }
 
@@ -68,7 +68,8 @@ async function targetOf(mode: string, program: readonly string[], folder: string
   const [gateway, output] = mode.split(":");
   if (gateway === "mcp-remote") {
     const { file } = await programOf("mcp-remote");
-    const args = [file, await start(program), "--allow-http", "--silent"];
+    const bridge = output === "newest" ? ["--protocol", "auto"] : [];
+    const args = [file, await start(program), "--allow-http", "--silent", ...bridge];
     return { wire: "stdio", command: process.execPath, args, env: { MCP_REMOTE_CONFIG_DIR: folder } };
   }
   if (gateway === "supergateway") return behindSupergateway(output as string, program, start);
