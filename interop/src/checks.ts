@@ -16,7 +16,7 @@ export interface Check {
   run(session: Session): Promise<void>;
 }
 
-const VERSIONS = { legacy: "2025-11-25", modern: "2026-07-28" } as const;
+export const VERSIONS = { legacy: "2025-11-25", modern: "2026-07-28" } as const;
 const TOOLS = ["add", "ask", "count", "echo", "fail", "log", "note", "roots", "sample", "seen", "touch", "wait"];
 
 /** Line ends of every kind, a pair of surrogates, and what ends an event or a line elsewhere. */

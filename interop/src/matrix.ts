@@ -14,6 +14,8 @@ export interface Pair {
   readonly era: Era;
   /** Whether the mode names another's program in between, which has to be fetched. */
   readonly isGateway: boolean;
+  /** What a client with a choice ends up with. */
+  readonly newest: Era;
   /** Checks that make no sense here. */
   readonly lacks: readonly string[];
   /** Checks that come last, since the gateway is of less use after them. */
@@ -26,6 +28,8 @@ interface ServerMode {
   readonly eras: readonly Era[];
   readonly lacks?: readonly string[];
   readonly late?: readonly string[];
+  /** The newest era that passes; modern unless told. */
+  readonly newest?: Era;
   readonly clients?: readonly ClientSdk[];
 }
 
@@ -72,7 +76,15 @@ const GATEWAYS: readonly ServerMode[] = [
   { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["bowline"], lacks: ["timeout"] },
   { sdk: "bowline", mode: "mcp-remote", eras: ["modern"], clients: ["v2"], lacks: ["cancel", "timeout"] },
   { sdk: "bowline", mode: "mcp-remote:newest", eras: ["legacy"], clients: ["bowline"], lacks: ["cancel", "timeout"] },
-  { sdk: "bowline", mode: "supergateway:sse", eras: ["legacy"], clients: ["bowline"] },
+  { sdk: "bowline", mode: "supergateway:sse", eras: ["legacy"], clients: ["bowline"], newest: "legacy" },
+  {
+    sdk: "bowline",
+    mode: "supergateway:stdio",
+    eras: ["legacy"],
+    clients: ["bowline"],
+    newest: "legacy",
+    lacks: ["progress", ...QUESTIONS, "log", "changes"],
+  },
   {
     sdk: "bowline",
     mode: "supergateway:sessions",
@@ -102,10 +114,23 @@ export const pairs: readonly Pair[] = [
   ...GATEWAYS.flatMap((server) => pairsOf(server, true)),
 ];
 
-function pairsOf({ sdk, mode, eras, lacks = [], late = [], clients }: ServerMode, isGateway: boolean): Pair[] {
+function pairsOf(
+  { sdk, mode, eras, lacks = [], late = [], newest = "modern", clients }: ServerMode,
+  isGateway: boolean,
+): Pair[] {
   return eras.flatMap((era) => {
     const others: readonly ClientSdk[] = sdk !== "bowline" ? ["bowline"] : era === "modern" ? ["v2"] : ["v1", "v2"];
-    return (clients ?? others).map((client) => ({ client, server: sdk, mode, era, isGateway, lacks, late }));
+    const choice = (client: Sdk) => (client === "v1" || sdk === "v1" ? "legacy" : newest);
+    return (clients ?? others).map((client) => ({
+      client,
+      server: sdk,
+      mode,
+      era,
+      isGateway,
+      newest: choice(client),
+      lacks,
+      late,
+    }));
   });
 }
 

@@ -1,4 +1,4 @@
-import { type Check, checks, type Session } from "./checks.js";
+import { type Check, checks, type Session, VERSIONS } from "./checks.js";
 import { openBowline } from "./clients/bowline.js";
 import { openV1 } from "./clients/v1.js";
 import { openV2 } from "./clients/v2.js";
@@ -77,9 +77,9 @@ async function checkClose(driver: Driver): Promise<void> {
   if ((await call) !== "rejected") throw new Error("the call under way was answered although the client was closed");
 }
 
-/** A client that may speak both eras ends up in the newest that the server speaks; v1 has no choice. */
+/** A client that may speak both eras ends up in the newest that both sides, and what is between them, speak. */
 async function checkAuto(pair: Pair, served: Served): Promise<void> {
-  const newest = pair.server === "v1" || pair.client === "v1" ? "2025-11-25" : "2026-07-28";
+  const newest = VERSIONS[pair.newest];
   const driver = await OPEN[pair.client](served.target, "auto", createAnswers().answers);
   try {
     if (driver.version !== newest) throw new Error(`spoke ${driver.version} instead of ${newest}`);

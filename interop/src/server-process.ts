@@ -61,7 +61,7 @@ async function commandOf(sdk: Sdk): Promise<readonly string[]> {
 function directModeOf(mode: string): string {
   const [gateway, kind] = mode.split(":");
   if (gateway === "mcp-remote") return kind ?? "http";
-  return gateway === "supergateway" ? "stdio" : mode;
+  return gateway === "supergateway" ? (kind === "stdio" ? "http" : "stdio") : mode;
 }
 
 async function targetOf(mode: string, program: readonly string[], folder: string, start: Start): Promise<Target> {
@@ -79,6 +79,10 @@ async function targetOf(mode: string, program: readonly string[], folder: string
 
 async function behindSupergateway(output: string, program: readonly string[], start: Start): Promise<Target> {
   const { file } = await programOf("supergateway");
+  if (output === "stdio") {
+    const args = [file, "--streamableHttp", await start(program), "--logLevel", "none"];
+    return { wire: "stdio", command: process.execPath, args };
+  }
   const line = program.map((word) => JSON.stringify(word)).join(" ");
   const form = output === "sse" ? ["sse"] : ["streamableHttp", ...(output === "sessions" ? ["--stateful"] : [])];
   const options = [
