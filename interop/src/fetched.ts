@@ -34,7 +34,11 @@ const fetched = new Map<PeerName, Promise<Program>>();
 
 /** Another's program, fetched once; rejects with the reason when it cannot be had. */
 export function programOf(peer: PeerName): Promise<Program> {
-  const known = fetched.get(peer) ?? FETCH[peer]();
+  const known = fetched.get(peer) ?? FETCH[peer]().catch((error: Error) => refuse(peer, error));
   fetched.set(peer, known);
   return known;
+}
+
+function refuse(peer: PeerName, { message }: Error): never {
+  throw new Error(`${peer}: ${message}`);
 }

@@ -33,5 +33,5 @@ async function findPython(): Promise<string> {
 }
 
 function refuse(reason: string): never {
-  throw new Error(reason);
+  throw new Error(`the Python SDK: ${reason}`);
 }

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Target } from "./driver.js";
-import { programOf } from "./fetched.js";
+import { modeBehind, targetOf } from "./gateways.js";
 import type { Sdk } from "./matrix.js";
 import { pathOf, preparePython } from "./python.js";
 
@@ -28,7 +28,7 @@ const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
  */
 export async function startServer(sdk: Sdk, mode: string): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), "interop-"));
-  const program = [...(await commandOf(sdk)), directModeOf(mode), folder];
+  const program = [...(await commandOf(sdk)), modeBehind(mode), folder];
   const stops: (() => Promise<void>)[] = [() => checkGone(folder)];
   const start = async (command: readonly string[]) => {
     const { url, stop } = await startProcess(command);
@@ -36,11 +36,9 @@ export async function startServer(sdk: Sdk, mode: string): Promise<Served> {
     return url;
   };
   const close = async () => {
-    try {
-      for (const stop of stops) await stop();
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const ends = await inTurn(stops);
+    rmSync(folder, { recursive: true, force: true });
+    for (const end of ends) if (end !== undefined) throw end;
   };
   try {
     return { target: await targetOf(mode, program, folder, start), close };
@@ -50,61 +48,16 @@ export async function startServer(sdk: Sdk, mode: string): Promise<Served> {
   }
 }
 
-type Start = (command: readonly string[]) => Promise<string>;
+/** Each in its turn, whatever became of the ones before; gives what they threw. */
+async function inTurn(stops: readonly (() => Promise<void>)[]): Promise<unknown[]> {
+  const thrown: unknown[] = [];
+  for (const stop of stops) thrown.push(await stop().catch((error: unknown) => error));
+  return thrown;
+}
 
 async function commandOf(sdk: Sdk): Promise<readonly string[]> {
   if (sdk === "python") return [await preparePython(), pathOf("python/server.py")];
   return [process.execPath, here(`./servers/${sdk}.js`)];
-}
-
-/** What the server behind a gateway is started as. */
-function directModeOf(mode: string): string {
-  const [gateway, kind] = mode.split(":");
-  if (gateway === "mcp-remote") return kind ?? "http";
-  return gateway === "supergateway" ? (kind === "stdio" ? "http" : "stdio") : mode;
-}
-
-async function targetOf(mode: string, program: readonly string[], folder: string, start: Start): Promise<Target> {
-  const [gateway, output] = mode.split(":");
-  if (gateway === "mcp-remote") {
-    const { file } = await programOf("mcp-remote");
-    const bridge = output === "newest" ? ["--protocol", "auto"] : [];
-    const args = [file, await start(program), "--allow-http", "--silent", ...bridge];
-    return { wire: "stdio", command: process.execPath, args, env: { MCP_REMOTE_CONFIG_DIR: folder } };
-  }
-  if (gateway === "supergateway") return behindSupergateway(output as string, program, start);
-  if (mode === "stdio") return { wire: "stdio", command: program[0] as string, args: program.slice(1) };
-  return { wire: "http", url: await start(program) };
-}
-
-async function behindSupergateway(output: string, program: readonly string[], start: Start): Promise<Target> {
-  const { file } = await programOf("supergateway");
-  if (output === "stdio") {
-    const args = [file, "--streamableHttp", await start(program), "--logLevel", "none"];
-    return { wire: "stdio", command: process.execPath, args };
-  }
-  const line = program.map((word) => JSON.stringify(word)).join(" ");
-  const form = output === "sse" ? ["sse"] : ["streamableHttp", ...(output === "sessions" ? ["--stateful"] : [])];
-  const options = [
-    "--port",
-    "0",
-    "--logLevel",
-    "none",
-    "--protocolVersion",
-    "2025-11-25",
-    "--outputTransport",
-    ...form,
-  ];
-  const origin = await start([
-    process.execPath,
-    "--import",
-    new URL("./loopback.js", import.meta.url).href,
-    file,
-    "--stdio",
-    line,
-    ...options,
-  ]);
-  return { wire: "http", url: `${origin}/${output === "sse" ? "sse" : "mcp"}` };
 }
 
 /** A process that says its address, and ends with its input. What it says of errors is ours to see by the checks. */
@@ -128,11 +81,12 @@ async function startProcess(command: readonly string[]): Promise<{ url: string; 
 
 /** Every process of a server notes itself in the folder; none may outlive its client. */
 async function checkGone(folder: string): Promise<void> {
-  const left = () =>
-    readdirSync(folder).filter((name) => name.startsWith("process ") && isAlive(Number(name.slice(8))));
+  const pidOf = (name: string) => Number(name.slice("process ".length));
+  const left = () => readdirSync(folder).filter((name) => name.startsWith("process ") && isAlive(pidOf(name)));
   const end = performance.now() + PATIENCE_MS;
   while (left().length > 0 && performance.now() < end) await sleep(20);
   const found = left();
+  for (const name of found) process.kill(pidOf(name), "SIGKILL");
   if (found.length > 0) throw new Error(`left behind: ${found.join(", ")}`);
 }
 
