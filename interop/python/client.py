@@ -17,7 +17,7 @@ outcomes = []
 async def check(name, work):
     begun = time.monotonic()
     try:
-        problem = await asyncio.wait_for(work(), 8)
+        problem = await asyncio.wait_for(work(), 20)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
     outcomes.append({"check": name, "problem": problem, "ms": round((time.monotonic() - begun) * 1000)})
