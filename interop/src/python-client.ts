@@ -27,7 +27,7 @@ async function runClient(pair: string, mode: string, era: Era): Promise<Outcome[
   const outcomes: Outcome[] = [];
   try {
     const { stdout } = await exec(await preparePython(), [pathOf("python/client.py"), era, ...goal], {
-      timeout: 60_000,
+      timeout: 120_000,
     });
     const told = JSON.parse(stdout) as Told;
     outcomes.push(...told.map(({ check, problem, ms }) => ({ pair, check, problem: problem ?? undefined, ms })));
