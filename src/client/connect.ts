@@ -2,7 +2,7 @@ import { systemClock } from "../call/clock.js";
 import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost } from "../era/client-era.js";
-import type { ClientWire } from "../era/link.js";
+import { type ClientWire, NOBODY } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -75,6 +75,11 @@ export async function connectWith<S extends AnyServer>(
     };
     let wire = await openAgain();
     const reopen = async () => {
+      if (wire.kind === "channel") {
+        // What never was a connection does not end as one.
+        wire.link.receiver = NOBODY;
+        await wire.link.close();
+      }
       wire = await openAgain();
       return wire;
     };
