@@ -20,6 +20,7 @@ const turn = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const commands = {
   usage,
+  counts: () => ({ started: seen.started, cancelled: seen.cancelled }),
 
   /** What is left once the garbage is gone. */
   async settled() {

@@ -9,6 +9,7 @@ process.on("unhandledRejection", (error) => console.error(peer, wire, error));
 
 let client;
 let notes = 0;
+let begun = [];
 
 const work = {
   echo: () => client.echo("hello world"),
@@ -17,8 +18,6 @@ const work = {
   read1m: () => client.read1m(),
   progress: () => client.progress(() => notes++),
 };
-
-const turn = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 await answer(
   async () => {
@@ -36,23 +35,22 @@ await answer(
       return JSON.stringify(result).length;
     },
 
-    /** Cancels `count` calls, `concurrency` at a time; gives when, by tag, unless the tags are to be empty. */
-    async cancel({ count, concurrency, settleMs, tagged }) {
+    /** Begins slow calls, one per tag. */
+    begin(tags) {
+      begun = tags.map((tag) => {
+        const abort = new AbortController();
+        return { tag, abort, call: client.slow(tag, abort.signal).catch(() => undefined) };
+      });
+    },
+
+    /** Aborts what was begun; gives when, by tag, once every call is over. */
+    async abort() {
       const times = {};
-      let begun = 0;
-      const worker = async () => {
-        while (begun < count) {
-          const tag = tagged ? `tag${begun}` : "";
-          begun++;
-          const abort = new AbortController();
-          const call = client.slow(tag, abort.signal).catch(() => undefined);
-          await turn(settleMs);
-          if (tagged) times[tag] = clock();
-          abort.abort();
-          await call;
-        }
-      };
-      await Promise.all(Array.from({ length: concurrency }, worker));
+      for (const { tag, abort } of begun) {
+        times[tag] = clock();
+        abort.abort();
+      }
+      await Promise.all(begun.map(({ call }) => call));
       return times;
     },
   },

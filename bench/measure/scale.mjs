@@ -32,12 +32,15 @@ export async function measureSessions(run) {
   return result;
 }
 
+const warmUp = { calls: 8000, ms: 8000 };
+
 async function grow(run, chosen, counts, start) {
   const plan = [{ call: "echo", concurrency: 16, ms: run.windowMs }];
   const result = {};
   for (const peer of chosen) {
     const starts = counts.map((count) => () => start(peer, count));
-    const table = await withSubjects(starts, (subjects) => measure(run, subjects, plan, String(counts[0])));
+    const warm = { ...run, warmUp }; // each server as warm as the one that opened the most sessions
+    const table = await withSubjects(starts, (subjects) => measure(warm, subjects, plan, String(counts[0])));
     result[peer] = Object.fromEntries(Object.entries(table).map(([count, cells]) => [count, cells["echo@16"]]));
   }
   return result;

@@ -9,15 +9,8 @@ import {
   text,
 } from "../../workload/app.mjs";
 
-const $schema = "https://json-schema.org/draft/2020-12/schema";
-
-const object = (properties, required) => ({
-  $schema,
-  type: "object",
-  properties,
-  required,
-  additionalProperties: false,
-});
+/** The answers are those of Bowline, value for value; a test compares them. */
+const object = (properties, required) => ({ type: "object", properties, required });
 
 const whole = { type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 const extraInput = object({ query: { type: "string", description: "What to look up" }, limit: whole }, ["query"]);
@@ -26,7 +19,12 @@ const tools = [
   { name: "echo", description: descriptions.echo, inputSchema: object({ text: { type: "string" } }, ["text"]) },
   ...extraTools.map((tool) => ({ ...tool, inputSchema: extraInput })),
 ];
-if (hasProgress) tools.push({ name: "progress", description: descriptions.progress, inputSchema: { type: "object" } });
+if (hasProgress)
+  tools.push({
+    name: "progress",
+    description: descriptions.progress,
+    inputSchema: { type: "object", additionalProperties: false },
+  });
 if (hasSlow) {
   tools.push({
     name: "slow",

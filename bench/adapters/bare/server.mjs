@@ -31,7 +31,7 @@ async function reply(response, message, { modern, json }) {
   response.end(eventOf(answer));
 }
 
-const eventOf = (message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+const eventOf = (message) => `data: ${JSON.stringify(message)}\n\n`;
 
 async function slow(response, message) {
   const abort = new AbortController();
