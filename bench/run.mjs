@@ -36,30 +36,29 @@ const run = {
 };
 const results = { failures: [] };
 const begun = performance.now();
+let document;
 for (const { name, at, measure } of chosen) {
   progress.section(name);
   try {
-    keep(results, at, await measure(run));
+    put(results, at, await measure(run));
   } catch (error) {
     results.failures.push({ section: name, error: error.message });
     progress.say(`${name} failed: ${error.stack}`);
   }
+  document = { run: describeRun(), targets: judge(readTargets(), results), ...results };
+  save(); // a run that is interrupted keeps what it has
 }
-progress.end();
-
-const document = { run: describeRun(), targets: judge(readTargets(), results), ...results };
-write();
+progress.say(`${document.run.seconds} s; results.json, results.md and results.svg are in ${options.out}`);
 if (options.docs) writeDocs(document);
-if (options.json) console.log(toJson(document));
-else console.log(toLines(document.targets).join("\n"));
-process.exit(results.failures.length === 0 ? 0 : 1);
+const told = options.json ? toJson(document) : toLines(document.targets).join("\n");
+process.stdout.write(`${told}\n`, () => process.exit(results.failures.length === 0 ? 0 : 1));
 
 function isChosen({ name, long }) {
   if (options.only.length > 0) return options.only.some((word) => name.startsWith(word));
   return !(options.short && long);
 }
 
-function keep(tree, path, value) {
+function put(tree, path, value) {
   const last = path.at(-1);
   const branch = path.slice(0, -1).reduce((node, key) => (node[key] ??= {}), tree);
   branch[last] = value;
@@ -76,12 +75,11 @@ function describeRun() {
   };
 }
 
-function write() {
+function save() {
   mkdirSync(options.out, { recursive: true });
   writeFileSync(join(options.out, "results.json"), `${toJson(document)}\n`);
   writeFileSync(join(options.out, "results.md"), toMarkdown(document));
   writeFileSync(join(options.out, "results.svg"), toSvg(document));
-  progress.say(`${document.run.seconds} s; results.json, results.md and results.svg are in ${options.out}`);
 }
 
 function fail(message) {
