@@ -5,7 +5,7 @@
 const cell = "echo@16";
 const width = 760;
 const left = 150;
-const right = 110;
+const right = 130;
 const bar = 16;
 const gap = 6;
 const titleHeight = 34;
@@ -30,7 +30,12 @@ export function toSvg({ calls = {}, run }) {
   }
   return wrap(y + 12, [
     text(0, 20, "Calls per second as a share of bare node", "title"),
-    text(0, 40, `a small tool call, 16 at once; Node ${run.node}, ${run.cores} cores, ${run.date}`, "note"),
+    text(
+      0,
+      40,
+      `a small tool call, 16 at once; the dashed line is bare node; Node ${run.node}, ${run.cores} cores, ${run.date}`,
+      "note",
+    ),
     ...parts,
   ]);
 }
@@ -45,11 +50,11 @@ function barsOf(peers) {
 function drawBar({ peer, share, perSecond }, y, x) {
   const own = peer === "bowline" ? " own" : "";
   const length = Math.max(1, x(share) - left);
-  const label = `${share < 0.1 ? share.toFixed(3) : share.toFixed(2)}  ·  ${Math.round(perSecond).toLocaleString("en-US")}/s`;
+  const label = `${share < 0.1 ? share.toFixed(3) : share.toFixed(2)} · ${Math.round(perSecond).toLocaleString("en-US")}/s`;
   return [
     text(left - 8, y + bar - 4, peer, `name${own}`),
     `<rect class="bar${own}" x="${left}" y="${y}" width="${at(length)}" height="${bar}" rx="2"/>`,
-    text(left + length + 6, y + bar - 4, label, "value"),
+    text(width - right + 10, y + bar - 4, label, "value"),
   ].join("");
 }
 
