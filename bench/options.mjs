@@ -25,7 +25,7 @@ export function parseOptions(args) {
     rounds,
     out: values.out === undefined ? at("bench/results") : resolve(values.out),
     windowMs: values.short ? 80 : 500,
-    warmUp: values.short ? { calls: 3000, ms: 400 } : { calls: 10_000, ms: 1500 },
+    warmUp: values.short ? { calls: 3000, ms: 600 } : { calls: 10_000, ms: 4000 },
   };
 }
 
