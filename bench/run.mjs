@@ -33,8 +33,9 @@ const run = {
   /** How long to wait for a quiet machine, over the whole run. */
   patience: { ms: options.short ? 0 : 60_000 },
   windows: { all: 0, noisy: 0, again: 0 },
+  remark: (text) => results.remarks.push({ section: progress.current(), text }),
 };
-const results = { failures: [] };
+const results = { remarks: [], failures: [] };
 const begun = performance.now();
 let document;
 for (const { name, at, measure } of chosen) {
@@ -49,6 +50,11 @@ for (const { name, at, measure } of chosen) {
   save(); // a run that is interrupted keeps what it has
 }
 progress.say(`${document.run.seconds} s; results.json, results.md and results.svg are in ${options.out}`);
+if (run.windows.noisy > run.windows.all / 5) {
+  progress.say(
+    `other programs took part of the machine in ${run.windows.noisy} of ${run.windows.all} windows: the ratios are rough`,
+  );
+}
 if (options.docs) writeDocs(document);
 const told = options.json ? toJson(document) : toLines(document.targets).join("\n");
 process.stdout.write(`${told}\n`, () => process.exit(results.failures.length === 0 ? 0 : 1));

@@ -28,11 +28,12 @@ await answer(
   {
     run: (name, options) => drive({ most: Infinity, ...options }, work[name]),
 
+    /** Makes a call; gives what is odd about it. Some clients lose progress that arrives with the answer. */
     async check(name) {
       notes = 0;
-      const result = await work[name]();
-      if (name === "progress" && notes !== progressSteps) throw new Error(`${notes} notifications of progress arrived`);
-      return JSON.stringify(result).length;
+      await work[name]();
+      const missing = name === "progress" ? progressSteps - notes : 0;
+      return missing === 0 ? undefined : `${missing} of ${progressSteps} notifications of progress were lost`;
     },
 
     /** Begins slow calls, one per tag. */

@@ -9,6 +9,7 @@ export function createProgress(total, stream = process.stderr) {
   let told = begun;
   const clear = () => stream.isTTY && stream.write("\r\x1b[K");
   return {
+    current: () => current,
     section(name) {
       current = name;
       number++;

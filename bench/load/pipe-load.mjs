@@ -35,7 +35,6 @@ export class PipeLoad {
       name,
       lines.map((line) => JSON.parse(line)),
     );
-    return lines.reduce((sum, line) => sum + line.length, 0);
   }
 
   run(name, options) {

@@ -28,7 +28,8 @@ async function warmUp(run, subjects, plan) {
     run.progress.step(`warming up ${subject.name}`);
     const calls = [...new Set(plan.map(({ call }) => call))].filter((call) => subject.can.includes(call));
     for (const call of calls) {
-      await subject.check(call);
+      const remark = await subject.check(call);
+      if (remark !== undefined) run.remark(`${subject.name}: ${remark}`);
       await subject.run(call, {
         concurrency: 16,
         ...(call === "echo" ? { most, ms } : { most: most / 20, ms: ms / 2 }),

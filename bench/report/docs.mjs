@@ -6,6 +6,7 @@ import { toSvg } from "./svg.mjs";
 
 const begin = "<!-- bench: begin -->";
 const end = "<!-- bench: end -->";
+const chart = "![Calls per second of each SDK as a share of bare node](performance.svg)";
 
 /** The page with what is between its markers replaced. */
 export function fillIn(page, text) {
@@ -18,7 +19,7 @@ export function fillIn(page, text) {
 /** Writes the results into the project's pages. */
 export function writeDocs(document) {
   const page = at("docs/performance.md");
-  writeFileSync(page, fillIn(readFileSync(page, "utf8"), toMarkdown(document)));
+  writeFileSync(page, fillIn(readFileSync(page, "utf8"), `${chart}\n\n${toMarkdown(document)}`));
   writeFileSync(at("docs/performance.svg"), toSvg(document));
   writeFileSync(at("docs/performance.json"), `${toJson(document)}\n`);
 }

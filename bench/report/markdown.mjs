@@ -12,6 +12,7 @@ export function toMarkdown(document) {
     ...cancel(document.cancel),
     ...start(document.start),
     ...size(document.size),
+    ...odd(document),
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -187,6 +188,15 @@ function start(results) {
   const cold = Object.entries(results.cold).map(([wire, peers]) => of(`process start to first answer, ${wire}`, peers));
   const imports = Object.entries(results.import).map(([side, peers]) => of(`import, ${side}`, peers));
   return ["### Start", ...cold, ...imports];
+}
+
+/** What is to be known of single figures, and what could not be measured. */
+function odd({ remarks = [], failures = [] }) {
+  const lines = [
+    ...remarks.map(({ section, text }) => `- ${section}, ${text}`),
+    ...failures.map(({ section, error }) => `- ${section} could not be measured: ${error.split("\n")[0]}`),
+  ];
+  return lines.length === 0 ? [] : [`### Remarks\n\n${lines.join("\n")}`];
 }
 
 function size(results) {

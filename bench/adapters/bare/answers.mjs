@@ -57,6 +57,8 @@ function resultOf({ method, params }, modern) {
       const contents = [{ uri: params.uri, mimeType, text }];
       return modern ? { contents, ...cached } : { contents };
     }
+    case "server/discover":
+      return { supportedVersions: ["2026-07-28"], capabilities, ...cached };
     case "initialize":
       return { protocolVersion: params.protocolVersion, capabilities, serverInfo: info };
     default:
