@@ -1,12 +1,10 @@
 import { readdirSync } from "node:fs";
 import { seen } from "../workload/app.mjs";
 
-/** What this process uses. Open files are known on Linux alone. */
-function usage() {
-  const { user, system } = process.cpuUsage();
+/** What this process holds. Open files are known on Linux alone. */
+function holdings() {
   const { rss, heapUsed } = process.memoryUsage();
   return {
-    cpuMs: (user + system) / 1000,
     rss,
     heap: heapUsed,
     handles: process.getActiveResourcesInfo().length,
@@ -19,7 +17,11 @@ function usage() {
 const turn = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const commands = {
-  usage,
+  cpuMs() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  },
+
   counts: () => ({ started: seen.started, cancelled: seen.cancelled }),
 
   /** What is left once the garbage is gone. */
@@ -28,7 +30,7 @@ const commands = {
       globalThis.gc();
       await turn(30);
     }
-    return usage();
+    return holdings();
   },
 
   /** When the slow tool was cancelled, by tag, since the last question. */

@@ -7,8 +7,8 @@ import { PipeLoad } from "../load/pipe-load.mjs";
 import { wires } from "../workload/wires.mjs";
 
 /**
- * Something that runs the workload: `{ name, can, run, check, usage, stop }`, and `child`, the process that is measured.
- * `run(call, { concurrency, ms, most })` makes load, `usage()` tells what the measured process uses.
+ * Something that runs the workload: `{ name, can, run, check, cpuMs, stop }`, and `child`, the process that is measured.
+ * `run(call, { concurrency, ms, most })` makes load, `cpuMs()` tells what the measured process has spent.
  */
 
 /** A peer's server in a process of its own, under load from here by hand. */
@@ -28,7 +28,7 @@ export async function rawSubject(peer, wire, { name = peer, env } = {}) {
     can: ["echo", "list", "read1k", "read1m", ...(wires[wire].json ? [] : ["progress"])],
     run: (call, options) => load.run(call, options),
     check: (call) => load.check(call),
-    usage: () => child.ask("usage"),
+    cpuMs: () => child.ask("cpuMs"),
     async stop() {
       load.close();
       await child.stop();
@@ -48,7 +48,7 @@ export async function clientSubject(peer, wire, { name = peer, server } = {}) {
     can,
     run: (call, options) => child.ask("run", call, options),
     check: (call) => child.ask("check", call),
-    usage: () => child.ask("usage"),
+    cpuMs: () => child.ask("cpuMs"),
     async stop() {
       await child.stop();
       await server?.stop();

@@ -169,10 +169,11 @@ function cancel(results) {
         left(row.left.client),
       ]),
     );
+  const part = (title, tree) => (Object.keys(tree).length === 0 ? [] : [`${title}:\n\n${table(head, rows(tree))}`]);
   return [
     "### Cancellation\n\nTime from the cancellation to the handler's signal, and what so many cancelled calls leave behind on each side.",
-    `By hand:\n\n${table(head, rows(results.raw))}`,
-    `By the abort of the SDK's own client (in process both sides are one):\n\n${table(head, rows(results.clients))}`,
+    ...part("By hand", results.raw),
+    ...part("By the abort of the SDK's own client (in process both sides are one)", results.clients),
   ];
 }
 
