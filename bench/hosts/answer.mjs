@@ -9,8 +9,6 @@ function holdings() {
     heap: heapUsed,
     handles: process.getActiveResourcesInfo().length,
     files: process.platform === "linux" ? readdirSync("/proc/self/fd").length : undefined,
-    started: seen.started,
-    cancelled: seen.cancelled,
   };
 }
 
