@@ -19,7 +19,6 @@ import type {
   ResourceTemplate,
   Root,
   ServerCapabilities,
-  SubscriptionFilter,
   Tool,
 } from "../schema/types.js";
 import type { CacheStats } from "./cache.js";
@@ -28,7 +27,7 @@ import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } fr
 import { parseOutput } from "./output-checks.js";
 import { Pages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
-import { ChangeQueue, Watch } from "./watch.js";
+import type { Watch, WatchFilter, WatchOptions } from "./watch.js";
 
 /** What a client knows of a server's definition, as a type. Without one, any name goes. */
 export interface AnyServer {
@@ -40,19 +39,9 @@ export interface AnyServer {
 type Tools<S extends AnyServer> = S["shape"]["tools"];
 type ToolName<S extends AnyServer> = keyof Tools<S> & string;
 
-export interface WatchFilter {
-  readonly toolsListChanged?: boolean;
-  readonly promptsListChanged?: boolean;
-  readonly resourcesListChanged?: boolean;
-  /** URIs of resources to hear about. */
-  readonly resources?: readonly string[];
-}
-
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> {
   readonly #core: ClientCore;
-  /** What is being watched: it ends with the client, and is not lost then. */
-  readonly #watched = new Set<ChangeQueue>();
 
   constructor(core: ClientCore) {
     this.#core = core;
@@ -237,21 +226,14 @@ export class Client<S extends AnyServer = AnyServer> {
     if (this.#core.missing(ROOTS_CHANGED) === undefined) await this.notify(ROOTS_CHANGED);
   }
 
-  /** Listens for changes until the watch, or the client, is closed. */
-  async watch(filter: WatchFilter, options: CallOptions = {}): Promise<Watch> {
-    const connection = this.#core.connected();
-    const { resources, ...lists } = filter;
-    const wire: SubscriptionFilter = {
-      ...lists,
-      ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
-    };
-    const queue = new ChangeQueue();
-    const subscription = await this.#core.inScope("subscriptions/listen", options, (scope) =>
-      connection.watch(wire, queue, scope),
-    );
-    this.#watched.add(queue);
-    queue.onFinished(() => this.#watched.delete(queue));
-    return new Watch(queue, subscription, options.signal);
+  /**
+   * Listens for changes until the watch, or the client, is closed. A subscription that is lost is made again while there is
+   * a connection; the watch then says what may have been missed.
+   */
+  async watch(filter: WatchFilter, options: WatchOptions = {}): Promise<Watch> {
+    this.#core.connected();
+    const { openWatch } = await import("./watch.js");
+    return openWatch(this.#core, filter, options);
   }
 
   /** Asks the server again what it speaks and offers, in the era that has this. */
@@ -291,7 +273,6 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
   close(): Promise<void> {
-    for (const queue of [...this.#watched]) queue.finish({ how: "closed", reason: undefined });
     return this.#core.close();
   }
 

@@ -3,6 +3,7 @@ export { type FileResourceOptions, fileResource, resolveInside } from "../node/f
 export { createFileStore } from "../node/file-store.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
 export type { NodeExchangeOptions } from "../node/node-exchange.js";
+export { readServers } from "../node/read-servers.js";
 export {
   type RunningHttpServer,
   type ServeHttpOptions,
