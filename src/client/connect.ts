@@ -100,6 +100,10 @@ export async function connectWith<S extends AnyServer>(
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);
   await begin(client, core);
+  if (signal?.aborted === true) {
+    await client.close();
+    throw signal.reason;
+  }
   return client;
 }
 

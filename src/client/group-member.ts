@@ -146,7 +146,9 @@ export class GroupMember {
 
   async #dial(signal: AbortSignal, life: { lost?: { readonly reason: Error | undefined } }): Promise<Client> {
     const { name } = this;
-    const { target, options: planned } = await this.#plan.open(this.#host.variables);
+    // What the author's own function may never come to is not waited for.
+    const opening = (async () => this.#plan.open(this.#host.variables))();
+    const { target, options: planned } = await orAborted(opening, signal);
     const given = this.#host.optionsOf(name);
     signal.throwIfAborted();
     let client: Client | undefined;
