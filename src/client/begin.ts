@@ -1,8 +1,10 @@
-import type { AnyServer, Client } from "./client.js";
+import type { Client } from "./client.js";
 import type { ClientCore } from "./client-core.js";
 
+type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
+
 /** Starts what the options ask for once there is a connection. What cannot be started is reported. */
-export async function begin(client: Client<AnyServer>, core: ClientCore): Promise<void> {
+export async function begin(client: Upkeep, core: ClientCore): Promise<void> {
   const connection = core.connected();
   const { logLevel, onListChanged, signal } = core.options;
   // A server that was not asked what it can do may log.

@@ -32,7 +32,7 @@ export function createGroup<M extends ServerTypes = ServerTypes>(
 export type { CallProgress } from "../call/tell-progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache.js";
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache-store.js";
-export type { AnyServer } from "../client/client.js";
+export type { AnyServer, ReadOptions } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export { displayName } from "../client/display-name.js";
 export type { Variables } from "../client/expand-variables.js";

@@ -13,7 +13,7 @@ export { audio, embedded, image, link, text } from "../server/content.js";
 export type { Context, ElicitAnswer } from "../server/context.js";
 export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
 export type { Editable } from "../server/edit.js";
-export type { HttpServer, ServerEdit, ToolTypes } from "../server/http-server.js";
+export type { HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
   GateVerdict,
