@@ -118,6 +118,7 @@ export class GroupMember {
     if (state.name === "ready") {
       this.#wasAway = true;
       this.#track(state.client.close());
+      this.#host.onLost(this, undefined);
     }
     while (this.#ending.size > 0) await Promise.all(this.#ending);
   }
