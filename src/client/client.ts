@@ -55,7 +55,7 @@ type Variables<S extends AnyServer, Uri extends string> =
       : S["shape"]["resources"][Uri]["variables"]
     : { readonly [name: string]: TemplateValue };
 /** What may be left out when nothing in it is needed. */
-type Given<Args, Options> =
+export type Given<Args, Options> =
   Record<never, never> extends Args ? [args?: Args, options?: Options] : [args: Args, options?: Options];
 
 /** A template's URI is made of the values of its variables. */

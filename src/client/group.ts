@@ -3,7 +3,7 @@ import { quietly } from "../call/quietly.js";
 import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import { McpError, RpcError, TimeoutError } from "../schema/errors.js";
 import type { GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, Tool } from "../schema/types.js";
-import type { AnyServer, Client } from "./client.js";
+import type { AnyServer, Client, Given } from "./client.js";
 import type { CommandTarget, Target } from "./connect.js";
 import { environment, type Variables } from "./expand-variables.js";
 import { planServers, type ServersConfig } from "./group-config.js";
@@ -125,8 +125,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   /** Calls a tool by its name in the group. */
   async callTool<Name extends GroupToolName<M>>(
     name: Name,
-    args?: GroupToolOf<M, Name>["input"],
-    options: ToolCallOptions = {},
+    ...[args, options = {}]: Given<GroupToolOf<M, Name>["input"], ToolCallOptions>
   ): Promise<ToolOutcome<GroupToolOf<M, Name>["output"]>> {
     const { member, original } = this.#find("tools", name);
     const outcome = await this.#call(member, options, (client, rest) => client.callTool(original, args ?? {}, rest));

@@ -120,6 +120,8 @@ test("a group of servers is checked too", async () => {
     await group.callTool("typed__zot");
     // @ts-expect-error the city is missing
     await group.callTool("typed__zod", {});
+    // @ts-expect-error the arguments are missing
+    await group.callTool("typed__zod");
     // @ts-expect-error no such server
     await group.client("other");
     // @ts-expect-error no such member
