@@ -306,6 +306,8 @@ for (const era of ["modern", "legacy"]) {
       resync.missed.map(({ kind }) => kind),
       ["tools", "prompts", "resources"],
     );
+    await group.reset("a");
+    deepEqual((await changes.next()).value, { server: "a", kind: "lost", reason: undefined });
     await group.close();
     equal((await changes.next()).done, true);
   });
