@@ -1,4 +1,5 @@
 import { systemClock } from "../call/clock.js";
+import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
@@ -104,6 +105,7 @@ export async function connectWith<S extends AnyServer>(
     await client.close();
     throw signal.reason;
   }
+  quietly(() => options.onOpen?.(connection.server));
   return client;
 }
 
@@ -145,6 +147,7 @@ async function openWire(
         headers: options.headers ?? {},
         clock: client.clock,
         paramHeaders: (tool) => client.paramHeaders(tool),
+        nameFrom: (method) => client.extensions?.nameFrom(method),
         maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
         sse: options.sse,
         reconnect: options.reconnect,

@@ -75,6 +75,7 @@ export class Server<
       this.#doors.delete(door);
       throw error;
     }
+    this.core.onConnection?.(door);
     return door;
   }
 
