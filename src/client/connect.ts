@@ -106,6 +106,10 @@ export async function connectWith<S extends AnyServer>(
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);
   await begin(client, core);
+  if (signal?.aborted === true) {
+    await client.close();
+    throw signal.reason;
+  }
   quietly(() => options.onOpen?.(connection.server));
   return client;
 }
