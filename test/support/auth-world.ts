@@ -31,6 +31,8 @@ export type Handler = (request: Arrival) => Reply | undefined | Promise<Reply | 
 const realFetch = globalThis.fetch;
 const HOST_HEADER = "x-asked-origin";
 export const CALLBACK = "http://127.0.0.1:9/callback";
+/** The address of the transport of 2024-11-05: a stream, and no place to post to. */
+const OLD_PATH = "/sse";
 
 /**
  * A protected MCP server, an authorization server and whatever hosts a test adds, behind one listener on this machine.
@@ -41,13 +43,19 @@ export class AuthWorld {
   /** Overrules the built-in answer for `METHOD address`, without query; undefined leaves it to the built-in one. */
   readonly routes = new Map<string, Handler>();
   readonly mcp: string;
+  /** The requests that carry messages, and those that come first, as `METHOD address`. */
+  readonly posts: string;
+  readonly entrance: string;
+  /** Where the resource's metadata is. */
+  readonly metadataAt: string;
   readonly as = new MockIssuer("https://as.example");
   readonly issuers = [this.as];
   /** Issuers that the resource's metadata lists. */
   listed = [this.as.issuer];
   prm: Record<string, unknown> = {};
-  challenge = 'Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp"';
+  challenge: string;
   readonly era: "modern" | "legacy";
+  readonly wire: "modern" | "legacy" | "sse";
   readonly #t: TestContext;
   /** Where the listener is. */
   readonly base: string;
@@ -55,8 +63,13 @@ export class AuthWorld {
 
   private constructor(t: TestContext, era: "modern" | "legacy", base: string, path: string) {
     this.mcp = `https://mcp.example${path}`;
+    this.posts = `POST ${path === OLD_PATH ? "https://mcp.example/messages" : this.mcp}`;
+    this.entrance = path === OLD_PATH ? `GET ${this.mcp}` : this.posts;
+    this.metadataAt = `https://mcp.example/.well-known/oauth-protected-resource${path}`;
+    this.challenge = `Bearer resource_metadata="${this.metadataAt}"`;
     this.#t = t;
     this.era = era;
+    this.wire = path === OLD_PATH ? "sse" : era;
     this.base = base;
     const versions = era === "modern" ? ["2026-07-28"] : ["2025-11-25"];
     this.#server = new McpServer(
@@ -104,6 +117,16 @@ export class AuthWorld {
     const client = await connect(this.mcp, { era: this.era, ...options });
     this.#t.after(() => client.close());
     return client;
+  }
+
+  /** What a client does on its wire: it connects, calls a tool and leaves. */
+  async visit(auth: ClientOptions, tool = "echo"): Promise<void> {
+    const client = await this.connect(auth);
+    try {
+      await client.callTool(tool, {});
+    } finally {
+      await client.close();
+    }
   }
 
   /** A request of the MCP server's own, without a client around it. */
@@ -156,6 +179,7 @@ export class AuthWorld {
   }
 
   async #serveMcp(request: Arrival): Promise<Reply | Response> {
+    if (request.url.pathname === OLD_PATH && request.method === "POST") return { status: 405 };
     if (!this.accepts(request)) return { status: 401, headers: { "www-authenticate": this.challenge } };
     const { method, headers, body } = request;
     const passed = new Headers(headers);
@@ -170,6 +194,8 @@ export class MockIssuer {
   metadata: Record<string, unknown>;
   /** Access tokens that are good. */
   readonly live = new Set<string>();
+  /** Every code and token that it ever made. */
+  readonly issued: string[] = [];
   readonly codes = new Map<string, URLSearchParams>();
   /** Refresh tokens, each good once. */
   readonly refresh = new Set<string>();
@@ -256,7 +282,9 @@ export class MockIssuer {
   }
 
   #make(kind: string): string {
-    return `${kind}-${new URL(this.issuer).host}-${++this.#made}-0123456789abcdef`;
+    const made = `${kind}-${new URL(this.issuer).host}-${++this.#made}-0123456789abcdef`;
+    this.issued.push(made);
+    return made;
   }
 }
 
@@ -286,7 +314,7 @@ export const eachEra: readonly Wire<AuthWorld>[] = (["modern", "legacy"] as cons
 
 /** The protected server behind the transport of 2024-11-05. */
 export const oldTransport: readonly Wire<AuthWorld>[] = [
-  { name: "sse", open: (t) => AuthWorld.open(t, "legacy", "/sse") },
+  { name: "sse", open: (t) => AuthWorld.open(t, "legacy", OLD_PATH) },
 ];
 
 /** Each era, and the old transport. */

@@ -31,6 +31,8 @@ export class ServerAuth {
   #guard: Guard | undefined;
   #tokens: TokenRecord | undefined;
   #running: Running | undefined;
+  /** The token that could not be renewed ahead of time: it is used until it ends. */
+  #spared: string | undefined;
   /** How many runs have ended, and how the last one that failed did. */
   #ended = 0;
   #failure: { readonly after: number; readonly error: AuthError } | undefined;
@@ -50,12 +52,12 @@ export class ServerAuth {
     const held = this.#tokens;
     if (held === undefined || !this.#isDue(held)) return held;
     const renewable = held.refreshToken !== undefined || this.#settings.grant !== undefined;
-    if (!renewable) return held;
+    if (!renewable || (this.#spared === held.accessToken && !this.#hasEnded(held))) return held;
     try {
       return await this.#share(undefined, (run) => this.#renewDue(held, run), signal);
     } catch (error) {
-      const ended = held.expiresAt !== undefined && this.#settings.now() >= held.expiresAt;
-      if (ended || signal?.aborted === true) throw error;
+      if (this.#hasEnded(held) || signal?.aborted === true) throw error;
+      this.#spared = held.accessToken;
       return held;
     }
   }
@@ -116,6 +118,10 @@ export class ServerAuth {
     // Tokens that are bound to a key are worth nothing without it.
     const lost = stored?.type === "dpop" && (await this.#settings.keys.find(stored.issuer)) === undefined;
     this.#tokens = lost ? undefined : stored;
+  }
+
+  #hasEnded({ expiresAt }: TokenRecord): boolean {
+    return expiresAt !== undefined && this.#settings.now() >= expiresAt;
   }
 
   #isDue({ obtainedAt, expiresAt }: TokenRecord): boolean {
