@@ -248,7 +248,8 @@ export type AuthStep =
   | "refresh"
   | "scope"
   | "unauthorized"
-  | "revocation";
+  | "revocation"
+  | "store";
 
 export interface AuthErrorDetails extends ErrorOptions {
   /** The addresses that were asked, in order. */

@@ -1,4 +1,4 @@
-import { BodyTooLarge, discard, readText } from "../../http/reply-reader.js";
+import { discard, readText } from "../../http/reply-reader.js";
 import type { Fetch } from "../../http/same-origin-fetch.js";
 import { AuthError, type AuthStep } from "../../schema/errors.js";
 import { isLoopback, isPrivate } from "./address.js";
@@ -46,7 +46,7 @@ export class OAuthHttp {
     let at = url;
     for (let hops = 0; hops <= MAX_HOPS; hops++) {
       run.tried.push(at.href);
-      const refusal = await this.#refusal(at);
+      const refusal = await this.#refusal(at, run, step);
       if (refusal !== undefined) return { kind: "absent", why: refusal };
       const response = await this.#get(at, run, step);
       const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
@@ -59,7 +59,7 @@ export class OAuthHttp {
 
   /** Posts to an endpoint that metadata or the author named. The answer is read whole; redirects are not followed. */
   async post(url: URL, init: RequestInit, run: AuthRun, step: AuthStep): Promise<Response> {
-    const refusal = await this.#refusal(url);
+    const refusal = await this.#refusal(url, run, step);
     if (refusal !== undefined) {
       throw new AuthError("configuration", `${url.href} is not asked: ${refusal}`, { tried: run.tried });
     }
@@ -75,16 +75,24 @@ export class OAuthHttp {
     }
   }
 
-  async #refusal(url: URL): Promise<string | undefined> {
-    const { allowInsecure, allowPrivate, resolve } = this.#policy;
+  async #refusal(url: URL, run: AuthRun, step: AuthStep): Promise<string | undefined> {
+    const { allowInsecure, allowPrivate } = this.#policy;
     if (url.protocol !== "https:" && url.protocol !== "http:") return `${url.protocol} is not HTTP`;
     const secure = url.protocol === "https:" || isLoopback(url.hostname) || allowInsecure;
     if (!secure) return "it is not https";
     if (url.username !== "" || url.password !== "") return "it carries credentials";
     if (allowPrivate) return undefined;
     if (isPrivate(url.hostname)) return "it is a private address";
-    const addresses = (await resolve?.(url.hostname)) ?? [];
+    const addresses = await this.#resolve(url, run, step);
     return addresses.some(isPrivate) ? "its name stands for a private address" : undefined;
+  }
+
+  async #resolve(url: URL, run: AuthRun, step: AuthStep): Promise<readonly string[]> {
+    try {
+      return (await this.#policy.resolve?.(url.hostname)) ?? [];
+    } catch (cause) {
+      throw failure(url, cause, run, step);
+    }
   }
 
   async #get(url: URL, run: AuthRun, step: AuthStep): Promise<Response> {
@@ -113,7 +121,8 @@ export class OAuthHttp {
       json = JSON.parse(await readText(response, MAX_BYTES, bounded(signal)));
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      return { kind: "absent", why: error instanceof BodyTooLarge ? error.message : "not JSON", status };
+      const why = error instanceof SyntaxError ? "not JSON" : error instanceof Error ? error.message : String(error);
+      return { kind: "absent", why, status };
     }
     if (typeof json !== "object" || json === null || Array.isArray(json)) {
       return { kind: "absent", why: "not a JSON object", status };

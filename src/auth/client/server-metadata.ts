@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../schema/errors.js";
+import { isPlain, quoted } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 
 export interface ServerMetadataOptions {
@@ -29,19 +30,20 @@ export async function findServerMetadata(
 ): Promise<AuthorizationServer | undefined> {
   for (const url of metadataCandidates(issuer)) {
     const document = await http.getDocument(url, run, "server_metadata");
-    if (document.kind === "absent" || typeof document.json.issuer !== "string") continue;
-    assertIssuer(document.json.issuer, issuer, options, run);
+    const stated = document.kind === "absent" ? undefined : document.json.issuer;
+    if (document.kind === "absent" || typeof stated !== "string") continue;
+    assertIssuer(stated, issuer, options, run);
     return document.json as unknown as AuthorizationServer;
   }
   return undefined;
 }
 
 function assertIssuer(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
-  if (stated === asked || options.allowIssuerMismatch === true) return;
+  if (stated === asked || (options.allowIssuerMismatch === true && isPlain(stated))) return;
   if (options.isOrigin && stated === `${asked}/`) return;
   throw new AuthError(
     "issuer",
-    `The metadata at ${run.tried.at(-1)} is of the issuer ${JSON.stringify(stated)}, not of ${JSON.stringify(asked)}`,
+    `The metadata at ${run.tried.at(-1)} is of the issuer ${quoted(stated)}, not of ${quoted(asked)}`,
     { tried: run.tried },
   );
 }

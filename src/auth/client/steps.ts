@@ -32,7 +32,7 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
   const redirectUrl = settings.redirectUrl ?? "";
   const onIssuer = async () => {};
   const begin = ({ signal }: StepOptions = {}): AuthRun => ({
-    signal: signal ?? AbortSignal.timeout(settings.deadlineMs),
+    signal: AbortSignal.any([AbortSignal.timeout(settings.deadlineMs), ...(signal === undefined ? [] : [signal])]),
     tried: [],
     now: settings.now,
   });

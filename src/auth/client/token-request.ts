@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../schema/errors.js";
+import { isHeaderSafe } from "./bearer.js";
 import { toClientAuth } from "./client-auth.js";
 import type { Guard } from "./discover.js";
 import { readOAuthError, shown } from "./oauth-error.js";
@@ -13,6 +14,8 @@ export interface TokenTarget {
   readonly guard: Guard;
   readonly identity: Identity;
   readonly dpop: oauth.DPoPHandle | undefined;
+  /** A token that is bound to no key is refused. */
+  readonly requiresDpop: boolean;
   readonly run: AuthRun;
 }
 
@@ -42,6 +45,9 @@ export async function requestTokens(
     });
   }
   const tokens = readTokens(json ?? {}, guard, identity, parameters.scope, run);
+  if (tokens.type === "bearer" && target.requiresDpop) {
+    throw new AuthError("token", `${guard.issuer} did not bind the token to the key`, { tried: run.tried });
+  }
   if (tokens.type === "bearer" || target.dpop !== undefined) return tokens;
   throw new AuthError("token", `${guard.issuer} bound the token to a key that was not offered`, { tried: run.tried });
 }
@@ -79,6 +85,7 @@ function readTokens(
     new AuthError("token", `The token response of ${guard.issuer} cannot be used: ${why}`, { tried: run.tried });
   const { access_token: accessToken, refresh_token: refreshToken, scope } = json;
   if (typeof accessToken !== "string" || accessToken === "") throw fail("there is no access token");
+  if (!isHeaderSafe(accessToken)) throw fail("its access token cannot be sent in a header");
   const type = String(json.token_type ?? "").toLowerCase();
   if (type !== "bearer" && type !== "dpop") throw fail("its token type is unknown");
   const seconds = Number.parseFloat(String(json.expires_in ?? ""));
@@ -96,7 +103,13 @@ function readTokens(
 }
 
 /** Tells the authorization server that the tokens are done with: the refresh token, which takes the others along. */
-export async function revokeTokens({ http, guard, identity, run }: TokenTarget, held: TokenRecord): Promise<void> {
+export async function revokeTokens(
+  http: OAuthHttp,
+  guard: Guard,
+  identity: Identity,
+  held: TokenRecord,
+  run: AuthRun,
+): Promise<void> {
   const authentication = await toClientAuth(identity, guard.metadata, run.signal);
   const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
   const response = await oauth.revocationRequest(

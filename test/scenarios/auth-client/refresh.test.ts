@@ -146,7 +146,7 @@ verifies("client-auth:refresh:transient-failure", everyTransport, async (world) 
   deepEqual([...used], [first]);
 });
 
-verifies("client-auth:refresh:persist-error", anyEra, async (world) => {
+verifies("client-auth:refresh:persist-error", everyTransport, async (world) => {
   world.as.refreshes = true;
   const memory = createMemoryStore();
   const full = new Error("the disk is full");
@@ -156,13 +156,13 @@ verifies("client-auth:refresh:persist-error", anyEra, async (world) => {
     return memory.set(key, value);
   };
   const auth = world.oauth({ store: { ...memory, set } });
-  await world.call(auth);
+  const client = await world.connect(auth);
   world.as.live.clear();
   fails = true;
-  await rejects(world.call(auth), full);
+  await rejects(client.callTool("echo", {}), { name: "AuthError", step: "store", cause: full });
   equal(logins(world), 1);
   fails = false;
-  await world.call(auth);
+  await client.callTool("echo", {});
   equal(refreshes(world).length, 1);
   equal(logins(world), 1);
 });
