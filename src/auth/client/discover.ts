@@ -20,6 +20,8 @@ export interface Guard {
 }
 
 export interface DiscoverOptions {
+  /** Metadata of authorization servers that publish none, or too little: taken instead of what they publish. */
+  readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
   /** The only issuer to trust. */
   readonly issuer?: string | undefined;
   /** Chooses among several authorization servers; the first unless told otherwise. */
@@ -65,7 +67,7 @@ export async function discover(
   if (metadata !== undefined) return { issuer, resource, scopes, metadata, guessed: false };
   throw new AuthError(
     "server_metadata",
-    `The authorization server ${issuer} has no metadata: tried ${run.tried.join(", ")}`,
+    `The authorization server ${issuer} has no metadata: tried ${run.tried.join(", ")}. If you know what it would say, give it (option serverMetadata)`,
     {
       tried: run.tried,
     },

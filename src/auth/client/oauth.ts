@@ -109,8 +109,10 @@ async function afterUnauthorized(
 ): Promise<TokenRecord | undefined> {
   discard(response);
   const refresh = !tally.refreshed && used?.refreshToken !== undefined;
-  if (tally.authorized)
-    throw refusal("unauthorized", "The server refuses the token that it asked for", demand, response);
+  if (tally.authorized) {
+    const issuer = used === undefined ? "" : ` and ${used.issuer} issued`;
+    throw refusal("unauthorized", `The server refuses the token that it asked for${issuer}`, demand, response);
+  }
   if (refresh) tally.refreshed = true;
   else tally.authorized = true;
   const { mark } = tally;

@@ -4,6 +4,7 @@ import { isPlain, quoted } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 
 export interface ServerMetadataOptions {
+  readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
   readonly allowIssuerMismatch?: boolean | undefined;
   /** The identifier is the MCP server's origin, made up by this client: a slash at its end does not matter. */
   readonly isOrigin: boolean;
@@ -28,6 +29,8 @@ export async function findServerMetadata(
   options: ServerMetadataOptions,
   run: AuthRun,
 ): Promise<AuthorizationServer | undefined> {
+  const known = [options.serverMetadata ?? []].flat().find((each) => each.issuer === issuer);
+  if (known !== undefined) return known;
   for (const url of metadataCandidates(issuer)) {
     const document = await http.getDocument(url, run, "server_metadata");
     const stated = document.kind === "absent" ? undefined : document.json.issuer;
@@ -56,6 +59,9 @@ export function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean):
     throw new AuthError("authorize", `The authorization server ${issuer} gives out no codes`);
   }
   if (!Array.isArray(methods) || !methods.includes("S256")) {
-    throw new AuthError("authorize", `The authorization server ${issuer} does not support PKCE with S256`);
+    throw new AuthError(
+      "authorize",
+      `The authorization server ${issuer} does not say that it supports PKCE with S256. If it does, option serverMetadata can say so`,
+    );
   }
 }

@@ -3,9 +3,10 @@ import { Attempts } from "./attempts.js";
 import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
 import type { Guard } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
+import { oneLine } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import { type Identity, identify, recall } from "./registration.js";
-import { withOfflineAccess } from "./scope.js";
+import { grantedScope, withOfflineAccess } from "./scope.js";
 import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 import { requestTokens, revokeTokens, type TokenTarget } from "./token-request.js";
@@ -91,12 +92,20 @@ export class TokenFlows {
   }
 
   async #askUser(guard: Guard, identity: Identity, asked: string | undefined, run: AuthRun): Promise<TokenRecord> {
-    const { authorize, redirectUrl, refreshes } = this.#settings;
+    const { authorize, redirectUrl, refreshes, parameters } = this.#settings;
     if (authorize === undefined || redirectUrl === undefined) {
       throw new AuthError("configuration", "The user has to be asked: options authorize and redirectUrl are missing");
     }
     const scope = refreshes ? withOfflineAccess(asked, guard.metadata.scopes_supported) : asked;
-    const { attempt, url } = await startAttempt(this.#server, guard, identity, redirectUrl, scope, run.now());
+    const { attempt, url } = await startAttempt(
+      this.#server,
+      guard,
+      identity,
+      redirectUrl,
+      scope,
+      run.now(),
+      parameters,
+    );
     await this.#attempts.save(attempt);
     let callback: Callback | undefined;
     try {
@@ -130,13 +139,13 @@ export class TokenFlows {
     const target = await this.#target(guard, identity, run);
     const parameters = { code, redirect_uri: redirectUrl, code_verifier: verifier };
     const tokens = await requestTokens(target, "authorization_code", parameters);
-    return { ...tokens, scope: tokens.scope ?? scope };
+    return { ...tokens, scope: grantedScope(tokens.scope, scope) };
   }
 
   async #target(guard: Guard, identity: Identity, run: AuthRun): Promise<TokenTarget> {
-    const { keys, dpop: options } = this.#settings;
+    const { keys, dpop: options, parameters: more } = this.#settings;
     const dpop = wantsDpop(guard, options) ? await keys.findOrCreate(guard.issuer, run.signal) : undefined;
-    return { http: this.#http, guard, identity, dpop, requiresDpop: options?.required === true, run };
+    return { http: this.#http, guard, identity, dpop, requiresDpop: options?.required === true, more, run };
   }
 }
 
@@ -146,7 +155,7 @@ async function told<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, wha
     return await work();
   } catch (cause) {
     if (run.signal.aborted || cause instanceof McpError) throw cause;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = oneLine(cause instanceof Error ? cause.message : String(cause));
     throw new AuthError(step, `${what}: ${why}`, { tried: run.tried, cause });
   }
 }
