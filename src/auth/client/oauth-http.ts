@@ -1,7 +1,7 @@
 import { discard, readText } from "../../http/reply-reader.js";
 import type { Fetch } from "../../http/same-origin-fetch.js";
 import { AuthError, type AuthStep } from "../../schema/errors.js";
-import { isLoopback, isPrivate } from "./address.js";
+import { type AddressPolicy, addressProblem } from "../address-policy.js";
 
 /** One run of an authorization: what ends it, and which addresses it has asked. */
 export interface AuthRun {
@@ -9,15 +9,6 @@ export interface AuthRun {
   readonly tried: string[];
   /** The time, in milliseconds since 1970. */
   now(): number;
-}
-
-export interface AddressPolicy {
-  /** Plain HTTP to other machines. */
-  readonly allowInsecure: boolean;
-  /** Addresses that the public internet does not reach. */
-  readonly allowPrivate: boolean;
-  /** Resolves a name, so that the addresses behind it can be looked at. */
-  readonly resolve?: ((hostname: string) => Promise<readonly string[]>) | undefined;
 }
 
 /** A metadata document, or why there is none. */
@@ -76,20 +67,8 @@ export class OAuthHttp {
   }
 
   async #refusal(url: URL, run: AuthRun, step: AuthStep): Promise<string | undefined> {
-    const { allowInsecure, allowPrivate } = this.#policy;
-    if (url.protocol !== "https:" && url.protocol !== "http:") return `${url.protocol} is not HTTP`;
-    const secure = url.protocol === "https:" || isLoopback(url.hostname) || allowInsecure;
-    if (!secure) return "it is not https";
-    if (url.username !== "" || url.password !== "") return "it carries credentials";
-    if (allowPrivate) return undefined;
-    if (isPrivate(url.hostname)) return "it is a private address";
-    const addresses = await this.#resolve(url, run, step);
-    return addresses.some(isPrivate) ? "its name stands for a private address" : undefined;
-  }
-
-  async #resolve(url: URL, run: AuthRun, step: AuthStep): Promise<readonly string[]> {
     try {
-      return (await this.#policy.resolve?.(url.hostname)) ?? [];
+      return await addressProblem(url, this.#policy);
     } catch (cause) {
       throw failure(url, cause, run, step);
     }
