@@ -42,6 +42,8 @@ export class AuthWorld {
   readonly arrivals: Arrival[] = [];
   /** Overrules the built-in answer for `METHOD address`, without query; undefined leaves it to the built-in one. */
   readonly routes = new Map<string, Handler>();
+  /** Whole origins that something else answers for. */
+  readonly hosts = new Map<string, (request: Request) => Promise<Response>>();
   readonly mcp: string;
   /** The requests that carry messages, and those that come first, as `METHOD address`. */
   readonly posts: string;
@@ -167,6 +169,8 @@ export class AuthWorld {
 
   async #answer(request: Arrival): Promise<Reply | Response> {
     const { url } = request;
+    const host = this.hosts.get(url.origin);
+    if (host !== undefined) return await host(toRequest(request));
     if (/^https:\/\/mcp\.example\/\.well-known\/oauth-protected-resource\/(mcp|sse)/.test(url.href))
       return this.#metadata();
     if (url.origin + url.pathname === this.mcp || url.pathname === "/messages") return await this.#serveMcp(request);
@@ -181,11 +185,7 @@ export class AuthWorld {
   async #serveMcp(request: Arrival): Promise<Reply | Response> {
     if (request.url.pathname === OLD_PATH && request.method === "POST") return { status: 405 };
     if (!this.accepts(request)) return { status: 401, headers: { "www-authenticate": this.challenge } };
-    const { method, headers, body } = request;
-    const passed = new Headers(headers);
-    passed.set("host", "mcp.example");
-    const init = method === "POST" ? { method, headers: passed, body } : { method, headers: passed };
-    return await this.#server.fetch(new Request(request.url, init));
+    return await this.#server.fetch(toRequest(request));
   }
 }
 
@@ -286,6 +286,12 @@ export class MockIssuer {
     this.issued.push(made);
     return made;
   }
+}
+
+function toRequest({ method, url, headers, body }: Arrival): Request {
+  const passed = new Headers(headers);
+  passed.set("host", url.host);
+  return new Request(url, method === "POST" ? { method, headers: passed, body } : { method, headers: passed });
 }
 
 function write({ status = 200, headers = {}, json, text }: Reply, response: ServerResponse): void {
