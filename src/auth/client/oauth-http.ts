@@ -33,15 +33,19 @@ export class OAuthHttp {
   }
 
   /** Gets a metadata document. Rejects only when the network fails or the run ends. */
-  async getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
+  getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
+    return withinTime(run, (signal) => this.#follow(url, run, step, signal));
+  }
+
+  async #follow(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Document> {
     let at = url;
     for (let hops = 0; hops <= MAX_HOPS; hops++) {
       run.tried.push(at.href);
       const refusal = await this.#refusal(at, run, step);
       if (refusal !== undefined) return { kind: "absent", why: refusal };
-      const response = await this.#get(at, run, step);
+      const response = await this.#get(at, run, step, signal);
       const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
-      if (location === null || !URL.canParse(location, at)) return await this.#toDocument(response, run.signal);
+      if (location === null || !URL.canParse(location, at)) return await toDocument(response, run, signal);
       discard(response);
       at = new URL(location, at);
     }
@@ -55,12 +59,13 @@ export class OAuthHttp {
       throw new AuthError("configuration", `${url.href} is not asked: ${refusal}`, { tried: run.tried });
     }
     run.tried.push(url.href);
-    const signal = bounded(run.signal);
     try {
-      const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
-      const text = await readText(response, MAX_BYTES, signal);
-      const body = text === "" ? null : text;
-      return new Response(body, { status: response.status, headers: response.headers });
+      return await withinTime(run, async (signal) => {
+        const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
+        const text = await readText(response, MAX_BYTES, signal);
+        const body = text === "" ? null : text;
+        return new Response(body, { status: response.status, headers: response.headers });
+      });
     } catch (cause) {
       throw failure(url, cause, run, step);
     }
@@ -74,13 +79,13 @@ export class OAuthHttp {
     }
   }
 
-  async #get(url: URL, run: AuthRun, step: AuthStep): Promise<Response> {
-    const init = { redirect: "manual", signal: bounded(run.signal) } as const;
+  async #get(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Response> {
+    const init = { redirect: "manual", signal } as const;
     const headers = { accept: "application/json" };
     try {
       return await this.#fetch(url, { ...init, method: "GET", headers: { ...headers, ...this.#discoveryHeaders } });
     } catch (cause) {
-      if (run.signal.aborted || !isPreflightFailure(cause)) throw failure(url, cause, run, step);
+      if (signal.aborted || !isPreflightFailure(cause)) throw failure(url, cause, run, step);
     }
     try {
       return await this.#fetch(url, { ...init, method: "GET", headers });
@@ -88,30 +93,42 @@ export class OAuthHttp {
       throw failure(url, cause, run, step);
     }
   }
-
-  async #toDocument(response: Response, signal: AbortSignal): Promise<Document> {
-    const { status } = response;
-    if (status !== 200) {
-      discard(response);
-      return { kind: "absent", why: `status ${status}`, status };
-    }
-    let json: unknown;
-    try {
-      json = JSON.parse(await readText(response, MAX_BYTES, bounded(signal)));
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      const why = error instanceof SyntaxError ? "not JSON" : error instanceof Error ? error.message : String(error);
-      return { kind: "absent", why, status };
-    }
-    if (typeof json !== "object" || json === null || Array.isArray(json)) {
-      return { kind: "absent", why: "not a JSON object", status };
-    }
-    return { kind: "found", json: json as { [member: string]: unknown } };
-  }
 }
 
-function bounded(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
+async function toDocument(response: Response, run: AuthRun, signal: AbortSignal): Promise<Document> {
+  const { status } = response;
+  if (status !== 200) {
+    discard(response);
+    return { kind: "absent", why: `status ${status}`, status };
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(await readText(response, MAX_BYTES, signal));
+  } catch (error) {
+    if (run.signal.aborted) throw run.signal.reason;
+    const why = error instanceof SyntaxError ? "not JSON" : error instanceof Error ? error.message : String(error);
+    return { kind: "absent", why, status };
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    return { kind: "absent", why: "not a JSON object", status };
+  }
+  return { kind: "found", json: json as { [member: string]: unknown } };
+}
+
+/** Runs `work` with a signal that fires when the run ends, or when this has taken too long by itself. */
+async function withinTime<T>({ signal }: AuthRun, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const limit = new AbortController();
+  const end = () => limit.abort(signal.reason);
+  const late = () => limit.abort(new DOMException(`not within ${REQUEST_MS} ms`, "TimeoutError"));
+  const timer = setTimeout(late, REQUEST_MS);
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
 }
 
 /** In a browser, a refused CORS preflight looks like a network failure; without the extra header there is none. */

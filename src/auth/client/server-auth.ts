@@ -6,7 +6,7 @@ import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import type { Identity } from "./registration.js";
 import { includesScopes, joinScopes, selectScope } from "./scope.js";
 import type { Settings } from "./settings.js";
-import { SharedRun } from "./shared-run.js";
+import { endingWith, SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
 import { isForgottenClient, TokenFlows } from "./token-flows.js";
 
@@ -184,7 +184,7 @@ export class ServerAuth {
   #start(scope: string | undefined, work: (run: AuthRun) => Promise<TokenRecord | undefined>): Running {
     const begin = async (ended: AbortSignal) => {
       try {
-        return await work(this.#begin(ended));
+        return await endingWith(work(this.#begin(ended)), ended);
       } catch (error) {
         if (error instanceof AuthError) this.#failure = { after: this.#ended + 1, error };
         throw error;

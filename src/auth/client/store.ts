@@ -1,4 +1,5 @@
 import { AuthError, McpError } from "../../schema/errors.js";
+import { endingWith } from "./shared-run.js";
 
 /**
  * Where clients, tokens and started attempts are kept. Keys are opaque text; values are plain data, except that a store
@@ -95,9 +96,15 @@ export class AuthRecords {
 
   /** Runs `work` alone: in this client always, among all who share the store if that has a lock. */
   async locked<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (let busy = this.#busy.get(name); busy !== undefined; busy = this.#busy.get(name)) await settled(busy, signal);
+    for (let busy = this.#busy.get(name); busy !== undefined; busy = this.#busy.get(name)) {
+      await endingWith(
+        busy.catch(() => {}),
+        signal,
+      );
+    }
     signal.throwIfAborted();
-    const run = this.store.lock === undefined ? work() : this.#lockStore(name, work, signal);
+    const bounded = () => endingWith(work(), signal);
+    const run = this.store.lock === undefined ? bounded() : this.#lockStore(name, bounded, signal);
     this.#busy.set(name, run);
     try {
       return await run;
@@ -129,20 +136,6 @@ async function asked<T>(what: string, work: () => T | Promise<T>): Promise<T> {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AuthError("store", `The store of clients and tokens cannot be ${what}: ${why}`, { cause });
   }
-}
-
-/** Waits for the end of somebody else's work, however that ends. */
-function settled(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const giveUp = () => reject(signal.reason);
-    const done = () => {
-      signal.removeEventListener("abort", giveUp);
-      resolve();
-    };
-    signal.addEventListener("abort", giveUp, { once: true });
-    if (signal.aborted) giveUp();
-    work.then(done, done);
-  });
 }
 
 function ofIssuer<T extends { readonly issuer: string }>(value: unknown, issuer: string): T | undefined {
