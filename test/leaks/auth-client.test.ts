@@ -6,8 +6,8 @@ import { AuthWorld } from "../support/auth-world.js";
 import { takeCensus } from "../support/census.js";
 import { gate } from "../support/gate.js";
 
-const WARM_UP = 100;
-const ROUNDS = 150;
+const WARM_UP = 60;
+const ROUNDS = 120;
 
 /** A store that can be counted. */
 function countable(): AuthStore & { readonly size: () => number } {

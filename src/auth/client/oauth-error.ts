@@ -20,6 +20,11 @@ export function oneLine(text: string): string {
   return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}...` : line;
 }
 
+/** What went wrong, by whatever was thrown. */
+export function messageOf(cause: unknown): string {
+  return oneLine(cause instanceof Error ? cause.message : String(cause));
+}
+
 /** The same in quotes, for a value that was not the expected one. */
 export function quoted(text: string): string {
   return JSON.stringify(oneLine(text));

@@ -2,6 +2,7 @@ import { discard, readText } from "../../http/reply-reader.js";
 import type { Fetch } from "../../http/same-origin-fetch.js";
 import { AuthError, type AuthStep } from "../../schema/errors.js";
 import { type AddressPolicy, addressProblem } from "../address-policy.js";
+import { messageOf } from "./oauth-error.js";
 
 /** One run of an authorization: what ends it, and which addresses it has asked. */
 export interface AuthRun {
@@ -106,8 +107,7 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
     json = JSON.parse(await readText(response, MAX_BYTES, signal));
   } catch (error) {
     if (run.signal.aborted) throw run.signal.reason;
-    const why = error instanceof SyntaxError ? "not JSON" : error instanceof Error ? error.message : String(error);
-    return { kind: "absent", why, status };
+    return { kind: "absent", why: error instanceof SyntaxError ? "not JSON" : messageOf(error), status };
   }
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     return { kind: "absent", why: "not a JSON object", status };
@@ -139,6 +139,6 @@ function isPreflightFailure(cause: unknown): boolean {
 /** The end of the run stands for itself; anything else is named with the address it happened at. */
 function failure(url: URL, cause: unknown, run: AuthRun, step: AuthStep): unknown {
   if (run.signal.aborted) return run.signal.reason;
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new AuthError(step, `${url.origin}${url.pathname}: no usable answer (${why})`, { tried: run.tried, cause });
+  const what = `${url.origin}${url.pathname}: no usable answer (${messageOf(cause)})`;
+  return new AuthError(step, what, { tried: run.tried, cause });
 }

@@ -1,4 +1,5 @@
 import { AuthError, McpError } from "../../schema/errors.js";
+import { messageOf } from "./oauth-error.js";
 import { endingWith } from "./shared-run.js";
 
 /**
@@ -133,8 +134,7 @@ async function asked<T>(what: string, work: () => T | Promise<T>): Promise<T> {
     return await work();
   } catch (cause) {
     if (cause instanceof McpError) throw cause;
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new AuthError("store", `The store of clients and tokens cannot be ${what}: ${why}`, { cause });
+    throw new AuthError("store", `The store of tokens cannot be ${what}: ${messageOf(cause)}`, { cause });
   }
 }
 

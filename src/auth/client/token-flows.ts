@@ -3,7 +3,7 @@ import { Attempts } from "./attempts.js";
 import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
 import type { Guard } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
-import { oneLine } from "./oauth-error.js";
+import { messageOf } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import { type Identity, identify, recall } from "./registration.js";
 import { grantedScope, withOfflineAccess } from "./scope.js";
@@ -155,8 +155,7 @@ async function told<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, wha
     return await work();
   } catch (cause) {
     if (run.signal.aborted || cause instanceof McpError) throw cause;
-    const why = oneLine(cause instanceof Error ? cause.message : String(cause));
-    throw new AuthError(step, `${what}: ${why}`, { tried: run.tried, cause });
+    throw new AuthError(step, `${what}: ${messageOf(cause)}`, { tried: run.tried, cause });
   }
 }
 
