@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { AuthError, clientCredentials, createMemoryStore } from "bowline/auth/client";
+import { createGuardedFetch } from "bowline/node";
 import { CALLBACK, failsAt } from "../../support/auth-world.js";
 import { browse, type Kind, ProviderWorld } from "../../support/provider-world.js";
 
@@ -66,6 +67,12 @@ test("Keycloak kind: it registers itself, logs in, refreshes and logs out", asyn
   equal(world.count("POST", "/token"), 1);
   await auth.logout(world.mcp);
   equal(world.count("POST", "/token/revocation"), 1);
+});
+
+test("Keycloak kind: a fetch that looks at where it connects to carries it all", async (t) => {
+  const world = await ProviderWorld.open(t, keycloakKind);
+  equal(await world.visit(world.oauth({ fetch: createGuardedFetch({ allowLoopback: true }) })), "echo");
+  await rejects(world.visit(world.oauth({ fetch: createGuardedFetch() })), /private address/);
 });
 
 /** `audience` says what the token is for, `resource` nothing; without it tokens are opaque. */
