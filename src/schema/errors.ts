@@ -265,7 +265,8 @@ export type AuthStep =
   | "refresh"
   | "scope"
   | "unauthorized"
-  | "revocation";
+  | "revocation"
+  | "store";
 
 export interface AuthErrorDetails extends ErrorOptions {
   /** The addresses that were asked, in order. */

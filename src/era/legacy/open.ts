@@ -1,6 +1,13 @@
 import type { CallScope } from "../../call/scope.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
-import { AuthError, ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
+import {
+  AuthError,
+  ConnectionError,
+  isVersionList,
+  McpError,
+  TimeoutError,
+  VersionError,
+} from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
 import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js";
@@ -45,7 +52,8 @@ async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown)
     const { openSseLink } = await import("./client-sse.js");
     return await openSseLink(target, scope);
   } catch (error) {
-    const told = scope.aborted || error instanceof AuthError || isUnauthorized(error);
+    const authorization = error instanceof AuthError || error instanceof TimeoutError || isUnauthorized(error);
+    const told = scope.aborted || authorization;
     throw told ? error : refused;
   }
 }
