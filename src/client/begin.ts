@@ -16,7 +16,7 @@ export async function begin(client: Client<AnyServer>, core: ClientCore): Promis
     capabilities: connection.server.capabilities,
     read: (kind) => client[kind]({ cache: "refresh" }).all(),
     watch: (filter, events) =>
-      core.inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
+      core.inScope("subscriptions/listen", {}, (scope) => core.connected().watch(filter, events, scope)),
     onProblem: (problem) => core.onProblem(problem),
   }).catch(report);
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
-import type { ClientHost, ClientResult, Connection } from "../era/client-era.js";
+import type { ClientHost, ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
@@ -35,6 +35,9 @@ export const ROOTS_CHANGED = "notifications/roots/list_changed";
 const ELICITATION_COMPLETE = "notifications/elicitation/complete";
 const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 
+/** Asks a server anew what it speaks, until the signal fires. */
+export type Redetect = (signal: AbortSignal) => Promise<Connection>;
+
 /** The client as its eras see it: what it knows and answers, and how a call is made on the connection that there is. */
 export class ClientCore implements ClientHost {
   readonly info: Implementation;
@@ -53,6 +56,8 @@ export class ClientCore implements ClientHost {
   #connection: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected());
+  #address = "";
+  #redetect: Redetect | undefined;
   #closed = false;
   #closing: Promise<void> | undefined;
 
@@ -83,48 +88,34 @@ export class ClientCore implements ClientHost {
 
   /** The connection, if there is one. */
   get connection(): Connection | undefined {
-    return this.#connection;
+    return this.#closed ? undefined : this.#connection;
   }
 
   connected(): Connection {
-    if (this.#connection === undefined) throw notConnected();
-    return this.#connection;
+    const { connection } = this;
+    if (connection === undefined) throw notConnected();
+    return connection;
   }
 
   /**
    * Called when negotiation has made a connection. `address` tells its server from others; with `redetect`, no word of
    * the server's own went into it.
    */
-  attach(connection: Connection, address: string, redetect?: () => Promise<Connection>): void {
-    this.#warnOfDeprecated(connection);
-    const cache = createCache(this.#options, connection, address, this);
-    this.#cache = cache;
+  attach(connection: Connection, address: string, redetect?: Redetect): void {
+    this.#adopt(connection, address);
+    this.#redetect = redetect;
     const caller = new Caller(
-      cache === undefined
-        ? connection
-        : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
+      { call: (call, scope) => this.#send(call, scope) },
       this.#options,
       (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
       (problem) => this.onProblem(toError(problem)),
     );
-    this.#connection = connection;
     this.#caller = caller;
-    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
-    let unproved = redetect;
     this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
       const refusal = this.#refuse(call.method);
       if (refusal !== undefined) throw refusal;
-      let result: ClientResult;
-      try {
-        result = await caller.call(call);
-        unproved = undefined;
-      } catch (error) {
-        if (unproved === undefined || !isRefusal(error)) throw error;
-        const again = unproved;
-        unproved = undefined;
-        return this.#callInOtherEra(call, error, address, again);
-      }
+      const result = await caller.call(call);
       if (this.extensions === undefined) return result;
       return this.extensions.resolve(call, result, (method, params, options = {}) =>
         this.call({ method, params, options }),
@@ -132,17 +123,55 @@ export class ClientCore implements ClientHost {
     });
   }
 
-  /** A call was refused on hearsay: the server is asked once what it speaks, and the call made in that era if it is another. */
-  async #callInOtherEra(
-    call: ClientCall,
+  #adopt(connection: Connection, address: string): void {
+    this.#warnOfDeprecated(connection);
+    this.#cache = createCache(this.#options, connection, address, this);
+    this.#connection = connection;
+    this.#address = address;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
+  }
+
+  #send(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    const connection = this.#connection as Connection;
+    const send = () => connection.call(call, scope);
+    const sent = this.#cache === undefined ? send() : this.#cache.through(call, send);
+    return this.#redetect === undefined ? sent : this.#sendOnHearsay(sent, call, scope);
+  }
+
+  /** The first answer proves what was only handed over. On a refusal the server is asked, once, what it speaks. */
+  async #sendOnHearsay(sent: Promise<ClientResult>, call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    try {
+      const result = await sent;
+      this.#redetect = undefined;
+      return result;
+    } catch (error) {
+      const redetect = this.#redetect;
+      if (redetect === undefined || !isRefusal(error)) throw error;
+      this.#redetect = undefined;
+      const caller = this.#caller as Caller;
+      const other = await caller.withoutWire(scope, () => redetect(scope.signal));
+      return this.#sendInOtherEra(other, call, scope, error);
+    }
+  }
+
+  /** Whichever of the two connections is not used any more is closed. */
+  async #sendInOtherEra(
+    other: Connection,
+    call: ConnectionCall,
+    scope: CallScope,
     refused: unknown,
-    address: string,
-    redetect: () => Promise<Connection>,
   ): Promise<ClientResult> {
-    const other = await redetect();
-    if (other.era === this.#connection?.era || this.#closed) throw refused;
-    this.attach(other, address);
-    return this.#call({ ...call, options: { ...call.options, id: undefined } });
+    const connection = this.#connection as Connection;
+    if (scope.aborted || this.#closed || other.era === connection.era) {
+      await other.close();
+      scope.throwIfAborted();
+      throw refused;
+    }
+    this.#adopt(other, this.#address);
+    await connection.close();
+    const refusal = this.#refuse(call.method);
+    if (refusal !== undefined) throw refusal;
+    return this.#send({ ...call, id: undefined }, scope);
   }
 
   /** What this client declares: what its handlers amount to. */
@@ -176,10 +205,11 @@ export class ClientCore implements ClientHost {
   }
 
   async notify(method: string, params: Params | undefined): Promise<void> {
-    if (this.#closed || this.#connection === undefined) return;
+    const { connection } = this;
+    if (connection === undefined) return;
     const missing = this.missing(method);
     if (missing !== undefined) throw missing;
-    await this.#connection.notify(method, params);
+    await connection.notify(method, params);
   }
 
   close(): Promise<void> {
@@ -295,12 +325,11 @@ export class ClientCore implements ClientHost {
     quietly(() => this.#options.logger?.debug?.(message, fields));
   }
 
-  /** While connecting, whoever connects hears of it. */
-  onClose(reason: Error | undefined): void {
-    if (this.#caller === undefined) return;
-    this.#connection = undefined;
+  /** Only the connection in use matters: while connecting, whoever connects hears of it. */
+  onClose(reason: Error | undefined, connection: Connection): void {
+    if (connection !== this.#connection) return;
     this.#closed = true;
-    this.#caller.end(reason);
+    this.#caller?.end(reason);
     quietly(() => this.#options.onClose?.(reason));
   }
 
@@ -323,10 +352,8 @@ export class ClientCore implements ClientHost {
   async #close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    const connection = this.#connection;
-    this.#connection = undefined;
     this.#caller?.end(undefined);
-    await connection?.close();
+    await this.#connection?.close();
   }
 
   /** The eras with handshakes know nothing of it. */

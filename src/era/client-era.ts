@@ -46,7 +46,8 @@ export interface ClientHost {
   /** A feature that the protocol has deprecated is being used. */
   deprecated?(deprecation: Deprecation): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  onClose(reason: Error | undefined): void;
+  /** `connection` has ended; a client may have others meanwhile. */
+  onClose(reason: Error | undefined, connection: Connection): void;
 }
 
 /** What is known about the server of a connection. */

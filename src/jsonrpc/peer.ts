@@ -70,6 +70,10 @@ export class Peer {
     return this.#closed !== undefined;
   }
 
+  assertOpen(): void {
+    if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
+  }
+
   /** Where a successor goes on counting. */
   get nextId(): number {
     return this.#inflight.nextId;
@@ -82,7 +86,7 @@ export class Peer {
 
   /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
   request(out: OutgoingRequest, sink: ResponseSink): Inflight {
-    if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
+    this.assertOpen();
     const id = this.#inflight.reserve(out.id);
     const entry: Inflight = { id, sink, abandon: () => this.#abandon(entry) };
     const params = typeof out.params === "function" ? out.params(id) : out.params;

@@ -5,6 +5,7 @@ import { ProgressReporter, toReport } from "../../call/progress-reporter.js";
 import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
+import { withinScope } from "../../call/within-scope.js";
 import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
 import { isWritable } from "../../jsonrpc/format.js";
 import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
@@ -294,17 +295,8 @@ export class LegacyConnection implements Connection {
     this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
     for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
     this.#watches.clear();
-    this.#host.onClose(reason);
+    this.#host.onClose(reason, this);
   }
-}
-
-/** Waits for work that others wait for too: the end of the scope ends the waiting alone. */
-function withinScope(work: Promise<void>, scope: CallScope): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (reason: unknown) => reject(reason);
-    scope.onAbort(giveUp);
-    work.then(resolve, reject).finally(() => scope.offAbort(giveUp));
-  });
 }
 
 function alreadyInitialized(): RpcError {

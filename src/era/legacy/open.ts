@@ -1,4 +1,5 @@
 import type { CallScope } from "../../call/scope.js";
+import { withinScope } from "../../call/within-scope.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
 import { AuthError, ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
@@ -65,7 +66,7 @@ async function shakeHands(
   try {
     const open = async (scope: CallScope) => {
       connection.adopt(await handshake(link, host, options, scope));
-      await link.notify("notifications/initialized", undefined);
+      await withinScope(link.notify("notifications/initialized", undefined), scope);
     };
     await open(scope);
     if (link instanceof LegacyHttpLink) connection.renewWith(link, open);

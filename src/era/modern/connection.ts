@@ -62,7 +62,7 @@ export class ModernConnection implements Connection {
         ),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => host.onProblem(problem),
-      onClose: (reason) => host.onClose(reason),
+      onClose: (reason) => host.onClose(reason, this),
     };
   }
 
