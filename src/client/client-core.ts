@@ -350,9 +350,9 @@ export class ClientCore implements ClientHost {
   }
 
   async #close(): Promise<void> {
-    if (this.#closed) return;
+    // One that is lost may still be going: whoever closes waits for that.
+    if (!this.#closed) this.#caller?.end(undefined);
     this.#closed = true;
-    this.#caller?.end(undefined);
     await this.#connection?.close();
   }
 

@@ -74,6 +74,7 @@ export async function connectWith<S extends AnyServer>(
     };
     let wire = await openAgain();
     const reopen = async () => {
+      if (wire.kind === "channel") await wire.link.close();
       wire = await openAgain();
       return wire;
     };

@@ -124,8 +124,7 @@ export class KeptConnection implements Connection {
 
   async close(): Promise<void> {
     const state = this.#state;
-    if (state?.name === "over") return;
-    this.#finish(undefined);
+    if (state?.name !== "over") this.#finish(undefined);
     if (state?.name !== "down") return this.#connection.close();
     await this.#restarting;
     this.#host.onClose(undefined, this);
@@ -182,6 +181,8 @@ export class KeptConnection implements Connection {
   async #restart(reason: Error): Promise<void> {
     const { attempts, delayMs } = this.#limits;
     const { signal } = this.#stop;
+    // It may still be going, and two at a time are one too many.
+    await this.#connection.close();
     let last = reason;
     while (this.#failures < attempts) {
       await pause(this.#host.clock, delayMs * 2 ** this.#failures++, signal);
