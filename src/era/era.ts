@@ -58,6 +58,8 @@ export interface ServerWire {
     scope: CallScope,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse>;
+  /** Whether nobody is there to hear now what belongs to no call. */
+  readonly deserted?: boolean;
   /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
   detachable?(call: Call | undefined): boolean;
   /**

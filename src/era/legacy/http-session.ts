@@ -94,6 +94,10 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     return this.#calls.size > 0 || this.#connections > 0;
   }
 
+  get deserted(): boolean {
+    return !this.#standalone.connected;
+  }
+
   get running(): number {
     return this.#calls.size;
   }
