@@ -39,6 +39,8 @@ export interface HttpExchange {
   text(limit: number): Promise<string>;
   /** Calls the listener once, later, if the client goes away, or has already gone, before the response is complete. */
   onGone(listener: () => void): void;
+  /** Whether `reply` or `stream` has been called, or comes too late. */
+  readonly answered: boolean;
   /** Answers at once. `content-length` is set here. */
   reply(status: number, headers: HttpHeaders, body?: string): void;
   /** Sends status and headers at once and the body as it is written. */

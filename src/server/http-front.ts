@@ -134,8 +134,12 @@ export class HttpFront {
       return this.#fail(exchange, 400, PARSE_ERROR, body.failure.message);
     }
     const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
+    this.#serveBy(this.#bindings.get(era) as HttpBinding, exchange, body);
+  }
+
+  #serveBy(binding: HttpBinding, exchange: HttpExchange, body: Parsed | undefined): void {
     try {
-      (this.#bindings.get(era) as HttpBinding).serve(exchange, body);
+      binding.serve(exchange, body);
     } catch (error) {
       this.#failInside(exchange, error);
     }
@@ -143,7 +147,7 @@ export class HttpFront {
 
   #serveBodiless(exchange: HttpExchange): void {
     const binding = [...this.#bindings.values()].find(({ methods }) => methods.includes(exchange.method));
-    if (binding !== undefined) return binding.serve(exchange, undefined);
+    if (binding !== undefined) return this.#serveBy(binding, exchange, undefined);
     const headers = { ...JSON_HEADERS, allow: this.#allowed };
     exchange.reply(405, headers, formatFailure(undefined, { code: INVALID_REQUEST, message: NOT_ALLOWED }));
     this.#report(exchange, 405, NOT_ALLOWED);
@@ -161,9 +165,10 @@ export class HttpFront {
     this.#fail(exchange, 503, INTERNAL_ERROR, "The server is shutting down", id);
   }
 
+  /** What goes wrong after the answer is only reported. */
   #failInside(exchange: HttpExchange, error: unknown): void {
     const body = formatFailure(undefined, { code: INTERNAL_ERROR, message: "Internal error" });
-    exchange.reply(500, JSON_HEADERS, body);
+    if (!exchange.answered) exchange.reply(500, JSON_HEADERS, body);
     this.#host.report(error, { where: "http" });
   }
 

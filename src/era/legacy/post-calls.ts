@@ -66,19 +66,18 @@ export class PostCalls {
       onStarted?.();
     };
     const fail = (error: unknown) => {
-      for (const entry of entries) this.#release(entry);
+      for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
       reply.stream?.end();
       refuseFailed(exchange, this.#owner.host, error, batch ? undefined : requests[0]?.id);
       this.#owner.onCallOver();
     };
-    let opening: void | Promise<void>;
     try {
-      opening = reply.open();
+      const opening = reply.open();
+      if (opening === undefined) start();
+      else opening.then(start).catch(fail);
     } catch (error) {
-      return fail(error);
+      fail(error);
     }
-    if (opening === undefined) start();
-    else opening.then(start, fail);
   }
 
   /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
@@ -89,6 +88,7 @@ export class PostCalls {
     if (entry === undefined) return this.#early.keep(id);
     if (!this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
+    this.#early.onOver(entry.call.id);
     entry.reply.drop();
     const reason = cancelledBy(params);
     entry.call.end.abort(reason);
@@ -145,6 +145,7 @@ export class PostCalls {
   #settle(entry: Running, outcome: Outcome): void {
     if (!this.#release(entry)) return;
     const { call, reply } = entry;
+    this.#early.onOver(call.id);
     if (outcome.kind === "dropped") reply.fail(shuttingDown.status, formatFailure(call.id, shuttingDown.error));
     else if (!reply.answer(toFrame(call, outcome))) this.#reportLost(call);
     call.afterAnswer?.();

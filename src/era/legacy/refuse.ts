@@ -51,8 +51,10 @@ export function refuse(exchange: HttpExchange, host: ServerHost, why: HttpRefusa
   });
 }
 
-/** Answers that something went wrong here, and tells the server's log what. */
+/** Answers that something went wrong here, unless it did after the answer, and tells the server's log what. */
 export function refuseFailed(exchange: HttpExchange, host: ServerHost, error: unknown, id?: RequestId): undefined {
-  exchange.reply(500, JSON_HEADERS, formatFailure(id, { code: INTERNAL_ERROR, message: "Internal error" }));
+  if (!exchange.answered) {
+    exchange.reply(500, JSON_HEADERS, formatFailure(id, { code: INTERNAL_ERROR, message: "Internal error" }));
+  }
   host.report(error, { where: "http", id });
 }
