@@ -100,7 +100,7 @@ export class Caller {
 
   async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
     const { method, options } = call;
-    const { capabilities, logLevel, cache } = options;
+    const { capabilities, logLevel, cache, resume, onResumable } = options;
     const manual = (options.input ?? this.#options.input) === "manual";
     const listener = options.onProgress;
     const onProgress =
@@ -111,7 +111,7 @@ export class Caller {
     let { id } = options;
     let pauses = 0;
     for (let round = 0; ; round++) {
-      const sent = { method, params, id, onProgress, capabilities, logLevel, cache };
+      const sent = { method, params, id, onProgress, capabilities, logLevel, cache, resume, onResumable };
       const result = await this.#connection.call(sent, scope);
       if (result.resultType !== "input_required" || manual) return result;
       if (round === most) throw tooManyRounds(method, most, result);

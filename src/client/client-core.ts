@@ -4,6 +4,7 @@ import { composeInterceptors } from "../call/interceptor.js";
 import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
+import type { CloseOptions } from "../era/link.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
@@ -212,8 +213,8 @@ export class ClientCore implements ClientHost {
     await connection.notify(method, params);
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  close(options?: CloseOptions): Promise<void> {
+    this.#closing ??= this.#close(options);
     return this.#closing;
   }
 
@@ -349,11 +350,11 @@ export class ClientCore implements ClientHost {
     throw error;
   }
 
-  async #close(): Promise<void> {
+  async #close(options: CloseOptions | undefined): Promise<void> {
     // One that is lost may still be going: whoever closes waits for that.
     if (!this.#closed) this.#caller?.end(undefined);
     this.#closed = true;
-    await this.#connection?.close();
+    await this.#connection?.close(options);
   }
 
   /** The eras with handshakes know nothing of it. */

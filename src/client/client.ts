@@ -1,5 +1,6 @@
-import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-era.js";
 import { toCustomResult } from "../era/custom-result.js";
+import type { CloseOptions } from "../era/link.js";
 import type { Params } from "../jsonrpc/message.js";
 import { InputRequiredError, McpError } from "../schema/errors.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
@@ -93,6 +94,11 @@ export class Client<S extends AnyServer = AnyServer> {
   /** What a later client may start from (`prior`), as JSON. */
   get prior(): PriorKnowledge {
     return this.#core.connected().prior;
+  }
+
+  /** The session that this client is in, for another to go on with (`session`); undefined where there is none. A secret. */
+  get session(): SavedSession | undefined {
+    return this.#core.connected().session;
   }
 
   /** How many calls are under way. */
@@ -290,9 +296,9 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
-  close(): Promise<void> {
+  close(options?: CloseOptions): Promise<void> {
     for (const queue of [...this.#watched]) queue.finish({ how: "closed", reason: undefined });
-    return this.#core.close();
+    return this.#core.close(options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,7 +12,7 @@ import type {
   SubscriptionFilter,
 } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
-import type { ClientWire } from "./link.js";
+import type { ClientWire, CloseOptions } from "./link.js";
 
 /** Tells the other side how far a request has got, if it asked. */
 export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
@@ -69,6 +69,24 @@ export interface ConnectionCall {
   readonly logLevel?: LoggingLevel | undefined;
   /** Whether what is kept may be used instead of asking. */
   readonly cache?: "use" | "refresh" | "bypass" | undefined;
+  readonly resume?: ResumeToken | undefined;
+  readonly onResumable?: ((token: ResumeToken) => void) | undefined;
+}
+
+/** A session that another client may go on with: JSON. Whoever has it can act as this client: keep it as a secret. */
+export interface SavedSession {
+  readonly era: string;
+  readonly id: string;
+  /** What the server said when the session was opened. */
+  readonly initialized: ClientResult;
+}
+
+/** The place that the answer to a call has reached, from where it can be read on: JSON, and as secret as its session. */
+export interface ResumeToken {
+  readonly session: SavedSession;
+  /** The id of the call's request. */
+  readonly id: RequestId;
+  readonly lastEventId: string;
 }
 
 /** What a subscription tells its owner, in order; `onEnd` is last. */
@@ -93,6 +111,8 @@ export interface Connection {
   readonly mirrorsHeaders: boolean;
   /** What another client may start from without asking. */
   readonly prior: PriorKnowledge;
+  /** The session that calls are made in, where there is one that can be gone on with. */
+  readonly session?: SavedSession | undefined;
   /** One request. Resolves with the result, which may ask for input; rejects with an `RpcError` for an error answer. */
   call(call: ConnectionCall, scope: CallScope): Promise<ClientResult>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
@@ -100,7 +120,7 @@ export interface Connection {
   /** Asks for signs of life until the connection ends, in the era that can. */
   keepPinging?(options: PingOptions): void;
   watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription>;
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** What a client learnt about a server: JSON, good for the next connection. */
@@ -119,6 +139,8 @@ export interface OpenOptions {
   readonly last: boolean;
   /** An answer to discovery from an earlier connection. */
   readonly discovered: ClientResult | undefined;
+  /** A session of this era to go on with. */
+  readonly session?: SavedSession | undefined;
 }
 
 /** What a protocol era answers for on the client. Built once, shared, no state. */

@@ -134,7 +134,8 @@ export class HttpWire {
       onMessage(parsed);
       if (call.over) linger = clock.schedule(() => call.wire.abort(), LINGER_MS);
     };
-    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, take, clock);
+    const onEventId = call.onEventId && ((id: string) => this.guard(() => call.onEventId?.(id)));
+    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, take, clock, onEventId);
     if (linger !== undefined) clock.cancel(linger);
     return trace;
   }

@@ -11,10 +11,10 @@ import type { Parsed } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
 import { HttpCall } from "../http-call.js";
 import { closedBeforeAnswer, HttpWire, nextInTurn, notConnected, toError } from "../http-wire.js";
-import type { HttpTarget, Link, LinkReceiver, LinkRequest, ReconnectOptions } from "../link.js";
+import type { CloseOptions, HttpTarget, Link, LinkReceiver, LinkRequest, ReconnectOptions } from "../link.js";
 import { ClientSession } from "./client-session.js";
 import { Incoming } from "./incoming.js";
-import { followReply, listenToServer, type SessionStreams } from "./session-streams.js";
+import { followReply, listenToServer, resumeReply, type SessionStreams } from "./session-streams.js";
 import { RECONNECT_DEFAULTS } from "./stream-cursor.js";
 
 export interface LegacyHttpOptions {
@@ -25,6 +25,8 @@ export interface LegacyHttpOptions {
   readonly openMs?: number | undefined;
   /** A session to go on with, and the version that was agreed on in it. */
   readonly session?: { readonly id: string; readonly version: string } | undefined;
+  /** Where ids begin: those below may have been used by others in the same session. */
+  readonly firstId?: number | undefined;
 }
 
 const DEFAULT_COURTESY_MS = 1000;
@@ -45,7 +47,7 @@ export class LegacyHttpLink implements Link {
   readonly #wire: HttpWire;
   readonly #courtesyMs: number;
   readonly #openMs: number;
-  readonly #inflight = new InflightTable<HttpCall>();
+  readonly #inflight: InflightTable<HttpCall>;
   readonly #streams: SessionStreams;
   readonly #session = new ClientSession();
   readonly #incoming: Incoming;
@@ -66,6 +68,7 @@ export class LegacyHttpLink implements Link {
       maxMessageBytes: target.maxMessageBytes,
       resuming: new Set(),
     };
+    this.#inflight = new InflightTable(options.firstId);
     this.#incoming = new Incoming(this.#wire, this.#inflight);
     this.#session.version = options.session?.version;
     this.#session.id = options.session?.id;
@@ -111,17 +114,21 @@ export class LegacyHttpLink implements Link {
   #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
     scope.throwIfAborted();
     if (this.#closed) throw notConnected();
-    const id = this.#inflight.reserve(request.id);
+    const { resume } = request;
+    const id = this.#inflight.reserve(resume?.id ?? request.id);
     if (request.method === "initialize") this.#startOver();
     const facts = this.#session.headers();
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
     const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), giveUp);
     request.onId?.(id);
     scope.throwIfAborted();
-    const body = formatRequest(id, call.method, call.params);
+    const run =
+      resume === undefined
+        ? this.#run(call, facts, formatRequest(id, call.method, call.params))
+        : this.#resume(call, facts, resume.lastEventId);
     this.#inflight.add(call);
     call.follow();
-    void this.#wire.hold(call.wire, this.#run(call, facts, body));
+    void this.#wire.hold(call.wire, run);
     return call.answered;
   }
 
@@ -132,7 +139,7 @@ export class LegacyHttpLink implements Link {
 
   async #notify(method: string, body: string): Promise<void> {
     const accepted = await this.#post(method, body);
-    if (accepted && method === "notifications/initialized") await this.#listen();
+    if (accepted && method === "notifications/initialized") await this.listen();
   }
 
   respond(id: RequestId, result: JsonText): void {
@@ -157,17 +164,17 @@ export class LegacyHttpLink implements Link {
     }
   }
 
-  close(): Promise<void> {
-    if (!this.#closed) this.#close();
+  close(options?: CloseOptions): Promise<void> {
+    if (!this.#closed) this.#close(options?.keepSession === true);
     return this.#terminated;
   }
 
-  #close(): void {
+  #close(keepSession: boolean): void {
     this.#closed = true;
     for (const call of this.#inflight.drain()) call.fail(closedBeforeAnswer(call));
     this.#wire.abortAll();
     // A server that cannot be told will find out by itself.
-    this.#terminated = this.terminate().catch(() => {});
+    if (!keepSession) this.#terminated = this.terminate().catch(() => {});
     this.#wire.guard(() => this.receiver.onClose(undefined));
   }
 
@@ -195,6 +202,12 @@ export class LegacyHttpLink implements Link {
     } catch (error) {
       call.fail(fetchFailed(call.method, error));
     }
+  }
+
+  /** Never rejects. */
+  async #resume(call: HttpCall, facts: HeaderRecord, lastEventId: string): Promise<void> {
+    await nextInTurn;
+    if (call.begin()) await resumeReply(this.#streams, call, facts, lastEventId, this.#take(call));
   }
 
   #take(call: HttpCall): (parsed: Parsed) => void {
@@ -246,7 +259,7 @@ export class LegacyHttpLink implements Link {
    * Opens the server's own stream. Waits a little until it is open or has failed to, so that a server which speaks up
    * during the first call is heard.
    */
-  async #listen(): Promise<void> {
+  async listen(): Promise<void> {
     if (this.#listening !== undefined || this.#closed) return;
     const wire = new AbortController();
     const tried = new AbortController();

@@ -21,15 +21,16 @@ import type {
   ConnectionCall,
   PriorKnowledge,
   ReportProgress,
+  SavedSession,
   ServerFacts,
   Subscription,
   WatchEvents,
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
-import type { Link, LinkRequest } from "../link.js";
+import type { CloseOptions, Link, LinkRequest } from "../link.js";
 import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { type LegacyHttpLink, SessionLost } from "./client-http.js";
+import { LegacyHttpLink, SessionLost } from "./client-http.js";
 import { answerAt } from "./input-params.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 import { legacyResults } from "./results.js";
@@ -90,6 +91,12 @@ export class LegacyConnection implements Connection {
     return { era: this.era.name };
   }
 
+  get session(): SavedSession | undefined {
+    const id = this.#link instanceof LegacyHttpLink ? this.#link.sessionId : undefined;
+    if (id === undefined || this.#initialized === undefined) return undefined;
+    return { era: this.era.name, id, initialized: this.#initialized as unknown as ClientResult };
+  }
+
   /** Takes what the handshake told. */
   adopt(initialized: InitializeResult): void {
     this.#initialized = initialized;
@@ -105,9 +112,14 @@ export class LegacyConnection implements Connection {
   }
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    const { id, method, params, onProgress } = call;
+    const { id, method, params, onProgress, resume } = call;
     if (method === "initialize") throw alreadyInitialized();
-    const response = await this.#request({ id, method, params, cancellable: true, onProgress }, scope);
+    if (resume !== undefined && resume.session.id !== this.session?.id) throw cannotResume(method);
+    const onEventId = this.#tokenMaker(call);
+    const response = await this.#request(
+      { id, method, params, cancellable: true, onProgress, resume, onEventId },
+      scope,
+    );
     if ("error" in response) throw fromErrorObject(response.error, method);
     if (legacyMethods.has(method)) assertComplete(method, response.result);
     const problem = legacyResults.get(method)?.(response.result);
@@ -163,9 +175,16 @@ export class LegacyConnection implements Connection {
     return { honoured, close: () => this.#unwatch(watch, uris) };
   }
 
-  close(): Promise<void> {
+  close(options?: CloseOptions): Promise<void> {
     this.#pings?.stop();
-    return this.#link.close();
+    return this.#link.close(options);
+  }
+
+  /** Tokens are of the session that the call was made in, also when another follows. */
+  #tokenMaker({ onResumable }: ConnectionCall): LinkRequest["onEventId"] {
+    const { session } = this;
+    if (onResumable === undefined || session === undefined) return undefined;
+    return (id, lastEventId) => onResumable({ session, id, lastEventId });
   }
 
   async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
@@ -187,7 +206,7 @@ export class LegacyConnection implements Connection {
     try {
       return await this.#link.request(request, scope);
     } catch (error) {
-      if (!(error instanceof SessionLost) || this.#reopen === undefined) throw error;
+      if (!(error instanceof SessionLost) || this.#reopen === undefined || request.resume !== undefined) throw error;
       if (this.#renewal !== undefined || error.isOf(this.#link as LegacyHttpLink))
         await withinScope(this.#renew(), scope);
       return this.#link.request({ ...request, id: undefined }, scope);
@@ -297,6 +316,11 @@ export class LegacyConnection implements Connection {
     this.#watches.clear();
     this.#host.onClose(reason, this);
   }
+}
+
+function cannotResume(method: string): McpError {
+  const message = `${method} cannot be resumed: its token belongs to another session; connect with \`session\` first`;
+  return new McpError("cannot_resume", message);
 }
 
 function alreadyInitialized(): RpcError {

@@ -16,7 +16,7 @@ import type {
   Subscription,
   WatchEvents,
 } from "../client-era.js";
-import type { Link } from "../link.js";
+import type { CloseOptions, Link } from "../link.js";
 import {
   CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
@@ -105,6 +105,9 @@ export class ModernConnection implements Connection {
   }
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    if (call.resume !== undefined) {
+      throw new McpError("cannot_resume", `${call.method} cannot be resumed: this protocol version has no sessions`);
+    }
     let response = await this.#send(call, scope);
     const other = this.#otherVersion(response);
     if (other !== undefined) {
@@ -161,8 +164,8 @@ export class ModernConnection implements Connection {
     return subscription;
   }
 
-  close(): Promise<void> {
-    return this.#link.close();
+  close(options?: CloseOptions): Promise<void> {
+    return this.#link.close(options);
   }
 
   #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
