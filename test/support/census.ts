@@ -10,6 +10,11 @@ export interface Census {
   readonly resources: Readonly<Record<string, number>>;
 }
 
+// Made when they are first asked for, which may be in the middle of a test.
+void process.stdin;
+void process.stdout;
+void process.stderr;
+
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
