@@ -1,3 +1,4 @@
+import { toError } from "../schema/errors.js";
 import type { AnyServer, Client } from "./client.js";
 import type { ClientCore } from "./client-core.js";
 
@@ -5,15 +6,16 @@ import type { ClientCore } from "./client-core.js";
 export async function begin(client: Client<AnyServer>, core: ClientCore): Promise<void> {
   const connection = core.connected();
   const { logLevel, onListChanged } = core.options;
+  const { heard, capabilities } = connection.server;
   // A server that was not asked what it can do may log.
-  const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
-  const report = (error: unknown) => core.onProblem(error instanceof Error ? error : new Error(String(error)));
+  const logs = capabilities.logging !== undefined || !heard;
+  const report = (error: unknown) => core.onProblem(toError(error));
   if (logLevel !== undefined && logs) await client.setLogLevel(logLevel).catch(report);
   if (onListChanged === undefined) return;
   const { refreshLists } = await import("./list-refresh.js");
   await refreshLists(onListChanged, {
     clock: core.clock,
-    capabilities: connection.server.capabilities,
+    capabilities,
     read: (kind) => client[kind]({ cache: "refresh" }).all(),
     watch: (filter, events) =>
       core.inScope("subscriptions/listen", {}, (scope) => core.connected().watch(filter, events, scope)),

@@ -38,6 +38,8 @@ export interface CacheFacts {
   readonly server: () => string;
   /** Whether the server's hints for this method count. */
   readonly honoursHints: (method: string) => boolean;
+  /** Whether a refusal says that a listing has changed since. */
+  readonly isOfOldListing: (error: RpcError) => boolean;
   readonly now: () => number;
   readonly clock: Clock;
   readonly onProblem: (problem: Error) => void;
@@ -67,7 +69,6 @@ type Found = { readonly kept: CachedResult; readonly fresh: boolean } | undefine
 const DAY_MS = 86_400_000;
 const MOST_PAGES = 1000;
 const STALE_KEY = "bowline/stale";
-const HEADER_MISMATCH = -32020;
 const LISTS: readonly string[] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
 const CHANGED: { readonly [kind: string]: readonly string[] } = {
   tools: ["tools/list"],
@@ -143,7 +144,7 @@ export class ClientCache {
       return await send();
     } catch (error) {
       const refused =
-        error instanceof RpcError && (error.rpcCode === INVALID_PARAMS || error.rpcCode === HEADER_MISMATCH);
+        error instanceof RpcError && (error.rpcCode === INVALID_PARAMS || this.#facts.isOfOldListing(error));
       if (refused) this.invalidate({ kind: "tools" });
       throw error;
     }

@@ -23,8 +23,8 @@ export class Caller {
   readonly #clock: Clock;
   readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
-  /** Those that have nothing on the wire, because the next step is on this side: no link would end them. */
-  readonly #withoutWire = new Set<CallScope>();
+  /** Those that have nothing on the wire, because the next round is on this side: no link would end them. */
+  readonly #betweenRounds = new Set<CallScope>();
 
   constructor(
     connection: Pick<Connection, "call">,
@@ -65,26 +65,17 @@ export class Caller {
 
   closeScope(scope: CallScope): void {
     this.#scopes.delete(scope);
+    this.#betweenRounds.delete(scope);
     scope.close();
-  }
-
-  /** Runs a part of a call during which no link would end it; `end` does. */
-  async withoutWire<T>(scope: CallScope, work: () => Promise<T>): Promise<T> {
-    this.#withoutWire.add(scope);
-    try {
-      return await work();
-    } finally {
-      this.#withoutWire.delete(scope);
-    }
   }
 
   /** The connection is over: ends the calls that it does not end itself. */
   end(reason: Error | undefined): void {
-    const lost = new ConnectionError("The connection was closed while the call had nothing on the wire", {
+    const lost = new ConnectionError("The connection was closed between two rounds of the call", {
       delivery: "sent",
       cause: reason,
     });
-    for (const scope of [...this.#withoutWire]) scope.abort(lost);
+    for (const scope of [...this.#betweenRounds]) scope.abort(lost);
   }
 
   /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
@@ -122,10 +113,10 @@ export class Caller {
       const next: Record<string, unknown> = { ...(original ?? withMeta(call.params, options.meta)) };
       if (requestState !== undefined) next.requestState = requestState;
       pauses = inputRequests === undefined ? pauses + 1 : 0;
-      await this.withoutWire(scope, async () => {
-        if (inputRequests !== undefined) next.inputResponses = await this.#answerAll(inputRequests, scope);
-        else await pauseWithin(scope, this.#clock, pauseBefore(pauses));
-      });
+      this.#betweenRounds.add(scope);
+      if (inputRequests !== undefined) next.inputResponses = await this.#answerAll(inputRequests, scope);
+      else await pauseWithin(scope, this.#clock, pauseBefore(pauses));
+      this.#betweenRounds.delete(scope);
       params = next;
       id = undefined;
     }

@@ -3,13 +3,13 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
-import type { ClientHost, ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
+import type { ClientHost, ClientResult, Connection } from "../era/client-era.js";
 import type { CloseOptions } from "../era/link.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
-import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
+import { ConnectionError, McpError, RpcError, toError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { ClientCapabilities, Implementation, ListToolsResult, Root, Tool } from "../schema/types.js";
@@ -36,9 +36,6 @@ export const ROOTS_CHANGED = "notifications/roots/list_changed";
 const ELICITATION_COMPLETE = "notifications/elicitation/complete";
 const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 
-/** Asks a server anew what it speaks, until the signal fires. */
-export type Redetect = (signal: AbortSignal) => Promise<Connection>;
-
 /** The client as its eras see it: what it knows and answers, and how a call is made on the connection that there is. */
 export class ClientCore implements ClientHost {
   readonly info: Implementation;
@@ -57,8 +54,6 @@ export class ClientCore implements ClientHost {
   #connection: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected());
-  #address = "";
-  #redetect: Redetect | undefined;
   #closed = false;
   #closing: Promise<void> | undefined;
 
@@ -98,15 +93,17 @@ export class ClientCore implements ClientHost {
     return connection;
   }
 
-  /**
-   * Called when negotiation has made a connection. `address` tells its server from others; with `redetect`, no word of
-   * the server's own went into it.
-   */
-  attach(connection: Connection, address: string, redetect?: Redetect): void {
-    this.#adopt(connection, address);
-    this.#redetect = redetect;
+  /** Called when negotiation has made a connection. `address` tells its server from others. */
+  attach(connection: Connection, address: string): void {
+    this.#warnOfDeprecated(connection);
+    const cache = createCache(this.#options, connection, address, this);
+    this.#cache = cache;
+    this.#connection = connection;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     const caller = new Caller(
-      { call: (call, scope) => this.#send(call, scope) },
+      cache === undefined
+        ? connection
+        : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
       this.#options,
       (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
@@ -124,57 +121,6 @@ export class ClientCore implements ClientHost {
     });
   }
 
-  #adopt(connection: Connection, address: string): void {
-    this.#warnOfDeprecated(connection);
-    this.#cache = createCache(this.#options, connection, address, this);
-    this.#connection = connection;
-    this.#address = address;
-    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
-  }
-
-  #send(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    const connection = this.#connection as Connection;
-    const send = () => connection.call(call, scope);
-    const sent = this.#cache === undefined ? send() : this.#cache.through(call, send);
-    return this.#redetect === undefined ? sent : this.#sendOnHearsay(sent, call, scope);
-  }
-
-  /** The first answer proves what was only handed over. On a refusal the server is asked, once, what it speaks. */
-  async #sendOnHearsay(sent: Promise<ClientResult>, call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    try {
-      const result = await sent;
-      this.#redetect = undefined;
-      return result;
-    } catch (error) {
-      const redetect = this.#redetect;
-      if (redetect === undefined || !isRefusal(error)) throw error;
-      this.#redetect = undefined;
-      const caller = this.#caller as Caller;
-      const other = await caller.withoutWire(scope, () => redetect(scope.signal));
-      return this.#sendInOtherEra(other, call, scope, error);
-    }
-  }
-
-  /** Whichever of the two connections is not used any more is closed. */
-  async #sendInOtherEra(
-    other: Connection,
-    call: ConnectionCall,
-    scope: CallScope,
-    refused: unknown,
-  ): Promise<ClientResult> {
-    const connection = this.#connection as Connection;
-    if (scope.aborted || this.#closed || other.era === connection.era) {
-      await other.close();
-      scope.throwIfAborted();
-      throw refused;
-    }
-    this.#adopt(other, this.#address);
-    await connection.close();
-    const refusal = this.#refuse(call.method);
-    if (refusal !== undefined) throw refusal;
-    return this.#send({ ...call, id: undefined }, scope);
-  }
-
   /** What this client declares: what its handlers amount to. */
   get capabilities(): ClientCapabilities {
     return this.#capabilities;
@@ -188,7 +134,7 @@ export class ClientCore implements ClientHost {
     assertExtensionIds("answerWith", handlers.capabilities?.extensions);
     const options = { ...this.#options, ...handlers };
     const capabilities = capabilitiesOf(options);
-    if (this.connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
+    if (this.connected().era.declaresOnce && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
       const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
       throw new McpError("not_declared", message);
     }
@@ -228,9 +174,8 @@ export class ClientCore implements ClientHost {
   /** A refusal for what belongs to an extension that the server, if it was heard, did not announce. */
   #foreign(method: string): RpcError | undefined {
     if (this.extensions === undefined) return undefined;
-    const { era, prior, server } = this.connected();
-    const heard = era.handshakes || prior.discovered !== undefined;
-    return heard ? this.extensions.refuse(method, server.capabilities) : undefined;
+    const { heard, capabilities } = this.connected().server;
+    return heard ? this.extensions.refuse(method, capabilities) : undefined;
   }
 
   /** A refusal for what only other eras have. */
@@ -357,10 +302,9 @@ export class ClientCore implements ClientHost {
     await this.#connection?.close(options);
   }
 
-  /** The eras with handshakes know nothing of it. */
   #warnOfDeprecated(connection: Connection): void {
     const { logger, warnDeprecated } = this.#options;
-    if (connection.era.handshakes || warnDeprecated === false) return;
+    if (!connection.era.deprecates || warnDeprecated === false) return;
     const warn =
       logger?.warn === undefined
         ? undefined
@@ -369,17 +313,6 @@ export class ClientCore implements ClientHost {
     if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
     if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
   }
-}
-
-/** Whether the server refused a call, rather than failed at it. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof RpcError) return !error.local;
-  const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;
-  return status >= 400 && status < 500 && status !== 401 && status !== 403;
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 /** Loaded with the first question: a client that is never asked does not pay for it. */
@@ -400,6 +333,7 @@ function createCache(
       return JSON.stringify([address, version, info?.name, info?.version]);
     },
     honoursHints: (method) => connection.era.isCacheable(method),
+    isOfOldListing: (error) => connection.era.isOfOldListing(error),
     // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
     now: () => options.clock?.now() ?? Date.now(),
     clock: client.clock,

@@ -1,6 +1,6 @@
 import { systemClock } from "../call/clock.js";
 import type { ChannelLink } from "../era/channel-link.js";
-import type { ClientEra, ClientHost } from "../era/client-era.js";
+import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
@@ -88,19 +88,27 @@ export async function connectWith<S extends AnyServer>(
       throw error;
     }
   };
-  const restart = restartOf(target);
-  const connection =
-    restart === undefined
-      ? await open(core, plan, options)
-      : await (await import("./kept-connection.js")).KeptConnection.open(core, restart, (host, again) =>
-          again === undefined
-            ? open(host, plan, options)
-            : open(host, planAgain(plan, again.known), { ...options, signal: again.signal }),
-        );
-  // What was only handed over, and not yet heard from the server itself, may have become wrong.
-  const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
-  const redetect = (signal: AbortSignal) => open(core, { ...plan, discovered: undefined }, { ...options, signal });
-  core.attach(connection, identityOf(target), isHearsay ? redetect : undefined);
+  const connect = async (): Promise<Connection> => {
+    const restart = restartOf(target);
+    if (restart !== undefined) {
+      const { KeptConnection } = await import("./kept-connection.js");
+      return KeptConnection.open(core, restart, (host, again) =>
+        again === undefined
+          ? open(host, plan, options)
+          : open(host, planAgain(plan, again.known), { ...options, signal: again.signal }),
+      );
+    }
+    // What was only handed over, and not yet heard from the server itself, may have become wrong.
+    if (key === undefined || plan.discovered === undefined || plan.steps.length === 1) return open(core, plan, options);
+    const { HearsayConnection } = await import("./hearsay-connection.js");
+    return HearsayConnection.open(core, (host, signal) =>
+      signal === undefined
+        ? open(host, plan, options)
+        : open(host, { ...plan, discovered: undefined }, { ...options, signal }),
+    );
+  };
+  const connection = await connect();
+  core.attach(connection, identityOf(target));
   // Where the author left no choice, nothing was learnt about what the server prefers.
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);

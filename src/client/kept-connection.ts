@@ -14,8 +14,9 @@ import type {
   WatchEvents,
 } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
-import { ConnectionError } from "../schema/errors.js";
+import { ConnectionError, toError } from "../schema/errors.js";
 import type { LoggingLevel, SubscriptionFilter } from "../schema/types.js";
+import { innerHost } from "./inner-host.js";
 
 export interface RestartLimits {
   /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */
@@ -131,24 +132,7 @@ export class KeptConnection implements Connection {
   }
 
   #innerHost(): ClientHost {
-    const host = this.#host;
-    return {
-      info: host.info,
-      extensions: host.extensions,
-      deprecated: (deprecation) => host.deprecated?.(deprecation),
-      get capabilities() {
-        return host.capabilities;
-      },
-      identify: host.identify,
-      clock: host.clock,
-      timeoutMs: host.timeoutMs,
-      answer: (method, params, end, progress) => host.answer(method, params, end, progress),
-      relearnTools: (connection, scope) => host.relearnTools(connection, scope),
-      onNotification: (notification) => host.onNotification(notification),
-      onProblem: (problem) => host.onProblem(problem),
-      debug: (message, fields) => host.debug(message, fields),
-      onClose: (reason, connection) => this.#lost(reason, connection),
-    };
+    return innerHost(this.#host, (reason, connection) => this.#lost(reason, connection));
   }
 
   /** An end that comes with the end of the connection is not passed on before it is clear that none follows. */
@@ -192,7 +176,7 @@ export class KeptConnection implements Connection {
         if (signal.aborted) return await connection.close();
         return this.#resume(connection);
       } catch (error) {
-        last = error instanceof Error ? error : new Error(String(error));
+        last = toError(error);
       }
     }
     if (signal.aborted) return;
@@ -221,7 +205,7 @@ export class KeptConnection implements Connection {
     } catch (error) {
       // When the connection has gone again, the next one is the next chance.
       if (this.#state?.name !== "up" || this.#connection !== connection) return;
-      const reason = error instanceof Error ? error : new Error(String(error));
+      const reason = toError(error);
       if (this.#watches.delete(kept)) kept.events.onEnd("lost", reason);
     }
   }

@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import type { Subscription, WatchEvents } from "../era/client-era.js";
+import { toError } from "../schema/errors.js";
 import type { Prompt, Resource, ServerCapabilities, SubscriptionFilter, Tool } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 
@@ -73,7 +74,7 @@ class Refresher implements WatchEvents {
     try {
       listener.onChange(update);
     } catch (error) {
-      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+      this.#host.onProblem(toError(error));
     }
   }
 
@@ -81,7 +82,7 @@ class Refresher implements WatchEvents {
     try {
       return { items: await this.#host.read(kind) };
     } catch (error) {
-      return { error: error instanceof Error ? error : new Error(String(error)) };
+      return { error: toError(error) };
     }
   }
 }

@@ -52,7 +52,7 @@ export function planNegotiation(
     options.strictCapabilities === true &&
     pinned &&
     prior?.discovered === undefined &&
-    steps[0]?.era.handshakes === false
+    steps[0]?.era.alwaysAsks === false
   ) {
     throw new McpError(
       "strict_needs_knowledge",

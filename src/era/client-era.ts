@@ -4,6 +4,7 @@ import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
 import type { Deprecation } from "../schema/deprecated.js";
+import type { RpcError } from "../schema/errors.js";
 import type {
   ClientCapabilities,
   Implementation,
@@ -53,6 +54,8 @@ export interface ClientHost {
 /** What is known about the server of a connection. */
 export interface ServerFacts {
   readonly version: string;
+  /** Whether the server itself, or whoever asked it before, has told what it can do. */
+  readonly heard: boolean;
   readonly capabilities: ServerCapabilities;
   /** Self-reported: for display and logs, never for decisions. */
   readonly info: Implementation | undefined;
@@ -149,8 +152,14 @@ export interface ClientEra {
   readonly versions: readonly string[];
   /** Whether results of a method carry hints about keeping them. */
   isCacheable(method: string): boolean;
-  /** Whether connecting always tells what the server can do. */
-  readonly handshakes: boolean;
+  /** Whether connecting asks the server what it can do even where the version is given. */
+  readonly alwaysAsks: boolean;
+  /** Whether what the client can do is said once, and cannot change then. */
+  readonly declaresOnce: boolean;
+  /** Whether it has deprecated features of earlier ones. */
+  readonly deprecates: boolean;
+  /** Whether a refusal says that what was listed about a tool has changed since. */
+  isOfOldListing(error: RpcError): boolean;
   /** What to call for nothing but a sign of life. */
   readonly pingMethod: string;
   /** For a method that only other eras have: what to do instead. */

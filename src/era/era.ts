@@ -298,7 +298,7 @@ export interface HttpBindingOptions {
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
   /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
-  readonly maxBehind?: number | undefined;
+  readonly maxBehind: number;
   /** The largest request body, in bytes. */
   readonly maxBodyBytes?: number | undefined;
   /** The two paths of the transport with a stream of its own, in the era that had it. */

@@ -5,7 +5,7 @@ import { isEventStream, isJson } from "../http/media-type.js";
 import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
 import { fetchSameOrigin } from "../http/same-origin-fetch.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
-import { ConnectionError, ProtocolError } from "../schema/errors.js";
+import { ConnectionError, ProtocolError, toError } from "../schema/errors.js";
 import type { HttpCall } from "./http-call.js";
 import { type HttpTarget, type LinkReceiver, NOBODY } from "./link.js";
 
@@ -198,8 +198,4 @@ export function notConnected(): ConnectionError {
 
 export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-export function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -18,6 +18,8 @@ export interface HttpStream {
 
 export type HttpHeaders = { readonly [name: string]: string };
 
+export const JSON_HEADERS: HttpHeaders = { "content-type": "application/json" };
+
 /**
  * One HTTP request and the way to answer it, whatever server it came through.
  * Exactly one of `reply` and `stream` is called, once; both do nothing after the client has gone.

@@ -1,4 +1,4 @@
-import { AuthError, ConnectionError, type McpError, ProtocolError } from "../schema/errors.js";
+import { AuthError, ConnectionError, type McpError, ProtocolError, toError } from "../schema/errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable } from "./inflight-table.js";
@@ -118,7 +118,7 @@ export class Peer {
 
   #write(frame: string, onFailure?: (error: Error) => void): void | Promise<void> {
     const failed = (error: unknown) => {
-      const reason = error instanceof Error ? error : new Error(String(error));
+      const reason = toError(error);
       if (onFailure !== undefined) onFailure(reason);
       else if (this.#closed === undefined) this.#events.onProblem(reason);
     };

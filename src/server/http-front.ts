@@ -1,7 +1,14 @@
 import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
 import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
 import { DecoratedExchange } from "../http/decorated-exchange.js";
-import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
+import {
+  BodyIncomplete,
+  BodyNotText,
+  BodyTaken,
+  BodyTooLarge,
+  type HttpExchange,
+  JSON_HEADERS,
+} from "../http/exchange.js";
 import { createGuard } from "../http/guard.js";
 import { isJson } from "../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
@@ -11,8 +18,6 @@ import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { DefinitionError, ProtocolError } from "../schema/errors.js";
 import { messageOf } from "./era-of-request.js";
 import { DEFAULTS, type GateVerdict, type HttpGate, type HttpServerOptions } from "./options.js";
-
-const JSON_HEADERS = { "content-type": "application/json" };
 
 /**
  * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
@@ -54,7 +59,7 @@ export class HttpFront {
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
         eventLog: options.resumable,
         retryMs: options.retryMs,
-        maxBehind: options.maxBehind,
+        maxBehind: options.maxBehind ?? DEFAULTS.maxBehind,
         maxBodyBytes: this.#maxBodyBytes,
         sse: options.sse,
         accept,

@@ -147,6 +147,7 @@ export const DEFAULTS = {
   maxWaitingChanges: 1024,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
+  maxBehind: 8 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,
   maxSessions: 10_000,
   keepAliveMs: 15_000,

@@ -5,7 +5,7 @@ import { type BareWorld, eachBareWire } from "../support/bare-wire.js";
 import { takeCensus, until } from "../support/census.js";
 import { verifies } from "../support/verifies.js";
 
-const CALLS = 500;
+const CALLS = 300;
 const AT_ONCE = 100;
 
 verifies(

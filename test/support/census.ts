@@ -36,7 +36,7 @@ export async function takeCensus(): Promise<Census> {
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const begun = performance.now();
   while (!(await holds())) {
-    if (performance.now() - begun > 10_000) throw new Error(`it did not come true that ${what}`);
+    if (performance.now() - begun > 60_000) throw new Error(`it did not come true that ${what}`);
     await turn();
   }
 }

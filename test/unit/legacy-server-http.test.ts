@@ -141,6 +141,7 @@ test("a session that ends lets go of the resources it watched and of the changes
     keepAliveMs: 0,
     eventLog: undefined,
     retryMs: undefined,
+    maxBehind: 8_000_000,
   });
   const send = async (method: string, body?: object, session?: string) => {
     const headers = { "content-type": "application/json", "mcp-session-id": session };

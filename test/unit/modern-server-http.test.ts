@@ -16,6 +16,7 @@ const options: HttpBindingOptions = {
   keepAliveMs: KEEP_ALIVE,
   eventLog: undefined,
   retryMs: undefined,
+  maxBehind: 8_000_000,
 };
 
 interface Endpoint {

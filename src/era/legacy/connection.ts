@@ -9,7 +9,7 @@ import { withinScope } from "../../call/within-scope.js";
 import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
 import { isWritable } from "../../jsonrpc/format.js";
 import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
-import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
+import { ConnectionError, McpError, ProtocolError, RpcError, toError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
 import { notificationProblem } from "../check-notification.js";
@@ -81,6 +81,7 @@ export class LegacyConnection implements Connection {
     const { protocolVersion, capabilities, serverInfo, instructions } = this.#initialized ?? {};
     return {
       version: protocolVersion ?? HANDSHAKE_VERSIONS[0],
+      heard: true,
       capabilities: capabilities ?? {},
       info: serverInfo,
       instructions,
@@ -264,7 +265,7 @@ export class LegacyConnection implements Connection {
   #fail({ id, end }: ServedRequest, error: unknown): void {
     const deliberate = error instanceof RpcError;
     if (!deliberate && !end.isEchoedBy(error)) {
-      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+      this.#host.onProblem(toError(error));
     }
     if (end.aborted) return;
     const answer = deliberate ? toErrorObject(error) : undefined;

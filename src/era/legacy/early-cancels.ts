@@ -1,6 +1,6 @@
 import type { Clock } from "../../call/clock.js";
 import type { RequestId } from "../../jsonrpc/message.js";
-import { idTwin } from "../../jsonrpc/request-id.js";
+import { findByEither } from "../../jsonrpc/request-id.js";
 
 /** More than a client has on their way at once; the oldest go first. */
 const MAX_KEPT = 256;
@@ -9,6 +9,11 @@ const MAX_OVER = 64;
 /** Longer than one connection keeps a message that another has overtaken. */
 const KEPT_MS = 10_000;
 
+interface Noted {
+  readonly id: RequestId;
+  readonly at: number;
+}
+
 /**
  * Cancellations that name no running call. Each POST travels on its own, so a cancellation may come before the request
  * that it is about: it is kept for a moment, and the request, when it comes, is not run. One that comes after the end of
@@ -16,64 +21,39 @@ const KEPT_MS = 10_000;
  */
 export class EarlyCancels {
   readonly #clock: Clock;
-  readonly #kept = new RecentIds(MAX_KEPT);
-  readonly #over = new RecentIds(MAX_OVER);
+  readonly #kept = new Map<RequestId, Noted>();
+  readonly #over = new Map<RequestId, Noted>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   keep(id: RequestId): void {
-    const now = this.#clock.now();
-    if (!isRecent(this.#over.find(id)?.at, now)) this.#kept.add(id, now);
+    if (!this.#isRecent(findByEither(this.#over, id))) this.#note(this.#kept, id, MAX_KEPT);
   }
 
   /** Whether the request, which comes now, was cancelled before. Tells once. */
   take(id: RequestId): boolean {
-    this.#over.remove(id);
-    const found = this.#kept.find(id);
-    if (found === undefined) return false;
-    this.#kept.remove(found.id);
-    return isRecent(found.at, this.#clock.now());
+    this.#over.delete(id);
+    const found = findByEither(this.#kept, id);
+    if (found !== undefined) this.#kept.delete(found.id);
+    return this.#isRecent(found);
   }
 
   /** A call is over: a cancellation that comes from now on is about it. */
   onOver(id: RequestId): void {
-    this.#over.add(id, this.#clock.now());
-  }
-}
-
-/** Ids and when they came, oldest first, up to so many. */
-class RecentIds {
-  readonly #cameAt = new Map<RequestId, number>();
-  readonly #max: number;
-
-  constructor(max: number) {
-    this.#max = max;
+    this.#note(this.#over, id, MAX_OVER);
   }
 
-  add(id: RequestId, now: number): void {
-    this.#cameAt.delete(id);
-    this.#cameAt.set(id, now);
-    if (this.#cameAt.size <= this.#max) return;
-    const [oldest] = this.#cameAt.keys();
-    this.#cameAt.delete(oldest as RequestId);
+  #note(noted: Map<RequestId, Noted>, id: RequestId, max: number): void {
+    noted.delete(id);
+    noted.set(id, { id, at: this.#clock.now() });
+    if (noted.size <= max) return;
+    const [oldest] = noted.keys();
+    noted.delete(oldest as RequestId);
   }
 
-  remove(id: RequestId): void {
-    this.#cameAt.delete(id);
+  #isRecent(noted: Noted | undefined): boolean {
+    return noted !== undefined && this.#clock.now() - noted.at < KEPT_MS;
   }
-
-  find(id: RequestId): { readonly id: RequestId; readonly at: number } | undefined {
-    const twin = idTwin(id);
-    for (const spelling of twin === undefined ? [id] : [id, twin]) {
-      const at = this.#cameAt.get(spelling);
-      if (at !== undefined) return { id: spelling, at };
-    }
-    return undefined;
-  }
-}
-
-function isRecent(at: number | undefined, now: number): boolean {
-  return at !== undefined && now - at < KEPT_MS;
 }

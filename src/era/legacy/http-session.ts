@@ -32,7 +32,6 @@ export interface SessionSurroundings {
 /** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
 const POLLING_VERSION = "2025-11-25";
 const STANDALONE = "get";
-const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
 
 /**
  * What HTTP adds to a session: calls and the replies they belong to, streams, and requests to the client. Without an id
@@ -74,7 +73,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     this.clock = host.clock;
     this.log = id === undefined ? undefined : around.log;
     this.retryMs = options.retryMs;
-    this.maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
+    this.maxBehind = options.maxBehind;
     this.keepAlive = around.keepAlive;
     this.protocol = new LegacySession(era, host, this, client);
     this.#calls = new PostCalls(this);

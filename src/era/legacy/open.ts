@@ -1,7 +1,7 @@
 import type { CallScope } from "../../call/scope.js";
 import { withinScope } from "../../call/within-scope.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
-import { AuthError, ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
+import { AuthError, ConnectionError, McpError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import {
   type ClientEra,
@@ -13,13 +13,12 @@ import {
   WrongEra,
 } from "../client-era.js";
 import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js";
+import { supportedIn } from "../unsupported-version.js";
 import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
 import { capabilitiesAt, identityAt } from "./initialize.js";
 import { legacyResults } from "./results.js";
 import { sseDeprecation } from "./sse-deprecation.js";
-
-const UNSUPPORTED_VERSION = -32022;
 
 /** Opens a connection by the handshake. */
 export async function open(
@@ -150,8 +149,8 @@ function asInitialized(result: ClientResult): InitializeResult {
 /** A server that names its versions in the refusal, or knows no handshake at all, may be reachable in another era. */
 function refusal(error: { code: number; message: string; data?: unknown }, last: boolean): Error {
   const cause = fromErrorObject(error);
-  const supported = (error.data as { supported?: unknown } | null | undefined)?.supported;
-  if (error.code === UNSUPPORTED_VERSION && isVersionList(supported)) {
+  const supported = supportedIn(error);
+  if (supported !== undefined) {
     return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
   }
   if (last || error.code !== METHOD_NOT_FOUND) return cause;

@@ -3,7 +3,7 @@ import type { HttpExchange } from "../../http/exchange.js";
 import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
-import { idTwin } from "../../jsonrpc/request-id.js";
+import { findByEither } from "../../jsonrpc/request-id.js";
 import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin } from "../call.js";
 import type { Outcome, ServerEra, ServerHost } from "../era.js";
@@ -84,7 +84,7 @@ export class PostCalls {
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
     if (!isRequestId(id)) return;
-    const entry = this.#find(id);
+    const entry = findByEither(this.#running, id);
     if (entry === undefined) return this.#early.keep(id);
     if (!this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
@@ -157,12 +157,6 @@ export class PostCalls {
       delivery: "answer_lost",
     });
     this.#owner.host.report(lost, { where: "http", method: call.method, id: call.id });
-  }
-
-  /** The call with exactly this id, or else with this id in its other spelling. */
-  #find(id: RequestId): Running | undefined {
-    const twin = idTwin(id);
-    return this.#running.get(id) ?? (twin === undefined ? undefined : this.#running.get(twin));
   }
 
   #isCurrent(entry: Running): boolean {

@@ -1,10 +1,9 @@
-import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
+import { type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../../http/exchange.js";
 import { INTERNAL_ERROR, INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RequestId, RpcErrorObject } from "../../jsonrpc/message.js";
 import { ProtocolError } from "../../schema/errors.js";
 import type { ServerHost } from "../era.js";
-import { JSON_HEADERS } from "./post-reply.js";
 
 /** Why an exchange is not served. */
 export interface HttpRefusal {

@@ -3,7 +3,7 @@ import { KeepAlive } from "../../http/keep-alive.js";
 import { accepts } from "../../http/media-type.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
-import type { Parsed } from "../../jsonrpc/parse.js";
+import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
 import { MemoryEventLog } from "../../store/memory-event-log.js";
 import type { ClientFacts } from "../call.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, SessionLimits } from "../era.js";
@@ -259,10 +259,4 @@ function pickReplyKind(accept: string | undefined, options: HttpBindingOptions):
   const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
   if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
   return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
-}
-
-/** The id that an error in answer to this body carries, where one can be read. */
-function answerableId(body: Parsed): RequestId | undefined {
-  if (body.kind === "request") return body.message.id;
-  return body.kind === "invalid" && !body.failure.answer ? body.failure.id : undefined;
 }

@@ -1,10 +1,10 @@
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import { progressTokenOf } from "../../call/progress-token.js";
 import type { CallScope } from "../../call/scope.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
-import { isRequestId } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
-import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
+import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
 import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
 import { notificationProblem } from "../check-notification.js";
@@ -242,9 +242,4 @@ export class LegacySession implements EraSession, PageOwner {
     if (!legacyMethods.has(method) && !this.#host.knows(method)) return methodNotFound(method);
     return new Refusal(INVALID_REQUEST, `Invalid request: ${method} before initialize`);
   }
-}
-
-function progressTokenOf(params: Params): ProgressToken | undefined {
-  const token = (params._meta as { progressToken?: unknown } | undefined)?.progressToken;
-  return isRequestId(token) ? token : undefined;
 }

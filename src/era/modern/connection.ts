@@ -17,6 +17,7 @@ import type {
   WatchEvents,
 } from "../client-era.js";
 import type { CloseOptions, Link } from "../link.js";
+import { supportedIn } from "../unsupported-version.js";
 import {
   CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
@@ -25,7 +26,6 @@ import {
   readImplementation,
   SERVER_INFO_KEY,
   SUBSCRIPTION_KEY,
-  UNSUPPORTED_VERSION,
   VERSION_KEY,
 } from "./envelope.js";
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
@@ -84,6 +84,7 @@ export class ModernConnection implements Connection {
     const info = readImplementation((discovered?._meta as Params | undefined)?.[SERVER_INFO_KEY]);
     return {
       version: this.#version,
+      heard: discovered !== undefined,
       capabilities: discovered?.capabilities ?? {},
       info,
       instructions: discovered?.instructions,
@@ -209,10 +210,8 @@ export class ModernConnection implements Connection {
 
   /** The version to go on with after a refusal of the present one. */
   #otherVersion(response: RpcResponse): string | undefined {
-    if (!("error" in response) || response.error.code !== UNSUPPORTED_VERSION) return undefined;
-    const supported = (response.error.data as { supported?: unknown } | undefined | null)?.supported;
-    if (!Array.isArray(supported)) return undefined;
-    return this.#versions.find((version) => supported.includes(version));
+    const supported = "error" in response ? supportedIn(response.error) : undefined;
+    return supported && this.#versions.find((version) => supported.includes(version));
   }
 
   #decode({ method, capabilities = this.#host.capabilities }: ConnectionCall, result: ClientResult): ClientResult {
