@@ -9,7 +9,7 @@ import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
-import { ConnectionError, McpError, RpcError, toError, UrlElicitationRequiredError } from "../schema/errors.js";
+import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { ClientCapabilities, Implementation, ListToolsResult, Root, Tool } from "../schema/types.js";
@@ -332,15 +332,10 @@ function createCache(
       const { version, info } = connection.server;
       return JSON.stringify([address, version, info?.name, info?.version]);
     },
-    honoursHints: (method) => connection.era.isCacheable(method),
-    isOfOldListing: (error) => connection.era.isOfOldListing(error),
+    era: () => connection.era,
     // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
     now: () => options.clock?.now() ?? Date.now(),
     clock: client.clock,
     onProblem: (problem) => client.onProblem(problem),
   });
-}
-
-function notConnected(): ConnectionError {
-  return new ConnectionError("Not connected: the client is closed", { delivery: "not_sent" });
 }

@@ -88,26 +88,27 @@ export async function connectWith<S extends AnyServer>(
       throw error;
     }
   };
-  const connect = async (): Promise<Connection> => {
-    const restart = restartOf(target);
-    if (restart !== undefined) {
-      const { KeptConnection } = await import("./kept-connection.js");
-      return KeptConnection.open(core, restart, (host, again) =>
-        again === undefined
-          ? open(host, plan, options)
-          : open(host, planAgain(plan, again.known), { ...options, signal: again.signal }),
-      );
-    }
-    // What was only handed over, and not yet heard from the server itself, may have become wrong.
-    if (key === undefined || plan.discovered === undefined || plan.steps.length === 1) return open(core, plan, options);
+  const restart = restartOf(target);
+  // What was only handed over, and not yet heard from the server itself, may have become wrong.
+  const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
+  let connection: Connection;
+  if (restart !== undefined) {
+    const { KeptConnection } = await import("./kept-connection.js");
+    connection = await KeptConnection.open(core, restart, (host, again) =>
+      again === undefined
+        ? open(host, plan, options)
+        : open(host, planAgain(plan, again.known), { ...options, signal: again.signal }),
+    );
+  } else if (isHearsay) {
     const { HearsayConnection } = await import("./hearsay-connection.js");
-    return HearsayConnection.open(core, (host, signal) =>
+    connection = await HearsayConnection.open(core, (host, signal) =>
       signal === undefined
         ? open(host, plan, options)
         : open(host, { ...plan, discovered: undefined }, { ...options, signal }),
     );
-  };
-  const connection = await connect();
+  } else {
+    connection = await open(core, plan, options);
+  }
   core.attach(connection, identityOf(target));
   // Where the author left no choice, nothing was learnt about what the server prefers.
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);

@@ -14,7 +14,7 @@ import type {
   WatchEvents,
 } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
-import { ConnectionError, toError } from "../schema/errors.js";
+import { ConnectionError, notConnected, toError } from "../schema/errors.js";
 import type { LoggingLevel, SubscriptionFilter } from "../schema/types.js";
 import { innerHost } from "./inner-host.js";
 
@@ -236,7 +236,7 @@ export class KeptConnection implements Connection {
 
   #whenUp(scope: CallScope): Promise<void> {
     const state = this.#state;
-    if (state?.name !== "down") return Promise.reject(new ConnectionError("Not connected: the client is closed"));
+    if (state?.name !== "down") return Promise.reject(notConnected());
     return withinScope(state.up, scope);
   }
 }

@@ -1,8 +1,9 @@
 import type { CallScope } from "../call/scope.js";
 import { InflightTable } from "../jsonrpc/inflight-table.js";
 import type { RequestId, RpcResponse } from "../jsonrpc/message.js";
+import { notConnected } from "../schema/errors.js";
 import { type GiveUp, HttpCall } from "./http-call.js";
-import { closedBeforeAnswer, HttpWire, notConnected } from "./http-wire.js";
+import { closedBeforeAnswer, HttpWire } from "./http-wire.js";
 import type { HttpTarget, LinkReceiver, LinkRequest } from "./link.js";
 
 /** What the links over HTTP have in common: calls under way, each by a POST of its own, until the link is closed. */

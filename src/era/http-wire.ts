@@ -192,10 +192,6 @@ export function closedBeforeAnswer(call: HttpCall): ConnectionError {
   return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery });
 }
 
-export function notConnected(): ConnectionError {
-  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent" });
-}
-
 export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-import { AuthError, ConnectionError, type McpError, ProtocolError, toError } from "../schema/errors.js";
+import { AuthError, ConnectionError, type McpError, notConnected, ProtocolError, toError } from "../schema/errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable } from "./inflight-table.js";
@@ -202,10 +202,6 @@ export class Peer {
     this.#closed = { reason };
     for (const entry of this.#inflight.drain()) entry.sink.onFailure(connectionLost(reason));
   }
-}
-
-function notConnected(reason: Error | undefined): ConnectionError {
-  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
 }
 
 /** The channel knows best how far the frame had got. What an authorization failed with stands for itself. */

@@ -307,3 +307,7 @@ export function isVersionList(value: unknown): value is readonly string[] {
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
+
+export function notConnected(reason?: Error): ConnectionError {
+  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
+}

@@ -106,9 +106,7 @@ export class ModernConnection implements Connection {
   }
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    if (call.resume !== undefined) {
-      throw new McpError("cannot_resume", `${call.method} cannot be resumed: this protocol version has no sessions`);
-    }
+    if (call.resume !== undefined) throw new McpError("cannot_resume", `${call.method} cannot be resumed: no session`);
     let response = await this.#send(call, scope);
     const other = this.#otherVersion(response);
     if (other !== undefined) {
