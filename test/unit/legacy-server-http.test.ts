@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { IdleQueue } from "#src/call/idle-queue.js";
 import { CallScope } from "#src/call/scope.js";
-import type { ServerWire } from "#src/era/call.js";
+import type { ServerWire } from "#src/era/era.js";
 import { legacyServer } from "#src/era/legacy/server-era.js";
 import { KeepAlive } from "#src/http/keep-alive.js";
 import { SseConnection } from "#src/http/sse-connection.js";

@@ -8,8 +8,7 @@ import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jso
 import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
 import type { EventLog } from "../../store/event-log.js";
-import type { Call, CallOrigin, ClientFacts, ServerWire } from "../call.js";
-import type { HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import type { Call, CallOrigin, ClientFacts, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
 import { ClientRequests } from "./client-requests.js";
 import { type CallOwner, PostCalls } from "./post-calls.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./post-reply.js";

@@ -6,10 +6,19 @@ import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.
 import { ConnectionError } from "../../schema/errors.js";
 import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
-import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
 import { notificationProblem } from "../check-notification.js";
-import type { EraSession, LogMessage, ServerEra, ServerHost } from "../era.js";
+import type {
+  Call,
+  CallOrigin,
+  ClientFacts,
+  EraSession,
+  LogMessage,
+  ServerEra,
+  ServerHost,
+  ServerWire,
+} from "../era.js";
 import { isWanted } from "../logging-level.js";
+import { ServedCall } from "../served-call.js";
 import type { PageOwner } from "../url-elicitations.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";

@@ -5,8 +5,7 @@ import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
 import { formatFailure, formatNotification, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RpcErrorObject } from "../../jsonrpc/message.js";
 import { ConnectionError } from "../../schema/errors.js";
-import type { Call, ServerWire } from "../call.js";
-import type { Outcome, ServerHost } from "../era.js";
+import type { Call, Outcome, ServerHost, ServerWire } from "../era.js";
 import { MISSING_CAPABILITY } from "./envelope.js";
 
 const SHUTTING_DOWN: RpcErrorObject = { code: INTERNAL_ERROR, message: "The server is shutting down" };

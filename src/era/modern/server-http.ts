@@ -5,8 +5,7 @@ import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-co
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
-import type { ServerWire } from "../call.js";
-import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
 import {
   assertMethodHeaderIfAny,
   assertParamHeaders,
