@@ -34,7 +34,8 @@ export interface CloseOptions {
 
 /** What comes from the server without having been called for. */
 export interface LinkReceiver {
-  onRequest(request: RpcRequest): void;
+  /** `call` is the life of the request on whose stream it came, where the wire can tell. */
+  onRequest(request: RpcRequest, call?: CallScope): void;
   /** `call` is the id of the request on whose stream it came, where the wire can tell. */
   onNotification(notification: RpcNotification, call?: RequestId): void;
   onProblem(problem: Error): void;

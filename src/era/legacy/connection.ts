@@ -70,7 +70,7 @@ export class LegacyConnection implements Connection {
     this.#link = link;
     this.#host = host;
     link.receiver = {
-      onRequest: (request) => this.#serve(request),
+      onRequest: (request, call) => this.#serve(request, call),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => host.onProblem(problem),
       onClose: (reason) => this.#end(reason),
@@ -244,9 +244,11 @@ export class LegacyConnection implements Connection {
     }
   }
 
-  /** Answers a request of the server, unless it is called off meanwhile. */
-  async #serve(request: RpcRequest): Promise<void> {
+  /** Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. */
+  async #serve(request: RpcRequest, call: CallScope | undefined): Promise<void> {
     const end = new AbortSwitch();
+    const endWithCall = (reason: unknown) => end.abort(reason);
+    call?.onAbort(endWithCall);
     const served: ServedRequest = { id: request.id, method: request.method, end };
     this.#served.add(served);
     try {
@@ -258,6 +260,7 @@ export class LegacyConnection implements Connection {
       this.#fail(served, error);
     } finally {
       this.#served.remove(served);
+      call?.offAbort(endWithCall);
     }
   }
 
