@@ -1,3 +1,11 @@
+export {
+  type ClientConnectionEvent,
+  type ClientRequestEvent,
+  DIAGNOSTIC_CHANNELS,
+  diagnoseClient,
+  diagnoseServer,
+  type ServerRequestEvent,
+} from "../node/diagnostics.js";
 export { defaultEnvironment } from "../node/environment.js";
 export type { FetchServerLike } from "../node/fetch-listener.js";
 export { type FileResourceOptions, fileResource, resolveInside } from "../node/file-resource.js";

@@ -1,5 +1,5 @@
-export type { AskOptions, ElicitAnswer } from "../era/asking.js";
-export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext } from "../era/era.js";
+export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
+export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/era.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
@@ -12,7 +12,14 @@ export type { Completer, Completers } from "../server/completion.js";
 export { audio, embedded, image, link, text } from "../server/content.js";
 export type { Context } from "../server/context.js";
 export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
+export { detachCall } from "../server/detach-call.js";
 export type { Editable } from "../server/edit.js";
+export {
+  type ExtensionOptions,
+  type ExtensionServer,
+  ServerExtension,
+  type TopicHandler,
+} from "../server/extension.js";
 export type { HttpServer, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {

@@ -77,6 +77,11 @@ export class Context {
     return this.#call.origin.auth;
   }
 
+  /** The caller in one word, as far as a gate could tell. */
+  get principal(): string | undefined {
+    return this.#call.origin.principal;
+  }
+
   /** The session, in the era that has them. */
   get sessionId(): string | undefined {
     return this.#call.origin.sessionId;

@@ -9,6 +9,7 @@ import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema
 import { Changes } from "./changes.js";
 import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificationHandler } from "./custom-method.js";
 import type { Editable } from "./edit.js";
+import type { ServerExtension } from "./extension.js";
 import { HttpFront } from "./http-front.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
@@ -169,6 +170,12 @@ export class HttpServer<Tools extends ToolTypes = {}> {
   /** Wraps every call that is served from now on; the first added is the outermost. */
   use(interceptor: ServerInterceptor): this {
     this.core.use(interceptor);
+    return this;
+  }
+
+  /** Adds an extension of the protocol; throws where two, or one and the protocol, want the same. */
+  extend(extension: Pick<ServerExtension, "installIn">): this {
+    extension.installIn(this.core);
     return this;
   }
 

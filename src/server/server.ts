@@ -37,6 +37,7 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
       this.#doors.delete(door);
       throw error;
     }
+    this.core.onConnection?.(door);
     return door;
   }
 

@@ -18,8 +18,6 @@ import { requestHeaders } from "./request-headers.js";
 export class ModernHttpLink extends HttpLink implements Link {
   /** The version for messages that do not name one themselves. */
   version: string;
-  /** Which params member names what a method is about, for methods that the protocol itself does not know. */
-  nameFrom: (method: string) => string | undefined = () => undefined;
 
   constructor(target: HttpTarget, version: string) {
     super(target);
@@ -85,7 +83,7 @@ export class ModernHttpLink extends HttpLink implements Link {
   #headers(method: string, params: Params | undefined): HeaderRecord {
     return requestHeaders(this.wire.headers.post, method, params, {
       version: this.version,
-      nameFrom: this.nameFrom,
+      nameFrom: (name) => this.target.nameFrom?.(name),
       paramHeaders: (tool) => this.target.paramHeaders(tool),
     });
   }
