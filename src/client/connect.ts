@@ -93,6 +93,7 @@ export async function connectWith<S extends AnyServer>(
       throw error;
     }
   };
+  const { signal } = options;
   const restart = restartOf(target);
   // What was only handed over, and not yet heard from the server itself, may have become wrong.
   const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
@@ -119,6 +120,10 @@ export async function connectWith<S extends AnyServer>(
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);
   await begin(client, core);
+  if (signal?.aborted === true) {
+    await client.close();
+    throw signal.reason;
+  }
   quietly(() => options.onOpen?.(connection.server));
   return client;
 }

@@ -13,6 +13,7 @@ export { createFileStore } from "../node/file-store.js";
 export { createGuardedFetch, type GuardedFetchOptions } from "../node/guarded-fetch.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
 export type { NodeExchangeOptions } from "../node/node-exchange.js";
+export { readServers } from "../node/read-servers.js";
 export {
   type RunningHttpServer,
   type ServeHttpOptions,

@@ -20,7 +20,7 @@ export {
   ServerExtension,
   type TopicHandler,
 } from "../server/extension.js";
-export type { HttpServer, ServerEdit, ToolTypes } from "../server/http-server.js";
+export type { HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
   GateVerdict,
