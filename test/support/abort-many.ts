@@ -70,10 +70,10 @@ export function assertGivenUp(outcomes: readonly PromiseSettledResult<unknown>[]
 }
 
 /** Enough for the engine to have compiled what it will compile, and to have allocated what it keeps for that. */
-const WARM_UP = 1000;
+const WARM_UP = 2000;
 const TOTAL = 10_000;
-/** A hundred bytes for each call. What one forgotten call costs is several times that. */
-const HEAP_BOUND = 1_000_000;
+/** A hundred and fifty bytes for each call. What one forgotten call costs is several times that. */
+const HEAP_BOUND = 1_500_000;
 
 /** Aborts ten thousand calls that run and compares what is held then with what was held before. */
 export async function assertNoGrowth(
