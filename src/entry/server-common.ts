@@ -1,6 +1,5 @@
 export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
-export type { Call, CallOrigin, ClientFacts } from "../era/call.js";
-export type { HandlerResult, ReportContext, Topics } from "../era/era.js";
+export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/era.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";

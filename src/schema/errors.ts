@@ -320,3 +320,12 @@ export class AuthError extends McpError {
 export function isVersionList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
 }
+
+/** What was thrown, as an error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+export function notConnected(reason?: Error): ConnectionError {
+  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
+}

@@ -1,5 +1,4 @@
-import type { Call } from "#src/era/call.js";
-import type { HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
+import type { Call, HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
 import { UrlElicitations } from "#src/era/url-elicitations.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes.js";
