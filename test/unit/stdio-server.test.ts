@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 import { PassThrough, Writable } from "node:stream";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { createStdioClientChannel } from "#src/node/stdio-client.js";
 import { createStdioServerChannel } from "#src/node/stdio-server.js";
 import { guardStdout } from "#src/node/stdout-guard.js";
