@@ -21,6 +21,7 @@ const forbidden = {
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],
   "./node": ["dist/auth/client/oauth.js"],
   "./auth/client": ["dist/server/", "dist/client/", "dist/node/", "node:"],
+  "./auth/server": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./otel": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
 };
@@ -28,6 +29,7 @@ const forbidden = {
 /** Packages that an entry may need: optional peers, which only its users install. */
 const peers = {
   "./auth/client": ["oauth4webapi"],
+  "./auth/server": ["jose"],
   "./otel": ["@opentelemetry/api"],
 };
 
