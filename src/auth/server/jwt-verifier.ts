@@ -27,7 +27,10 @@ export interface JwtVerifierOptions extends UpstreamOptions, RemoteKeyOptions {
    * type and those that only say JWT are taken too.
    */
   readonly types?: readonly string[];
-  /** How far the issuer's clock may be from this one, in seconds. 5 unless told otherwise. */
+  /**
+   * How far the issuer's clock may be ahead of this one, in seconds. 5 unless told otherwise. Whether a token has expired is
+   * the gate's to say, to the second.
+   */
   readonly clockToleranceSeconds?: number;
   /**
    * The audience that its tokens have in place of the resource, for issuers that cannot name it. It is checked here and not
