@@ -1,5 +1,5 @@
 import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
-import type { GateRefusal, Operation } from "../http/admission.js";
+import type { GateRefusal } from "../http/admission.js";
 import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
 import { DecoratedExchange } from "../http/decorated-exchange.js";
 import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
@@ -66,7 +66,7 @@ export class HttpFront {
         maxBodyBytes: this.#maxBodyBytes,
         sse: options.sse,
         accept,
-        admits: (exchange, body) => this.#admits(exchange, body),
+        admits: this.#admits,
       });
       this.#bindings.set(era, binding);
     }
@@ -133,16 +133,16 @@ export class HttpFront {
   }
 
   /** Whether the gate, where there is one that cares, lets the caller do this; answers where it does not. */
-  #admits(exchange: HttpExchange, body: Parsed): boolean {
-    const refusal = exchange.judge?.(messagesOf(body).map((message) => this.#toOperation(message)));
+  readonly #admits = (exchange: HttpExchange, body: Parsed): boolean => {
+    const refusal = exchange.judge?.(
+      messagesOf(body).map((message) => {
+        const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
+        return { method, params, scopes: this.#host.requiredScopes(method, params ?? {}) };
+      }),
+    );
     if (refusal !== undefined) this.#refuse(exchange, refusal);
     return refusal === undefined;
-  }
-
-  #toOperation(message: unknown): Operation {
-    const { method, params } = (message ?? {}) as Partial<RpcRequest>;
-    return { method: method ?? "", params, scopes: this.#host.requiredScopes(method, params ?? {}) };
-  }
+  };
 
   #admit(exchange: HttpExchange): void {
     if (this.#closing) return this.#failClosing(exchange);
@@ -160,9 +160,9 @@ export class HttpFront {
     if (body.kind === "invalid" && body.failure.code === PARSE_ERROR) {
       return this.#fail(exchange, 400, PARSE_ERROR, body.failure.message);
     }
-    if (!this.#admits(exchange, body)) return;
-    const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
     try {
+      if (!this.#admits(exchange, body)) return;
+      const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
       (this.#bindings.get(era) as HttpBinding).serve(exchange, body);
     } catch (error) {
       this.#failInside(exchange, error);

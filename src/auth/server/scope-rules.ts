@@ -53,7 +53,7 @@ export class ScopeRules {
   /** All that these operations need together, beyond the base. Definitions are shown to whoever may list them. */
   neededFor(operations: readonly Operation[]): readonly string[] {
     const needed = operations.flatMap((operation) => {
-      const own = operation.method.endsWith("/list") ? [] : operation.scopes;
+      const own = String(operation.method).endsWith("/list") ? [] : operation.scopes;
       return [...own, ...(this.#scopesFor?.(operation) ?? [])];
     });
     return needed.length === 0 ? needed : toScopes("requires.scopes", needed);

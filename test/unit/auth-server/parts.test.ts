@@ -38,7 +38,7 @@ test("canonical identifiers are stable, and metadata lies between host and path"
     fc.property(fc.webUrl({ withQueryParameters: true }), (url) => {
       const once = canonicalResource(url);
       ok(once !== undefined, url);
-      if (!url.endsWith("//")) equal(canonicalResource(once), once);
+      if (!/\/\/(\?|$)/.test(url)) equal(canonicalResource(once), once);
       equal(canonicalResource(url.replace(/^https/, "HTTPS")), once);
     }),
   );
