@@ -22,6 +22,7 @@ const forbidden = {
   "./node": ["dist/auth/client/oauth.js"],
   "./auth/client": ["dist/server/", "dist/client/", "dist/node/", "node:"],
   "./auth/server": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
+  "./auth/issuer": ["dist/server/", "dist/client/", "dist/era/", "dist/auth/client/", "dist/node/", "node:"],
   "./otel": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
 };
@@ -30,6 +31,7 @@ const forbidden = {
 const peers = {
   "./auth/client": ["oauth4webapi"],
   "./auth/server": ["jose"],
+  "./auth/issuer": ["jose"],
   "./otel": ["@opentelemetry/api"],
 };
 

@@ -1,6 +1,8 @@
 export { defaultEnvironment } from "../node/environment.js";
+export type { FetchServerLike } from "../node/fetch-listener.js";
 export { type FileResourceOptions, fileResource, resolveInside } from "../node/file-resource.js";
 export { createFileStore } from "../node/file-store.js";
+export { createGuardedFetch, type GuardedFetchOptions } from "../node/guarded-fetch.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
 export type { NodeExchangeOptions } from "../node/node-exchange.js";
 export {

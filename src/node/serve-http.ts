@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { HttpExchange } from "../http/exchange.js";
+import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./node-exchange.js";
 
 /** A server, as far as serving it over HTTP needs to know. */
@@ -51,9 +52,10 @@ export function serveNodeRequest(
 
 /**
  * The server as a listener for `node:http`, Express and everything that takes one. A body that a parser in front has left
- * in `request.body` is used.
+ * in `request.body` is used. What has no `handle`, such as an issuer of `bowline/auth/issuer`, is served by its `fetch`.
  */
-export function toNodeListener(server: Pick<HttpServerLike, "handle">): RequestListener {
+export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchServerLike): RequestListener {
+  if (!("handle" in server)) return toFetchListener(server.fetch);
   return (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => {
     const { body } = request;
     server.handle(createNodeExchange(request, response, body === undefined ? undefined : { body }));

@@ -1,6 +1,6 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from "oauth4webapi";
 import { AuthError } from "../../schema/errors.js";
-import { isLoopback } from "./address.js";
+import { isLoopback } from "../address.js";
 import type { Guard } from "./discover.js";
 import { oneLine, shown } from "./oauth-error.js";
 import type { Identity } from "./registration.js";

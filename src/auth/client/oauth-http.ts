@@ -1,7 +1,7 @@
 import { BodyTooLarge, discard, readText } from "../../http/reply-reader.js";
 import type { Fetch } from "../../http/same-origin-fetch.js";
 import { AuthError, type AuthStep } from "../../schema/errors.js";
-import { isLoopback, isPrivate } from "./address.js";
+import { type AddressPolicy, addressProblem } from "../address-policy.js";
 
 /** One run of an authorization: what ends it, and which addresses it has asked. */
 export interface AuthRun {
@@ -9,15 +9,6 @@ export interface AuthRun {
   readonly tried: string[];
   /** The time, in milliseconds since 1970. */
   now(): number;
-}
-
-export interface AddressPolicy {
-  /** Plain HTTP to other machines. */
-  readonly allowInsecure: boolean;
-  /** Addresses that the public internet does not reach. */
-  readonly allowPrivate: boolean;
-  /** Resolves a name, so that the addresses behind it can be looked at. */
-  readonly resolve?: ((hostname: string) => Promise<readonly string[]>) | undefined;
 }
 
 /** A metadata document, or why there is none. */
@@ -46,7 +37,7 @@ export class OAuthHttp {
     let at = url;
     for (let hops = 0; hops <= MAX_HOPS; hops++) {
       run.tried.push(at.href);
-      const refusal = await this.#refusal(at);
+      const refusal = await addressProblem(at, this.#policy);
       if (refusal !== undefined) return { kind: "absent", why: refusal };
       const response = await this.#get(at, run, step);
       const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
@@ -59,7 +50,7 @@ export class OAuthHttp {
 
   /** Posts to an endpoint that metadata or the author named. The answer is read whole; redirects are not followed. */
   async post(url: URL, init: RequestInit, run: AuthRun, step: AuthStep): Promise<Response> {
-    const refusal = await this.#refusal(url);
+    const refusal = await addressProblem(url, this.#policy);
     if (refusal !== undefined) {
       throw new AuthError("configuration", `${url.href} is not asked: ${refusal}`, { tried: run.tried });
     }
@@ -73,18 +64,6 @@ export class OAuthHttp {
     } catch (cause) {
       throw failure(url, cause, run, step);
     }
-  }
-
-  async #refusal(url: URL): Promise<string | undefined> {
-    const { allowInsecure, allowPrivate, resolve } = this.#policy;
-    if (url.protocol !== "https:" && url.protocol !== "http:") return `${url.protocol} is not HTTP`;
-    const secure = url.protocol === "https:" || isLoopback(url.hostname) || allowInsecure;
-    if (!secure) return "it is not https";
-    if (url.username !== "" || url.password !== "") return "it carries credentials";
-    if (allowPrivate) return undefined;
-    if (isPrivate(url.hostname)) return "it is a private address";
-    const addresses = (await resolve?.(url.hostname)) ?? [];
-    return addresses.some(isPrivate) ? "its name stands for a private address" : undefined;
   }
 
   async #get(url: URL, run: AuthRun, step: AuthStep): Promise<Response> {

@@ -1,6 +1,6 @@
 import { warnByProcess, warnOnce } from "../../schema/deprecated.js";
 import { AuthError } from "../../schema/errors.js";
-import { isLoopback } from "./address.js";
+import { isLoopback } from "../address.js";
 import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
 import type { Guard } from "./discover.js";
 import { readOAuthError, shown } from "./oauth-error.js";

@@ -1,6 +1,6 @@
 import type { Fetch } from "../../http/same-origin-fetch.js";
 import { AuthError } from "../../schema/errors.js";
-import { isLoopback, isPrivate } from "./address.js";
+import { isLoopback, isPrivate } from "../address.js";
 import type { DiscoverOptions } from "./discover.js";
 import { DpopKeys, type DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";

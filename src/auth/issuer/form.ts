@@ -1,0 +1,82 @@
+import { BodyTooLarge, readText } from "../../http/reply-reader.js";
+import { invalidRequest, OAuthProblem } from "./oauth-problem.js";
+
+const MAX_BYTES = 65_536;
+const MANY = new Set(["resource"]);
+
+/** The parameters of a request, each at most once, except those that may come several times. */
+export class Params {
+  readonly #all: URLSearchParams;
+
+  constructor(all: URLSearchParams) {
+    this.#all = all;
+  }
+
+  /** An empty value is as good as none. */
+  get(name: string): string | undefined {
+    const value = this.#all.get(name);
+    return value === null || value === "" ? undefined : value;
+  }
+
+  getAll(name: string): readonly string[] {
+    return this.#all.getAll(name).filter((value) => value !== "");
+  }
+
+  /** Throws `invalid_request` unless it is there. */
+  need(name: string): string {
+    const value = this.get(name);
+    if (value === undefined) throw invalidRequest(`${name} is missing`);
+    return value;
+  }
+
+  /** The first parameter, of those named or of all, that comes more than once and may not. */
+  repeated(names: Iterable<string> = this.#all.keys()): string | undefined {
+    for (const name of names) if (!MANY.has(name) && this.#all.getAll(name).length > 1) return name;
+    return undefined;
+  }
+
+  toString(): string {
+    return this.#all.toString();
+  }
+}
+
+/** The body of a form post. Throws for another media type and for bodies that are too large. */
+export async function readForm(request: Request): Promise<Params> {
+  if (mediaType(request) !== "application/x-www-form-urlencoded") {
+    throw invalidRequest("the body has to be application/x-www-form-urlencoded");
+  }
+  return new Params(new URLSearchParams(await readBody(request)));
+}
+
+/** The form of an endpoint for programs: no parameter twice, none in the address. */
+export async function readStrictForm(request: Request): Promise<Params> {
+  if (new URL(request.url).search !== "") throw invalidRequest("parameters belong into the body");
+  const form = await readForm(request);
+  const repeated = form.repeated();
+  if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is there twice`);
+  return form;
+}
+
+export async function readJson(request: Request): Promise<unknown> {
+  const text = await readBody(request);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new OAuthProblem("invalid_client_metadata", "the body is not JSON");
+  }
+}
+
+export function mediaType(message: Request | Response): string {
+  return (message.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+async function readBody(request: Request): Promise<string> {
+  try {
+    return await readText(new Response(request.body), MAX_BYTES, request.signal);
+  } catch (error) {
+    if (!(error instanceof BodyTooLarge)) throw error;
+    throw new OAuthProblem("invalid_request", `the body is larger than ${MAX_BYTES} bytes`, { status: 413 });
+  }
+}
+
+const named = (text: string) => (/^\w{1,64}$/.test(text) ? text : "a parameter");

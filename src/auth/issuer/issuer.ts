@@ -1,0 +1,46 @@
+import type { IssuerOptions } from "./options.js";
+import { endpointsOf, route } from "./router.js";
+import { toCore } from "./settings.js";
+import type { VerifiedToken } from "./tokens.js";
+import type { UpstreamTokens } from "./upstream-options.js";
+import { UpstreamAccess } from "./upstream-tokens.js";
+
+/** An authorization server. */
+export interface Issuer {
+  /** Its identifier: what resource metadata lists as authorization server. */
+  readonly issuer: string;
+  /** Serves a request, from wherever requests come: Deno, Bun, Workers, Hono, `toNodeListener` of `bowline/node`. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Whether a path is one of its endpoints, for servers that have others too. */
+  readonly owns: (pathname: string) => boolean;
+  /**
+   * What an access token says; undefined unless it was made here, is still good and was not revoked. It is the verifier of
+   * a protected server in the same process, which looks at the audience itself.
+   */
+  readonly verify: (token: string) => Promise<VerifiedToken | undefined>;
+  /** Ends a grant with all its tokens. */
+  readonly revokeGrant: (grantId: string) => Promise<void>;
+  /**
+   * In upstream mode, what this server has at the provider for a grant, for calls that a tool makes there; renewed where
+   * it is about to end, undefined once the grant has ended. It must not leave the server.
+   */
+  readonly upstreamTokens: (grantId: string) => Promise<UpstreamTokens | undefined>;
+}
+
+/** Makes an authorization server for MCP servers: for development, tests and small deployments. */
+export function createIssuer(options: IssuerOptions): Issuer {
+  const core = toCore(options);
+  const endpoints = endpointsOf(core);
+  const upstream = options.upstream === undefined ? undefined : new UpstreamAccess(core, options.upstream);
+  return {
+    issuer: core.issuer,
+    owns: (pathname) => endpoints.has(pathname),
+    fetch: async (request) => {
+      const endpoint = endpoints.get(new URL(request.url).pathname);
+      return endpoint === undefined ? new Response("Not found", { status: 404 }) : await route(core, endpoint, request);
+    },
+    verify: (token) => core.tokens.verify(token),
+    revokeGrant: (grantId) => core.endGrant(grantId, core.now() + core.lifetimes.grantMs),
+    upstreamTokens: async (grantId) => await upstream?.tokensOf(grantId),
+  };
+}

@@ -1,0 +1,127 @@
+import type { JWK } from "jose";
+import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { ConfiguredClient, IssuerClient } from "./client.js";
+import type { ClientMetadata } from "./client-metadata.js";
+import type { IssuerStore } from "./store.js";
+import type { UpstreamOptions } from "./upstream-options.js";
+import type { IssuerUser } from "./user.js";
+
+export interface LoginContext {
+  /** Where to send the browser once the user has logged in. */
+  readonly returnTo: URL;
+  readonly client: IssuerClient;
+}
+
+/** What a user is asked to approve. */
+export interface ConsentQuestion {
+  readonly client: IssuerClient;
+  /** Nobody in upstream mode, where consent comes before the login. */
+  readonly user: IssuerUser | undefined;
+  readonly redirectUri: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+}
+
+export interface RegistrationOptions {
+  /**
+   * Looks at what a client says of itself before anything is kept. Throws an `OAuthProblem` to refuse it; may choose its id.
+   */
+  readonly accept?: (
+    metadata: ClientMetadata & { readonly software_statement?: unknown },
+    request: Request,
+  ) => { readonly clientId?: string } | undefined | Promise<{ readonly clientId?: string } | undefined>;
+  /** What a client that names no scopes is registered for. Without this it may ask for any. */
+  readonly defaultScopes?: readonly string[];
+  /** How long a registration is kept; for ever unless given. */
+  readonly lifetimeMs?: number;
+}
+
+export interface ClientDocumentOptions {
+  /** Looks at the address before it is fetched: false refuses the client. */
+  readonly allow?: (url: URL) => boolean | Promise<boolean>;
+  /** Looks at the document before anything is done with it: false refuses the client. */
+  readonly accept?: (client: IssuerClient) => boolean | Promise<boolean>;
+  /** Fetches documents. On Node, `createGuardedFetch` of `bowline/node` connects to no private address. */
+  readonly fetch?: Fetch;
+  /** Resolves names, so that private addresses behind them are refused before anything is fetched. */
+  readonly resolve?: (hostname: string) => Promise<readonly string[]>;
+  /** Documents on this machine, for development. */
+  readonly allowLoopback?: boolean;
+  /** 5,120 bytes unless given. */
+  readonly maxBytes?: number;
+  /** Five seconds unless given. */
+  readonly timeoutMs?: number;
+  /** The longest that a document is reused; one day unless given. The document's own headers may shorten it. */
+  readonly maxAgeMs?: number;
+}
+
+/** A part of the issuer that can be limited. */
+export type LimitedEndpoint = "authorize" | "consent" | "callback" | "token" | "register" | "revoke";
+
+/** Says how many seconds a request has to wait, or nothing to let it pass. */
+export type RateLimit = (
+  endpoint: LimitedEndpoint,
+  request: Request,
+) => number | undefined | Promise<number | undefined>;
+
+export interface Lifetimes {
+  /** One minute unless given, ten at most. */
+  readonly codeMs?: number;
+  /** Fifteen minutes unless given. */
+  readonly accessTokenMs?: number;
+  /** Thirty days unless given, from the approval on; a refresh does not prolong it. */
+  readonly grantMs?: number;
+  /** How long a browser remembers an approval; thirty days unless given. */
+  readonly consentMs?: number;
+}
+
+export interface IssuerOptions {
+  /** The issuer's identifier and the address of its endpoints: https, or http on this machine. */
+  readonly issuer: string;
+  /** The MCP servers that tokens are for, as their resource metadata spells them. */
+  readonly resources: readonly (string | URL)[];
+  /** What a token is for when the client names no resource. The only resource, if there is one alone. */
+  readonly defaultResource?: string | URL;
+  /**
+   * Finds out who sends the request, by whatever session the application has. Returns a page, or a redirect to one, where
+   * nobody is logged in; from there the browser comes back to `returnTo`.
+   */
+  readonly user?: (request: Request, context: LoginContext) => IssuerUser | Response | Promise<IssuerUser | Response>;
+  /** Leaves the login to a provider upstream, in place of `user`. */
+  readonly upstream?: UpstreamOptions;
+  /** The scopes there are, each with what the consent page says about it. */
+  readonly scopes?: Readonly<Record<string, string>> | readonly string[];
+  /** What a request without scopes asks for; all there are unless given. */
+  readonly defaultScopes?: readonly string[];
+  /** Clients that are known in advance. */
+  readonly clients?: readonly ConfiguredClient[];
+  /** Lets clients register themselves. On unless false. */
+  readonly registration?: boolean | RegistrationOptions;
+  /** Takes https addresses of metadata documents as client ids. On unless false. */
+  readonly clientDocuments?: boolean | ClientDocumentOptions;
+  /** Lets clients give tokens back. On unless false. */
+  readonly revocation?: boolean;
+  /** True approves without asking the user. Nobody is approved that way unless this is given. */
+  readonly approve?: (question: ConsentQuestion) => boolean | Promise<boolean>;
+  /**
+   * Whether an error may send the browser to a client at once. Clients that are known in advance, and those that the user
+   * has approved before, unless given; for others a page says where the link leads.
+   */
+  readonly trustRedirect?: (client: IssuerClient, redirectUri: string) => boolean;
+  /** Adds `iss` to what is sent back to clients. On unless false. */
+  readonly issParameter?: boolean;
+  /** What the pages call this server; its host unless given. */
+  readonly name?: string;
+  /** Bounded memory unless given. */
+  readonly store?: IssuerStore;
+  /** Private keys that sign tokens: the first signs, all are published. Made for this process unless given. */
+  readonly keys?: readonly JWK[];
+  /** Keys of 32 bytes for cookies, forms and upstream tokens: the first seals, each opens. As long-lived as `keys`. */
+  readonly secrets?: readonly Uint8Array[];
+  readonly lifetimes?: Lifetimes;
+  readonly limit?: RateLimit;
+  /** Hears of failures that clients only see as `server_error`. */
+  readonly onError?: (error: unknown) => void;
+  /** The time, in milliseconds since 1970. */
+  readonly now?: () => number;
+}

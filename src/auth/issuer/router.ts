@@ -1,0 +1,115 @@
+import { authorize, pageFailure, toProblem } from "./authorize.js";
+import { consent } from "./consent.js";
+import type { IssuerCore } from "./issuer-core.js";
+import { jwks, metadata, metadataPath } from "./metadata.js";
+import { OAuthProblem } from "./oauth-problem.js";
+import type { LimitedEndpoint } from "./options.js";
+import { register } from "./register.js";
+import { json, NOT_STORED } from "./replies.js";
+import { revoke } from "./revoke.js";
+import { token } from "./token.js";
+import { callback } from "./upstream.js";
+
+/** One address of the issuer. */
+export interface Endpoint {
+  readonly name: string;
+  readonly methods: readonly string[];
+  /** For programs: errors are JSON, and web pages of any origin may ask. Else for browsers: errors are pages. */
+  readonly api: boolean;
+  /** Whether what it costs can be limited. */
+  readonly limited: boolean;
+  serve(core: IssuerCore, request: Request): Promise<Response>;
+}
+
+const browser = (name: LimitedEndpoint, methods: readonly string[], serve: Endpoint["serve"]): Endpoint => ({
+  name,
+  methods,
+  api: false,
+  limited: true,
+  serve,
+});
+const program = (name: LimitedEndpoint, serve: Endpoint["serve"]): Endpoint => ({
+  name,
+  methods: ["POST"],
+  api: true,
+  limited: true,
+  serve,
+});
+const document = (name: string, serve: Endpoint["serve"]): Endpoint => ({
+  name,
+  methods: ["GET", "HEAD"],
+  api: true,
+  limited: false,
+  serve,
+});
+
+/** What there is to ask at this issuer, by path. A feature that is off has no address. */
+export function endpointsOf({ issuer, base, options }: IssuerCore): ReadonlyMap<string, Endpoint> {
+  const path = new URL(base).pathname.replace(/\/$/, "");
+  const endpoints = new Map([
+    [metadataPath(issuer), document("metadata", metadata)],
+    [`${path}/jwks`, document("jwks", jwks)],
+    [`${path}/authorize`, browser("authorize", ["GET", "POST"], authorize)],
+    [`${path}/consent`, browser("consent", ["POST"], consent)],
+    [`${path}/token`, program("token", token)],
+  ]);
+  if (options.upstream !== undefined) endpoints.set(`${path}/callback`, browser("callback", ["GET"], callback));
+  if (options.registration !== false) endpoints.set(`${path}/register`, program("register", register));
+  if (options.revocation !== false) endpoints.set(`${path}/revoke`, program("revoke", revoke));
+  return endpoints;
+}
+
+/** Serves one request. Never rejects. */
+export async function route(core: IssuerCore, endpoint: Endpoint, request: Request): Promise<Response> {
+  if (endpoint.api && request.method === "OPTIONS") return preflight(endpoint);
+  const response = await answer(core, endpoint, request);
+  return endpoint.api ? forEveryOrigin(response) : response;
+}
+
+async function answer(core: IssuerCore, endpoint: Endpoint, request: Request): Promise<Response> {
+  try {
+    assertMethod(endpoint, request);
+    await assertWithinLimit(core, endpoint, request);
+    const response = await endpoint.serve(core, request);
+    return request.method === "HEAD" ? new Response(null, response) : response;
+  } catch (error) {
+    return endpoint.api ? apiFailure(core, error) : await pageFailure(core, error);
+  }
+}
+
+function assertMethod({ methods }: Endpoint, { method }: Request): void {
+  if (methods.includes(method)) return;
+  const allow = methods.join(", ");
+  throw new OAuthProblem("invalid_request", `the method has to be ${allow}`, { status: 405, headers: { allow } });
+}
+
+async function assertWithinLimit(core: IssuerCore, { name, limited }: Endpoint, request: Request): Promise<void> {
+  const seconds = limited ? await core.options.limit?.(name as LimitedEndpoint, request) : undefined;
+  if (seconds === undefined || seconds <= 0) return;
+  const headers = { "retry-after": String(Math.ceil(seconds)) };
+  throw new OAuthProblem("temporarily_unavailable", "too many requests; try again later", { status: 429, headers });
+}
+
+function apiFailure(core: IssuerCore, error: unknown): Response {
+  const problem = toProblem(core, error);
+  return json(problem.status, problem, { ...NOT_STORED, ...problem.headers });
+}
+
+function preflight({ methods }: Endpoint): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      "access-control-allow-origin": "*",
+      "access-control-allow-methods": methods.join(", "),
+      "access-control-allow-headers": "authorization, content-type, dpop, mcp-protocol-version",
+      "access-control-max-age": "86400",
+    },
+  });
+}
+
+/** Nothing here is decided by cookies, so there is nothing that a foreign page could borrow. */
+function forEveryOrigin(response: Response): Response {
+  response.headers.set("access-control-allow-origin", "*");
+  response.headers.set("access-control-expose-headers", "www-authenticate, dpop-nonce, retry-after");
+  return response;
+}

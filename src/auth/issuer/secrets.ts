@@ -1,0 +1,33 @@
+const encoder = new TextEncoder();
+
+/** A value that nobody can guess: 256 bits of the platform's secure generator. */
+export function randomToken(): string {
+  return toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
+}
+
+/** What is kept in place of a secret. Secrets made here have 256 random bits, so a plain digest cannot be searched. */
+export async function digestOf(text: string): Promise<string> {
+  return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
+}
+
+/** Whether two texts are the same, in a time that does not tell where they differ. */
+export function sameText(a: string, b: string): boolean {
+  let difference = a.length ^ b.length;
+  for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at % Math.max(1, b.length));
+  return difference === 0;
+}
+
+export function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+export function toBase64Url(bytes: Uint8Array): string {
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** Throws for text that is not base64url. */
+export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
+}

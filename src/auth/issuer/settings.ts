@@ -1,0 +1,144 @@
+import { DefinitionError } from "../../schema/errors.js";
+import { CODE_GRANT, REFRESH_GRANT } from "./client.js";
+import { privateKeyJwt } from "./client-assertion.js";
+import { secretBasic, secretPost } from "./client-authentication.js";
+import { createDocumentClients } from "./client-document.js";
+import { Clients } from "./clients.js";
+import { codeGrant } from "./code-grant.js";
+import { Consents } from "./consents.js";
+import { DocumentFetcher } from "./document-fetcher.js";
+import { extensionsOf } from "./extensions.js";
+import type { GrantHandler, IssuerCore, Login } from "./issuer-core.js";
+import { createLocalLogin } from "./login.js";
+import type { IssuerOptions, Lifetimes } from "./options.js";
+import { isLoopbackUri } from "./redirect-uri.js";
+import { refreshGrant } from "./refresh-grant.js";
+import { resourceKey } from "./resource-rules.js";
+import { Seal } from "./seal.js";
+import { createMemoryIssuerStore } from "./store.js";
+import { Tokens } from "./tokens.js";
+import { createUpstreamLogin } from "./upstream.js";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
+export function toCore(options: IssuerOptions): IssuerCore {
+  assertIssuer(options.issuer);
+  const { issuer, clientDocuments = true, now = Date.now } = options;
+  const store = options.store ?? createMemoryIssuerStore({ now });
+  const seal = new Seal(options.secrets, now);
+  const lifetimes = toLifetimes(options.lifetimes);
+  const scopes = toScopes(options.scopes);
+  const resources = toResources(options.resources);
+  const extensions = extensionsOf(options);
+  const grants = toGrants(extensions);
+  const authenticators = [
+    secretBasic,
+    secretPost,
+    privateKeyJwt,
+    ...extensions.flatMap(({ authentication = [] }) => authentication),
+  ];
+  const tokens = new Tokens(issuer, options.keys, store, now, lifetimes.accessTokenMs);
+  const rules = {
+    methods: ["none", ...authenticators.map(({ method }) => method)],
+    grantTypes: [CODE_GRANT, REFRESH_GRANT],
+    reservedGrantTypes: [...new Set([...grants.keys(), JWT_BEARER])].filter((type) => !OPEN_GRANTS.has(type)),
+    scopes: [...scopes.keys()],
+  };
+  const documentOptions = typeof clientDocuments === "object" ? clientDocuments : {};
+  const documents = new DocumentFetcher(documentOptions);
+  const described =
+    clientDocuments === false ? undefined : createDocumentClients(documentOptions, documents, rules, now);
+  return {
+    issuer,
+    base: issuer.replace(/\/$/, ""),
+    name: options.name ?? new URL(issuer).host,
+    resources,
+    defaultResource: toDefaultResource(options, resources),
+    scopes,
+    defaultScopes: options.defaultScopes ?? [...scopes.keys()],
+    options,
+    lifetimes,
+    rules,
+    store,
+    seal,
+    clients: new Clients(options.clients ?? [], described, store),
+    documents,
+    tokens,
+    consents: new Consents(issuer, seal, now, lifetimes.consentMs),
+    login: toLogin(options),
+    grants,
+    authenticators,
+    extensions,
+    endGrant: async (grantId, expiresAt) => {
+      await tokens.revoke(grantId, expiresAt);
+      await store.delete(`upstream-tokens:${grantId}`);
+    },
+    approves: async (question) => (await options.approve?.(question)) === true,
+    onError: (error) => options.onError?.(error),
+    now,
+  };
+}
+
+/** What clients may have by describing themselves. */
+const OPEN_GRANTS = new Set([CODE_GRANT, REFRESH_GRANT]);
+
+function assertIssuer(issuer: string): void {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  const secure = url?.protocol === "https:" || isLoopbackUri(issuer);
+  const plain = !/[?#@\\]/.test(issuer) && url?.search === "" && url.hash === "";
+  if (url !== undefined && /^https?:\/\//.test(issuer) && secure && plain) return;
+  throw new DefinitionError(
+    `The issuer ${JSON.stringify(issuer)} has to be https, or http on localhost, 127.0.0.1 or [::1], without query or fragment`,
+  );
+}
+
+function toLifetimes(given: Lifetimes = {}): Required<Lifetimes> {
+  const { codeMs = MINUTE, accessTokenMs = 15 * MINUTE, grantMs = 30 * DAY, consentMs = 30 * DAY } = given;
+  if (codeMs > 10 * MINUTE) throw new DefinitionError("lifetimes.codeMs: ten minutes are the most");
+  return { codeMs, accessTokenMs, grantMs, consentMs };
+}
+
+function toScopes(scopes: IssuerOptions["scopes"] = []): ReadonlyMap<string, string> {
+  const entries = Array.isArray(scopes) ? scopes.map((scope: string) => [scope, ""] as const) : Object.entries(scopes);
+  for (const [scope] of entries) {
+    if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) throw new DefinitionError(`${JSON.stringify(scope)} is no scope`);
+  }
+  return new Map(entries as [string, string][]);
+}
+
+function toResources(given: IssuerOptions["resources"]): readonly string[] {
+  const resources = given.map(toResource);
+  for (const resource of resources) {
+    if (resourceKey(resource) === undefined) throw new DefinitionError(`${JSON.stringify(resource)} is no resource`);
+  }
+  if (resources.length === 0) throw new DefinitionError("resources: an issuer without any has nothing to issue");
+  return resources;
+}
+
+/** An origin alone is spelt without a slash, as resource metadata has it. */
+function toResource(resource: string | URL): string {
+  if (typeof resource === "string") return resource;
+  return resource.pathname === "/" && resource.search === "" ? resource.origin : resource.href;
+}
+
+function toDefaultResource({ defaultResource }: IssuerOptions, resources: readonly string[]): string | undefined {
+  if (defaultResource === undefined) return resources.length === 1 ? resources[0] : undefined;
+  const key = resourceKey(toResource(defaultResource));
+  const found = resources.find((resource) => resourceKey(resource) === key);
+  if (found === undefined) throw new DefinitionError("defaultResource is none of the resources");
+  return found;
+}
+
+function toGrants(extensions: IssuerCore["extensions"]): ReadonlyMap<string, GrantHandler> {
+  const added = extensions.flatMap(({ grants = {} }) => Object.entries(grants));
+  return new Map([[CODE_GRANT, codeGrant], [REFRESH_GRANT, refreshGrant], ...added]);
+}
+
+function toLogin({ user, upstream }: IssuerOptions): Login {
+  if (user !== undefined && upstream === undefined) return createLocalLogin(user);
+  if (user === undefined && upstream !== undefined) return createUpstreamLogin(upstream);
+  throw new DefinitionError("An issuer takes either user or upstream");
+}

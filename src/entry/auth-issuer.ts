@@ -1,0 +1,19 @@
+export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/client.js";
+export type { ClientMetadata } from "../auth/issuer/client-metadata.js";
+export { createIssuer, type Issuer } from "../auth/issuer/issuer.js";
+export { OAuthProblem, type ProblemOptions } from "../auth/issuer/oauth-problem.js";
+export type {
+  ClientDocumentOptions,
+  ConsentQuestion,
+  IssuerOptions,
+  Lifetimes,
+  LimitedEndpoint,
+  LoginContext,
+  RateLimit,
+  RegistrationOptions,
+} from "../auth/issuer/options.js";
+export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
+export { createMemoryIssuerStore, type IssuerStore, type MemoryIssuerStoreOptions } from "../auth/issuer/store.js";
+export type { VerifiedToken } from "../auth/issuer/tokens.js";
+export type { UpstreamOptions, UpstreamTokens } from "../auth/issuer/upstream-options.js";
+export type { IssuerUser } from "../auth/issuer/user.js";

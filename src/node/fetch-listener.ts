@@ -1,0 +1,88 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+
+/** Something that answers web requests. */
+export interface FetchServerLike {
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+}
+
+/** Serves requests of `node:http` by a function of web requests. */
+export function toFetchListener(fetch: FetchServerLike["fetch"]): RequestListener {
+  return (incoming, outgoing) => {
+    respond(fetch, incoming, outgoing).catch((error: unknown) => {
+      if (outgoing.headersSent) outgoing.destroy(error instanceof Error ? error : undefined);
+      else outgoing.writeHead(500, { "content-type": "text/plain" }).end("Internal error");
+    });
+  };
+}
+
+async function respond(
+  fetch: FetchServerLike["fetch"],
+  incoming: IncomingMessage & { readonly body?: unknown; readonly originalUrl?: string },
+  outgoing: ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  outgoing.once("close", () => {
+    if (!outgoing.writableFinished) gone.abort(new DOMException("The client has gone", "AbortError"));
+  });
+  const request = toRequest(incoming, gone.signal);
+  if (request === undefined) return void outgoing.writeHead(400, { "content-type": "text/plain" }).end("Bad request");
+  await write(await fetch(request), outgoing, incoming);
+}
+
+/** Undefined for what cannot be a web request: a strange method, or a target that is no address. */
+function toRequest(
+  incoming: IncomingMessage & { readonly body?: unknown; readonly originalUrl?: string },
+  signal: AbortSignal,
+): Request | undefined {
+  const { method = "GET", socket, body } = incoming;
+  const scheme = "encrypted" in socket ? "https" : "http";
+  const target = incoming.originalUrl ?? incoming.url ?? "/";
+  const host = incoming.headers.host ?? incoming.headers[":authority"] ?? "localhost";
+  try {
+    const url = new URL(target.startsWith("/") ? `${scheme}://${String(host)}${target}` : target);
+    const carries = method !== "GET" && method !== "HEAD";
+    const init: RequestInit & { duplex?: "half" } = { method, headers: toHeaders(incoming), signal };
+    if (carries && body === undefined) init.body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+    else if (carries) init.body = toBody(body, incoming.headers["content-type"]);
+    return new Request(url, { ...init, duplex: "half" } as RequestInit);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A body that a parser in front has read already, as text of the type that it had. */
+function toBody(body: unknown, type = ""): string {
+  if (typeof body === "string") return body;
+  if (body instanceof Uint8Array) return new TextDecoder().decode(body);
+  if (!type.includes("x-www-form-urlencoded")) return JSON.stringify(body);
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(body as object)) {
+    for (const item of Array.isArray(value) ? value : [value]) form.append(name, String(item));
+  }
+  return form.toString();
+}
+
+function toHeaders({ rawHeaders }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (!name.startsWith(":")) headers.append(name, rawHeaders[at + 1] as string);
+  }
+  return headers;
+}
+
+async function write(response: Response, outgoing: ServerResponse, incoming: IncomingMessage): Promise<void> {
+  const fields: Record<string, string | string[]> = {};
+  for (const [name, value] of response.headers) fields[name] = value;
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) fields["set-cookie"] = cookies;
+  // Part of the request was left unread: the connection cannot carry another one.
+  if (!incoming.complete && incoming.method !== "GET" && incoming.method !== "HEAD") fields.connection = "close";
+  outgoing.writeHead(response.status, fields);
+  if (response.body === null) return void outgoing.end();
+  for await (const chunk of response.body) {
+    if (!outgoing.write(chunk)) await new Promise((resolve) => outgoing.once("drain", resolve).once("close", resolve));
+  }
+  outgoing.end();
+}
