@@ -35,8 +35,13 @@ export async function saveUpstreamTokens(
   tokens: UpstreamTokens,
   expiresAt: number,
 ): Promise<void> {
-  const sealed = await core.seal.close(purpose(core, grantId), { tokens, expiresAt }, expiresAt);
+  const sealed = await core.seal.close(purpose(core, grantId), { tokens, expiresAt } satisfies Kept, expiresAt);
   await core.store.put(`upstream-tokens:${grantId}`, sealed, expiresAt);
+}
+
+interface Kept {
+  readonly tokens: UpstreamTokens;
+  readonly expiresAt: number;
 }
 
 /** What this server has at the provider for a grant, renewed where it is about to end. */
@@ -44,7 +49,7 @@ export class UpstreamAccess {
   readonly #core: IssuerCore;
   readonly #options: UpstreamOptions;
   /** One renewal at a time for each grant: a refresh token of the provider's may be good for one use only. */
-  readonly #renewals = new Map<string, Promise<UpstreamTokens>>();
+  readonly #renewals = new Map<string, Promise<UpstreamTokens | undefined>>();
 
   constructor(core: IssuerCore, options: UpstreamOptions) {
     this.#core = core;
@@ -53,35 +58,51 @@ export class UpstreamAccess {
 
   /** Undefined once the grant has ended. */
   async tokensOf(grantId: string): Promise<UpstreamTokens | undefined> {
-    const core = this.#core;
-    if (await core.tokens.isRevoked(grantId)) return undefined;
-    const sealed = (await core.store.get(`upstream-tokens:${grantId}`)) as string | undefined;
-    const kept = await core.seal.open<{ tokens: UpstreamTokens; expiresAt: number }>(purpose(core, grantId), sealed);
-    if (kept === undefined) return undefined;
-    const { tokens, expiresAt } = kept;
-    const fresh = tokens.expiresAt === undefined || core.now() < tokens.expiresAt - MARGIN_MS;
-    if (fresh || tokens.refreshToken === undefined) return tokens;
-    return await this.#renewed(grantId, tokens, tokens.refreshToken, expiresAt);
+    const kept = await this.#read(grantId);
+    if (kept === undefined || this.#isFresh(kept.tokens)) return kept?.tokens;
+    const renewal = this.#renewals.get(grantId) ?? this.#renew(grantId);
+    this.#renewals.set(grantId, renewal);
+    return await renewal;
   }
 
-  #renewed(grantId: string, tokens: UpstreamTokens, refreshToken: string, expiresAt: number): Promise<UpstreamTokens> {
-    const running = this.#renewals.get(grantId) ?? this.#renew(grantId, tokens, refreshToken, expiresAt);
-    this.#renewals.set(grantId, running);
-    return running;
-  }
-
-  async #renew(grantId: string, old: UpstreamTokens, refresh: string, expiresAt: number): Promise<UpstreamTokens> {
-    const core = this.#core;
+  /** Looks again first: a renewal may have ended since. */
+  async #renew(grantId: string): Promise<UpstreamTokens | undefined> {
     try {
-      const fields = { grant_type: "refresh_token", refresh_token: refresh };
-      const renewed = await requestUpstream(core, this.#options, fields);
-      const tokens = { ...old, ...renewed, refreshToken: renewed.refreshToken ?? refresh };
-      await saveUpstreamTokens(core, grantId, tokens, expiresAt);
+      const kept = await this.#read(grantId);
+      const refreshToken = kept?.tokens.refreshToken;
+      if (kept === undefined || refreshToken === undefined || this.#isFresh(kept.tokens)) return kept?.tokens;
+      const fields = { grant_type: "refresh_token", refresh_token: refreshToken };
+      const renewed = await requestUpstream(this.#core, this.#options, fields);
+      const tokens = { ...kept.tokens, ...defined(renewed) };
+      await saveUpstreamTokens(this.#core, grantId, tokens, kept.expiresAt);
       return tokens;
     } finally {
       this.#renewals.delete(grantId);
     }
   }
+
+  async #read(grantId: string): Promise<Kept | undefined> {
+    const core = this.#core;
+    if (await core.tokens.isRevoked(grantId)) return undefined;
+    const sealed = (await core.store.get(`upstream-tokens:${grantId}`)) as string | undefined;
+    return await core.seal.open<Kept>(purpose(core, grantId), sealed);
+  }
+
+  #isFresh({ expiresAt, refreshToken }: UpstreamTokens): boolean {
+    const lasts = expiresAt === undefined || this.#core.now() < expiresAt - MARGIN_MS;
+    return lasts || refreshToken === undefined;
+  }
+}
+
+/** What a renewal leaves out stays as it was; when it ends is only known if it says so. */
+function defined({ accessToken, refreshToken, idToken, scope, expiresAt }: UpstreamTokens): UpstreamTokens {
+  return {
+    accessToken,
+    expiresAt,
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(idToken === undefined ? {} : { idToken }),
+    ...(scope === undefined ? {} : { scope }),
+  };
 }
 
 function toTokens(text: string, now: number): UpstreamTokens {
