@@ -1,9 +1,9 @@
 import type { GateAdmission, GateRefusal, Operation } from "../../http/admission.js";
 import { AuthError } from "../../schema/errors.js";
+import type { DpopCheck, GatedRequest } from "../dpop/dpop-check.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { type ChallengeParams, formatChallenge, toPrintable } from "./challenge.js";
 import { readCredentials, type Scheme } from "./credentials.js";
-import type { DpopCheck, GatedRequest } from "./dpop-check.js";
 import type { ScopeRules } from "./scope-rules.js";
 import { findTokenProblem, type TokenRules } from "./token-rules.js";
 
@@ -50,7 +50,8 @@ export class BearerGate {
     if ("status" in info) return info;
     const problem = findTokenProblem(info, this.#parts.rules) ?? this.#findBindingProblem(info, scheme);
     if (problem !== undefined) return this.#invalid(scheme, problem);
-    const proof = scheme === "DPoP" ? await this.#parts.dpop?.check(request, token, info.confirmation?.jkt) : undefined;
+    const bound = { token, thumbprint: info.confirmation?.jkt };
+    const proof = scheme === "DPoP" ? await this.#parts.dpop?.check(request, bound) : undefined;
     if (proof?.error !== undefined) {
       const { error, description = "", nonce } = proof;
       return this.#refuse({ status: 401, scheme, error, description, scopes: scopes.base, nonce });

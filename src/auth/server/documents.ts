@@ -1,5 +1,5 @@
 import { DefinitionError } from "../../schema/errors.js";
-import { isLoopback } from "../client/address.js";
+import { isLoopback } from "../address.js";
 import type { Upstream } from "./upstream.js";
 
 /** An answer to whoever asks for a document. */

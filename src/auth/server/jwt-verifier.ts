@@ -7,7 +7,7 @@ import {
   jwtVerify,
 } from "jose";
 import { AuthError, DefinitionError } from "../../schema/errors.js";
-import { ASYMMETRIC, toAlgorithms } from "./asymmetric.js";
+import { ASYMMETRIC, toAlgorithms } from "../asymmetric.js";
 import { InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { toAuthInfo } from "./claims.js";
 import { isUnknownKey, type RemoteKeyOptions, RemoteKeys } from "./remote-keys.js";

@@ -6,8 +6,8 @@ import { McpServer } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import fc from "fast-check";
 import { parseChallenges } from "#src/auth/client/challenge.js";
+import { ReplayCache } from "#src/auth/dpop/replay-cache.js";
 import { formatChallenge } from "#src/auth/server/challenge.js";
-import { ReplayCache } from "#src/auth/server/replay-cache.js";
 import { canonicalResource, metadataUrl } from "#src/auth/server/resource-id.js";
 
 test("whatever a challenge says is read back as one challenge with these names", () => {

@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, EmbeddedJWK, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from "jose";
 import { DefinitionError } from "../../schema/errors.js";
-import { toAlgorithms } from "./asymmetric.js";
+import { toAlgorithms } from "../asymmetric.js";
 import { type NonceKey, NonceMaker, toBase64Url } from "./nonce-maker.js";
 import { ReplayCache } from "./replay-cache.js";
 
@@ -33,8 +33,10 @@ export interface DpopOptions {
   readonly url?: (request: GatedRequest) => string;
 }
 
-/** What came of a proof: the fault for the client, and the nonce that it should use from now on. */
+/** What came of a proof: the key, or the fault for the client, and the nonce that it should use from now on. */
 export interface ProofOutcome {
+  /** The thumbprint of the key that was proved. */
+  readonly thumbprint?: string;
   readonly error?: "invalid_dpop_proof" | "use_dpop_nonce";
   readonly description?: string;
   readonly nonce?: string | undefined;
@@ -45,7 +47,13 @@ const MAX_PROOF = 8_192;
 const MAX_JTI = 256;
 const DEFAULT_ALGORITHMS = ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"];
 
-/** Checks that whoever sends a token has the key that it is bound to. */
+/** A token that comes along with a proof, and the thumbprint of the key that it is bound to. */
+export interface BoundToken {
+  readonly token: string;
+  readonly thumbprint: unknown;
+}
+
+/** Checks that whoever sends a request has a key: the one that the token in it is bound to, if there is a token. */
 export class DpopCheck {
   readonly algorithms: string[];
   readonly required: boolean;
@@ -75,22 +83,23 @@ export class DpopCheck {
     this.#now = now;
   }
 
-  /** Checks the proof that came with a token; `thumbprint` is of the key that the token is bound to. */
-  async check(request: GatedRequest, token: string, thumbprint: unknown): Promise<ProofOutcome> {
+  async check(request: GatedRequest, bound?: BoundToken): Promise<ProofOutcome> {
     const now = this.#now();
     const read = await this.#read(request.header("dpop"), now);
     if (typeof read === "string") return this.#invalid(read);
     const { payload, jwk } = read;
-    const problem = await this.#findProblem(payload, request, token, now);
+    const problem = await this.#findProblem(payload, request, bound?.token, now);
     if (problem !== undefined) return this.#invalid(problem);
-    const key = await calculateJwkThumbprint(jwk);
-    if (key !== thumbprint) return this.#invalid("The proof is by another key than the token is bound to");
+    const thumbprint = await calculateJwkThumbprint(jwk);
+    if (bound !== undefined && thumbprint !== bound.thumbprint)
+      return this.#invalid("The proof is by another key than the token is bound to");
     const life = await this.#nonces?.lifeLeft(payload.nonce, now);
     if (this.#nonces !== undefined && life === undefined) return await this.#wantsNonce(now);
     const untilMs = (payload.iat as number) * 1000 + this.#windowMs;
-    if (!(await this.#accept(`${key}.${payload.jti}`, untilMs))) return this.#invalid("The proof has been used before");
+    if (!(await this.#accept(`${thumbprint}.${payload.jti}`, untilMs)))
+      return this.#invalid("The proof has been used before");
     // In the second half of a nonce's life its successor goes along, so that no request is refused for it.
-    return life !== undefined && life < 0.5 ? { nonce: await this.#nonces?.make(now) } : {};
+    return { thumbprint, nonce: life !== undefined && life < 0.5 ? await this.#nonces?.make(now) : undefined };
   }
 
   #invalid(description: string): ProofOutcome {
@@ -123,7 +132,7 @@ export class DpopCheck {
   async #findProblem(
     payload: JWTPayload & { readonly htm?: unknown; readonly htu?: unknown; readonly ath?: unknown },
     request: GatedRequest,
-    token: string,
+    token: string | undefined,
     now: number,
   ): Promise<string | undefined> {
     const { htm, htu, ath, iat, jti } = payload;
@@ -134,7 +143,7 @@ export class DpopCheck {
     if (typeof iat !== "number" || !(Math.abs(now - iat * 1000) <= this.#windowMs)) {
       return "The proof was made too long ago, or in the future";
     }
-    return ath === (await hashOf(token)) ? undefined : "The proof is for another token";
+    return token === undefined || ath === (await hashOf(token)) ? undefined : "The proof is for another token";
   }
 }
 
