@@ -18,7 +18,7 @@ export function readExpected(areas) {
 }
 
 function* legs() {
-  for (const role of ["server", "client"]) {
+  for (const role of ["server", "client", "authorization"]) {
     for (const [revision, lists] of Object.entries(expected[role])) yield [role, revision, lists];
   }
 }

@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { wantsJson } from "../scripts/lib/project.mjs";
 import { judge, readExpected } from "./gate.mjs";
-import { reports, runClientScenario, runServerLeg } from "./suite.mjs";
+import { approve } from "./person.mjs";
+import { reports, runClientScenario, runIssuerLeg, runServerLeg } from "./suite.mjs";
 
 /**
  * Runs the official conformance suite on the two fixtures and holds the result to a stricter rule than the suite's own:
@@ -21,19 +22,27 @@ const chosen = planned.filter(({ role, revision, scenario }) => {
 /** What went wrong outside any scenario. */
 const broken = [];
 rmSync(reports, { recursive: true, force: true });
-const outcomes = [...(await runServers()), ...(await runClients())];
+const outcomes = [...(await runServers()), ...(await runIssuers()), ...(await runClients())];
 const verdicts = judge(chosen, outcomes, { complete: filters.length === 0 });
 report();
 
-/** A server leg runs whole, whatever is chosen: it takes seconds, and the suite reports it per scenario. */
-async function runServers() {
+function runServers() {
+  return runLegs("server", runServerLeg);
+}
+
+function runIssuers() {
+  return runLegs("authorization", (revision) => runIssuerLeg(revision, approve));
+}
+
+/** A leg runs whole, whatever is chosen: it takes seconds, and the suite reports it per scenario. */
+async function runLegs(wanted, runLeg) {
   const found = [];
-  for (const revision of new Set(chosen.filter(({ role }) => role === "server").map(({ revision }) => revision))) {
-    progress(`server ${revision}`);
+  for (const revision of new Set(chosen.filter(({ role }) => role === wanted).map(({ revision }) => revision))) {
+    progress(`${wanted} ${revision}`);
     try {
-      found.push(...(await runServerLeg(revision)));
+      found.push(...(await runLeg(revision)));
     } catch (error) {
-      broken.push(`server ${revision}: ${error.message}`);
+      broken.push(`${wanted} ${revision}: ${error.message}`);
     }
   }
   return found;

@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createServer } from "node:net";
 import { basename, delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
@@ -16,9 +18,9 @@ const isOldNode = Number(process.versions.node.split(".")[0]) < 22;
 const preload = isOldNode ? ["--import", pathToFileURL(at("conformance/fs-glob.mjs")).href] : [];
 
 /** Runs the suite on the node that runs this script; the fixtures' `node` is the same one. */
-function suite(args, timeoutMs = 300_000) {
+function suite(args, timeoutMs = 300_000, onLine = undefined) {
   const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
-  return execNode([...preload, program, ...args], { env: { ...process.env, PATH: path }, timeoutMs });
+  return execNode([...preload, program, ...args], { env: { ...process.env, PATH: path }, timeoutMs, onLine });
 }
 
 /** Revisions without a frozen list of required scenarios run all that apply to them. */
@@ -26,16 +28,13 @@ const unfrozen = ["2025-06-18"];
 
 /** Starts the server fixture and runs all scenarios of a revision on it: `[{ role, revision, scenario, checks }]`. */
 export async function runServerLeg(revision) {
-  const server = await startServer();
+  const server = await startFixture("server.js", "--port", "0");
   try {
     const folder = join(reports, `server-${revision}`);
     const choice = unfrozen.includes(revision) ? ["--suite", "all", "--spec-version"] : ["--requirements"];
     const { output } = await suite(["server", "--url", server.url, ...choice, revision, "-o", folder]);
     const found = filesBelow(folder, "checks.json").map((file) => {
-      const scenario = basename(dirname(file))
-        .replace(/^server-/, "")
-        .replace(/-\d{4}-\d\d-\d\dT[\dA-Z-]+$/, "");
-      return { role: "server", revision, scenario, checks: readJson(file) };
+      return { role: "server", revision, scenario: scenarioOf(file, "server"), checks: readJson(file) };
     });
     if (found.length === 0) throw new Error(`the suite left no report:\n${output}`);
     return found;
@@ -57,25 +56,71 @@ export async function runClientScenario(revision, scenario) {
   return { role: "client", revision, scenario, checks, ...(error === undefined ? {} : { error }) };
 }
 
-/** The fixture prints one line with its address when it listens. */
-async function startServer() {
-  const child = spawn(process.execPath, [at("conformance/dist/server.js"), "--port", "0"], {
+/** Runs both scenarios of authorization servers; what the suite asks a person to do, the browser given does. */
+export async function runIssuerLeg(revision, browse) {
+  const issuer = await startFixture("issuer.js");
+  try {
+    const folder = join(reports, `authorization-${revision}`);
+    const client = ["--client-id", "conformance", "-p", String(await freePort())];
+    let browsed = Promise.resolve();
+    const onLine = (line) => {
+      if (line.startsWith(`${issuer.url}/authorize?`)) browsed = browse(line).catch((error) => error);
+    };
+    const args = ["authorization", "--url", issuer.url, ...client, "-o", folder];
+    const { code, output } = await suite(args, 60_000, onLine);
+    const problem = await browsed;
+    const error =
+      problem?.message ?? (code === 0 ? undefined : `the runner ended with ${code}: ${lines(output).at(-1)}`);
+    return filesBelow(folder, "checks.json").map((file) => {
+      const scenario = scenarioOf(file, "authorization-server");
+      return {
+        role: "authorization",
+        revision,
+        scenario,
+        checks: readJson(file),
+        ...(error === undefined ? {} : { error }),
+      };
+    });
+  } finally {
+    await issuer.stop();
+  }
+}
+
+/** The suite names the folder of a report by role, scenario and time. */
+function scenarioOf(file, role) {
+  return basename(dirname(file))
+    .replace(`${role}-`, "")
+    .replace(/-\d{4}-\d\d-\d\dT[\dA-Z-]+$/, "");
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** A fixture prints one line with its address when it listens. */
+async function startFixture(file, ...args) {
+  const child = spawn(process.execPath, [at("conformance/dist", file), ...args], {
     cwd: at(),
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = new Promise((resolve) => child.on("close", resolve));
   const url = await Promise.race([firstAddress(child.stdout), ended.then(() => undefined)]);
-  if (url === undefined) throw new Error("conformance/dist/server.js ended before it printed its address");
-  return { url, stop: () => stop(child, ended) };
+  if (url === undefined) throw new Error(`conformance/dist/${file} ended before it printed its address`);
+  return { url, stop: () => stop(child, ended, file) };
 }
 
-/** A server that is told to stop has to let go of everything: one that lingers is a failure. */
-async function stop(child, ended) {
+/** A fixture that is told to stop has to let go of everything: one that lingers is a failure. */
+async function stop(child, ended, file) {
   child.kill();
   const impatience = setTimeout(() => child.kill("SIGKILL"), 10_000);
   await ended;
   clearTimeout(impatience);
-  if (child.signalCode === "SIGKILL") throw new Error("conformance/dist/server.js did not end when it was told to");
+  if (child.signalCode === "SIGKILL") throw new Error(`conformance/dist/${file} did not end when it was told to`);
 }
 
 async function firstAddress(stream) {

@@ -1,11 +1,14 @@
 import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
 import { at } from "./project.mjs";
 
 /**
  * Runs a program to its end and gives what it wrote. A program that outlives `timeoutMs` is killed and counts as failed.
+ * `onLine` gets each whole line of its stdout as it comes.
  * @returns {Promise<{ code: number, stdout: string, stderr: string, output: string }>}
  */
-export function exec(command, args, { cwd = at(), env = process.env, timeoutMs = 240_000, input = "ignore" } = {}) {
+export function exec(command, args, options = {}) {
+  const { cwd = at(), env = process.env, timeoutMs = 240_000, input = "ignore", onLine } = options;
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env, stdio: [input, "pipe", "pipe"], shell: needsShell(command) });
     let stdout = "";
@@ -15,6 +18,7 @@ export function exec(command, args, { cwd = at(), env = process.env, timeoutMs =
       stdout += text;
       output += text;
     });
+    if (onLine !== undefined) createInterface(child.stdout).on("line", onLine);
     child.stderr.setEncoding("utf8").on("data", (text) => {
       stderr += text;
       output += text;

@@ -2,7 +2,7 @@ import { type LookupAddress, type LookupOptions, lookup as systemLookup } from "
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { Readable } from "node:stream";
-import { isPrivate } from "../auth/address.js";
+import { isLoopback, isPrivate } from "../auth/address.js";
 import type { Fetch } from "../http/same-origin-fetch.js";
 
 type LookupAll = (
@@ -14,24 +14,28 @@ type LookupAll = (
 export interface GuardedFetchOptions {
   /** Resolves names; the system's resolver unless given. */
   readonly lookup?: LookupAll;
+  /** Addresses of this machine, for development. */
+  readonly allowLoopback?: boolean;
 }
 
 /**
  * A `fetch` for addresses that strangers name: it connects to no private address. What is looked at is the very address
  * that is connected to, so a name that changes its mind in between gains nothing. Redirects are not followed.
  */
-export function createGuardedFetch({ lookup = systemLookup }: GuardedFetchOptions = {}): Fetch {
+export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
+  const { lookup = systemLookup, allowLoopback = false } = options;
+  const isRefused = (host: string) => isPrivate(host) && !(allowLoopback && isLoopback(host));
   const guarded: NonNullable<RequestOptions["lookup"]> = (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) return done(error ?? new Error(`${hostname} has no address`), "", 4);
-      if (addresses.some(({ address }) => isPrivate(address))) return done(refusal(hostname), "", 4);
+      if (addresses.some(({ address }) => isRefused(address))) return done(refusal(hostname), "", 4);
       if (options.all === true) done(null, addresses);
       else done(null, first.address, first.family);
     });
   };
   return async (url, init) => {
-    if (isPrivate(url.hostname)) throw refusal(url.hostname);
+    if (isRefused(url.hostname)) throw refusal(url.hostname);
     return await send(url, init, guarded);
   };
 }

@@ -76,14 +76,14 @@ function warning({ client }: ConsentView): Html | undefined {
 this computer, and any program here could use the name ${nameOf(client)}. If you did not, cancel.</p>`;
 }
 
-function footer({ client, server }: ConsentView): Html {
-  const link = (uri: string | undefined, text: string) =>
-    uri !== undefined && /^https:\/\//i.test(uri)
-      ? html` <a href="${uri}" target="_blank" rel="noopener noreferrer nofollow">${text}</a>.`
-      : undefined;
-  const unknown =
-    client.source === "registered"
-      ? html`The app chose its name itself; ${shownText(server)} has not checked it.`
-      : undefined;
-  return html`<footer>${unknown}${link(client.policyUri, "Privacy policy")}${link(client.termsUri, "Terms")}</footer>`;
+function footer({ client }: ConsentView): Html {
+  const unknown = "The app chose its name itself; it has not been checked.";
+  return html`<footer>
+${client.source === "registered" ? html`<p>${unknown}</p>` : undefined}${link(client.policyUri, "Privacy policy")}${link(client.termsUri, "Terms of use")}
+</footer>`;
+}
+
+function link(uri: string | undefined, text: string): Html | undefined {
+  if (uri === undefined || !/^https:\/\//i.test(uri)) return undefined;
+  return html`<a href="${uri}" target="_blank" rel="noopener noreferrer nofollow">${text}</a> `;
 }

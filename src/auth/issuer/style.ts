@@ -59,6 +59,8 @@ button:hover, .button:hover { filter: brightness(1.08); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .button { display: inline-block; margin-top: 20px; }
 footer { margin-top: 20px; color: var(--soft); font-size: 13px; }
+footer p { margin: 0 0 6px; }
+footer a { margin-right: 12px; }
 a { color: var(--accent); }
 @media (max-width: 420px) {
   body { place-items: start center; padding: 0; background: var(--card); }

@@ -1,0 +1,139 @@
+import { deepEqual, doesNotMatch, equal, rejects, throws } from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { createMemoryIssuerStore, createRateLimiter } from "bowline/auth/issuer";
+import { createGuardedFetch, toNodeListener } from "bowline/node";
+import { freshMs } from "#src/auth/issuer/client-document.js";
+import { Seal } from "#src/auth/issuer/seal.js";
+
+test("the memory store forgets what expires, and the oldest of what is too much", async () => {
+  let now = 0;
+  const store = createMemoryIssuerStore({ maxEntries: 2, now: () => now });
+  await store.put("client:a", 1);
+  await store.put("client:b", 2);
+  await store.put("refresh:x", 9, 10);
+  await store.put("client:a", 3);
+  await store.put("client:c", 4);
+  deepEqual(await Promise.all(["client:a", "client:b", "client:c", "refresh:x"].map(store.get)), [3, undefined, 4, 9]);
+  now = 10;
+  equal(await store.get("refresh:x"), undefined);
+  await store.delete("client:a");
+  equal(await store.get("client:a"), undefined);
+});
+
+test("marks are added once, and never dropped for others", async () => {
+  let now = 0;
+  const store = createMemoryIssuerStore({ maxEntries: 2, now: () => now });
+  deepEqual(await Promise.all([store.add("spent:a", true, 10), store.add("spent:a", true, 10)]), [true, false]);
+  equal(await store.add("spent:b", true, 20), true);
+  await rejects(store.add("spent:c", true, 20), /full/);
+  equal(await store.add("spent:a", true, 20), false);
+  now = 10;
+  equal(await store.add("spent:c", true, 20), true);
+  equal(await store.get("spent:b"), true);
+});
+
+test("what is sealed opens for the same purpose, until it expires, with any key of the ring", async () => {
+  let now = 0;
+  const [one, two] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+  const old = new Seal([one], () => now);
+  const sealed = await old.close("cookie", { a: "secret" }, 10);
+  doesNotMatch(atob((sealed.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/")), /secret/);
+  deepEqual(await new Seal([two, one], () => now).open("cookie", sealed), { a: "secret" });
+  equal(await old.open("form", sealed), undefined);
+  equal(await new Seal([two], () => now).open("cookie", sealed), undefined);
+  for (const text of [undefined, "", ".", "a.b", "a.b.c", `${sealed}x`, "!.!"])
+    equal(await old.open("cookie", text), undefined);
+  now = 10;
+  equal(await old.open("cookie", sealed), undefined);
+  throws(() => new Seal([new Uint8Array(31)], () => now), /32 bytes/);
+  throws(() => new Seal([], () => now), /one at least/);
+});
+
+test("a limiter lets through what it allows, by endpoint and key, and says how long to wait", async () => {
+  let now = 0;
+  const limit = createRateLimiter({
+    allow: { token: { requests: 2, perMs: 10_000 } },
+    key: (asked) => asked.headers.get("x-client") ?? "",
+    now: () => now,
+  });
+  const from = (client: string) => new Request("https://as.example/token", { headers: { "x-client": client } });
+  deepEqual([limit("token", from("a")), limit("token", from("a"))], [undefined, undefined]);
+  equal(limit("token", from("a")), 5);
+  equal(limit("token", from("b")), undefined);
+  equal(limit("register", from("a")), undefined);
+  now = 5_000;
+  equal(limit("token", from("a")), undefined);
+  equal(limit("token", from("a")), 5);
+});
+
+test("headers say how long a document is fresh", () => {
+  const fresh = (headers: Record<string, string>) => freshMs(new Headers(headers));
+  equal(fresh({ "cache-control": "max-age=60" }), 60_000);
+  equal(fresh({ "cache-control": "public, Max-Age=60", age: "45" }), 15_000);
+  equal(fresh({ "cache-control": "max-age=60, no-store" }), 0);
+  equal(fresh({ "cache-control": "no-cache" }), 0);
+  equal(fresh({}), 60_000);
+});
+
+test("a guarded fetch reaches what it may, follows no redirect, and refuses the rest unseen", async (t) => {
+  const seen: string[] = [];
+  const server = createServer((incoming, outgoing) => {
+    seen.push(`${incoming.method} ${incoming.url} ${incoming.headers.accept}`);
+    outgoing.writeHead(incoming.url === "/moved" ? 302 : 200, { location: "/else", "x-a": ["1", "2"] }).end("{}");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  for (const host of ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "metadata.internal"]) {
+    await rejects(createGuardedFetch()(new URL(`http://${host}:${port}/`), {}), /private address/, host);
+  }
+  const inside = createGuardedFetch({
+    lookup: (_host, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]),
+  });
+  await rejects(inside(new URL(`http://public.example:${port}/`), {}), /private address/);
+  const nowhere = createGuardedFetch({ lookup: (_host, _options, done) => done(null, []) });
+  await rejects(nowhere(new URL("http://public.example/"), {}), /no address/);
+  deepEqual(seen, []);
+  const local = createGuardedFetch({ allowLoopback: true });
+  const response = await local(new URL(`http://localhost:${port}/moved`), { headers: { accept: "text/x" } });
+  equal(response.status, 302);
+  equal(response.headers.get("x-a"), "1, 2");
+  equal(await response.text(), "{}");
+  deepEqual(seen, ["GET /moved text/x"]);
+  const abort = new AbortController();
+  abort.abort(new Error("enough"));
+  await rejects(local(new URL(`http://localhost:${port}/`), { signal: abort.signal }));
+});
+
+test("a function of web requests is served by node:http with cookies, bodies and departures", async (t) => {
+  const listener = toNodeListener({
+    fetch: async (asked) => {
+      const { pathname } = new URL(asked.url);
+      if (pathname === "/throws") throw new Error("secret");
+      const headers = new Headers({ "x-method": asked.method });
+      headers.append("set-cookie", "a=1");
+      headers.append("set-cookie", "b=2");
+      return new Response(`${asked.headers.get("x-twice")} ${await asked.text()}`, { status: 201, headers });
+    },
+  });
+  const server = createServer(listener);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const response = await fetch(`${base}/x?y`, { method: "POST", body: "hello", headers: { "x-twice": "1, 2" } });
+  equal(response.status, 201);
+  equal(await response.text(), "1, 2 hello");
+  deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
+  const failed = await fetch(`${base}/throws`);
+  equal(failed.status, 500);
+  doesNotMatch(await failed.text(), /secret/);
+  const odd = request(`${base}/`, { method: "TRACE" }).end();
+  const [answer] = (await once(odd, "response")) as [import("node:http").IncomingMessage];
+  equal(answer.statusCode, 400);
+  answer.resume();
+});

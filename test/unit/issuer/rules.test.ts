@@ -1,0 +1,113 @@
+import { deepEqual, equal, throws } from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { html, shownText } from "#src/auth/issuer/html.js";
+import { matchesRedirectUri, redirectUriProblem, withParams } from "#src/auth/issuer/redirect-uri.js";
+import { narrowedAudience, requestedResources, resourceKey } from "#src/auth/issuer/resource-rules.js";
+import { requestedScopes, scopesOf } from "#src/auth/issuer/scope-rules.js";
+import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/issuer/secrets.js";
+
+test("a redirect URI matches itself, and another only by the port on loopback", () => {
+  const path = fc.string({ unit: fc.constantFrom("a", "A", "/", "?", "%", ".", "=") });
+  fc.assert(
+    fc.property(path, path, (a, b) => {
+      equal(matchesRedirectUri(`https://a.example/${a}`, `https://a.example/${b}`), a === b);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 65_535 }), fc.integer({ min: 0, max: 65_535 }), (a, b) => {
+      equal(matchesRedirectUri(`http://localhost:${a}/cb`, `http://localhost:${b}/cb`), true);
+      equal(matchesRedirectUri(`https://localhost:${a}/cb`, `https://localhost:${b}/cb`), a === b);
+    }),
+  );
+});
+
+test("no text that passes as a redirect URI has another scheme or hides another host", () => {
+  const odd = fc.string({
+    unit: fc.constantFrom("h", "t", "p", "s", ":", "/", "\\", "@", "#", "?", ".", "a", "l", "1", " ", "\t"),
+  });
+  fc.assert(
+    fc.property(
+      fc.constantFrom("http://localhost", "https://a.example", "http://127.0.0.1", ""),
+      odd,
+      (start, rest) => {
+        const uri = `${start}${rest}`;
+        if (redirectUriProblem(uri) !== undefined) return;
+        const { protocol, hostname, username, hash } = new URL(uri);
+        equal(username + hash, "");
+        equal(protocol === "https:" || ["localhost", "127.0.0.1", "[::1]"].includes(hostname), true, uri);
+      },
+    ),
+  );
+});
+
+test("an answer is appended, and read back as it was", () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.constantFrom("https://a.example/", "https://a.example/?x=1&x=2", "https://a.example?"),
+      (state, uri) => {
+        const { searchParams } = new URL(withParams(uri, { code: "c", state, iss: undefined }));
+        equal(searchParams.get("code"), "c");
+        equal(searchParams.get("state"), new URLSearchParams([["s", state]]).get("s"));
+        equal(searchParams.has("iss"), false);
+        deepEqual(searchParams.getAll("x"), new URL(uri).searchParams.getAll("x"));
+      },
+    ),
+  );
+});
+
+test("a resource has many spellings and one key", () => {
+  const key = resourceKey("https://a.example/mcp");
+  for (const same of ["HTTPS://A.example/mcp", "https://a.example:443/mcp", "https://a.example/mcp/"]) {
+    equal(resourceKey(same), key, same);
+  }
+  for (const other of [
+    "https://a.example/MCP",
+    "https://a.example/mcp?x=1",
+    "https://a.example",
+    "http://a.example/mcp",
+  ]) {
+    equal(resourceKey(other) === key, false, other);
+  }
+  for (const none of ["mcp", "/mcp", "https://a.example/mcp#x", "https://u@a.example/mcp", "https://a.example:99999"]) {
+    equal(resourceKey(none), undefined, none);
+  }
+  deepEqual(
+    requestedResources(["https://A.example/mcp", "https://a.example/mcp/"], ["https://a.example/mcp"], undefined),
+    ["https://a.example/mcp"],
+  );
+  deepEqual(narrowedAudience([], ["a:b", "c:d"]), ["a:b", "c:d"]);
+  throws(() => narrowedAudience(["https://b.example"], ["https://a.example"]), /resource/);
+});
+
+test("scopes are what server, client and request have in common", () => {
+  const limits = { supported: ["a", "b"], defaults: ["a"], registered: undefined };
+  deepEqual(requestedScopes(undefined, limits), ["a"]);
+  deepEqual(requestedScopes(" b  a b ", limits), ["b", "a"]);
+  throws(() => requestedScopes("c", limits), { code: "invalid_scope" });
+  deepEqual(requestedScopes(undefined, { ...limits, registered: ["b"] }), []);
+  throws(() => requestedScopes("a", { ...limits, registered: ["b"] }), { code: "invalid_scope" });
+  deepEqual(scopesOf(undefined), []);
+});
+
+test("text that is put into a page can end neither an element nor an attribute", () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      equal(/[<>"'`]/.test(html`${text}`.text), false);
+    }),
+  );
+  equal(shownText("a\u202eb\u0000c\n\n d"), "a b c d");
+  equal([...shownText("🚀".repeat(500))].length, 121);
+  equal(html`<p title="${'"><script>'}">`.text, '<p title="&quot;&gt;&lt;script&gt;">');
+});
+
+test("texts are compared whole", async () => {
+  fc.assert(fc.property(fc.string(), fc.string(), (a, b) => equal(sameText(a, b), a === b)));
+  equal(sameText("", "a"), false);
+  equal(sameText("aa", "a"), false);
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => deepEqual(fromBase64Url(toBase64Url(bytes)), Uint8Array.from(bytes))),
+  );
+  equal(await digestOf("abc"), "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+});
