@@ -46,6 +46,8 @@ export interface Guarded {
   readonly logs: string[];
   /** Sends one request as it is, to a path of the server. */
   send(path: string, init?: RawInit): Promise<Response>;
+  /** Takes a request for the server's public address to where it is. */
+  readonly fetch: (url: URL, init: RequestInit) => Promise<Response>;
   /** The first request that a client of this wire makes, with these headers and nothing else about who sends it. */
   knock(headers?: Headers_, path?: string): Promise<Knock>;
   /** The same with a bearer token. */
@@ -170,8 +172,10 @@ async function guard(
     t.after(() => connected.close());
     return connected;
   };
+  const fetchInto = (url: URL, init: RequestInit) =>
+    base === undefined ? server.fetch(new Request(url, init)) : fetch(`${base}${url.pathname}${url.search}`, init);
   const present = (token: string) => knock({ authorization: `Bearer ${token}` });
-  return { server, gate, asked, seen, logs, send, knock, present, client };
+  return { server, gate, asked, seen, logs, send, fetch: fetchInto, knock, present, client };
 }
 
 async function listen(t: TestContext, server: Guarded["server"]): Promise<string> {
