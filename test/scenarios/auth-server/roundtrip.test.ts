@@ -1,11 +1,19 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { createMemoryStore, createOAuth, type OAuthOptions } from "bowline/auth/client";
+import {
+  clientCredentials,
+  createMemoryStore,
+  createOAuth,
+  identityAssertion,
+  type OAuthOptions,
+  workloadIdentity,
+} from "bowline/auth/client";
 import type { IssuerOptions } from "bowline/auth/issuer";
 import { jwtVerifier, type ProtectOptions } from "bowline/auth/server";
 import { type Client, connect } from "bowline/client";
-import { type GuardedWorld, guardedHttp, RESOURCE } from "../../support/guarded.js";
+import { type GuardedWorld, guardedHttp, ISSUER as PROVIDER, RESOURCE } from "../../support/guarded.js";
 import { ISSUER, IssuerWorld } from "../../support/issuer-world.js";
+import { TokenIssuer } from "../../support/token-issuer.js";
 import { verifies } from "../../support/verifies.js";
 
 const SCOPES = ["read", "write", "a", "b"];
@@ -123,5 +131,46 @@ verifies(
     equal((await client.callTool("who")).isError, false);
     equal(visits.length, 1);
     ok(asked.includes(`POST ${ISSUER}/token 400`), "the first proof had no nonce");
+  },
+);
+
+verifies(
+  ["hosting:auth:as:client-credentials", "hosting:auth:as:wif:trust", "hosting:auth:as:identity-assertion:claims"],
+  "clients without a browser get in",
+  guardedHttp,
+  async (world, t) => {
+    const provider = await TokenIssuer.create();
+    provider.now = Date.now();
+    const fetch = provider.fetch as typeof globalThis.fetch;
+    const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+    const client = { id: "service", secret: "s", issuer: ISSUER };
+    const jti = () => crypto.randomUUID();
+    const userAssertion = () =>
+      provider.sign(
+        { aud: ISSUER, client_id: "service", resource: RESOURCE, scope: "read", jti: jti() },
+        { typ: "oauth-id-jag+jwt" },
+      );
+    const ways: [OAuthOptions, subject: string][] = [
+      [{ grant: clientCredentials(), client }, "service"],
+      [{ grant: identityAssertion(userAssertion, { requireProfile: true }), client }, "ada"],
+      [
+        { grant: workloadIdentity(() => provider.sign({ aud: ISSUER, sub: "job", jti: jti() }, { typ: "JWT" })) },
+        "job",
+      ],
+    ];
+    for (const [oauth, subject] of ways) {
+      const { dial, visits } = await setUp(world, t, {
+        oauth,
+        issuer: {
+          clientCredentials: true,
+          identityAssertion: { providers: [{ issuer: PROVIDER, fetch }] },
+          workloadIdentity: { issuers: [{ issuer: PROVIDER, fetch, allow: ({ sub }) => sub === "job" }] },
+          clients: [{ clientId: "service", clientSecret: "s", grantTypes: ["client_credentials", jwtBearer] }],
+        },
+      });
+      const connected = await dial();
+      const who = JSON.parse((await connected.callTool("who")).text) as { subject: string };
+      deepEqual([who.subject, visits.length], [subject, 0]);
+    }
   },
 );
