@@ -3,6 +3,7 @@ import { AuthError, DefinitionError } from "../../schema/errors.js";
 import type { KnownClient } from "../client/client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { toAuthInfo } from "./claims.js";
+import { KeptTokens } from "./kept-tokens.js";
 import { Upstream, type UpstreamOptions } from "./upstream.js";
 
 export interface IntrospectionVerifierOptions extends UpstreamOptions {
@@ -18,11 +19,6 @@ export interface IntrospectionVerifierOptions extends UpstreamOptions {
   readonly maxCached?: number;
 }
 
-interface Kept {
-  readonly info: AuthInfo;
-  readonly untilMs: number;
-}
-
 /** Verifies access tokens by asking the authorization server about each (RFC 7662). */
 export function introspectionVerifier(options: IntrospectionVerifierOptions): TokenVerifier {
   const { issuer, endpoint, cacheMs = 10_000, maxCached = 10_000 } = options;
@@ -31,33 +27,21 @@ export function introspectionVerifier(options: IntrospectionVerifierOptions): To
   }
   const upstream = new Upstream(options);
   const asker = new Asker(options, upstream);
-  const kept = new Map<string, Kept>();
+  const kept = new KeptTokens(maxCached, upstream.now);
   const asking = new Map<string, Promise<AuthInfo | undefined>>();
 
   const ask = async (token: string): Promise<AuthInfo | undefined> => {
     const info = await asker.ask(token);
-    const untilMs = Math.min(upstream.now() + cacheMs, expiryOf(info));
-    if (info === undefined || !(untilMs > upstream.now())) return info;
-    if (kept.size >= maxCached) kept.delete(kept.keys().next().value as string);
-    kept.set(token, { info, untilMs });
+    if (info !== undefined) kept.keep(info, cacheMs);
     return info;
   };
   return (token) => {
-    const known = kept.get(token);
-    if (known !== undefined && known.untilMs > upstream.now()) return known.info;
-    kept.delete(token);
-    let answer = asking.get(token);
-    if (answer === undefined) {
-      answer = ask(token).finally(() => asking.delete(token));
-      asking.set(token, answer);
-    }
+    const known = kept.find(token) ?? asking.get(token);
+    if (known !== undefined) return known;
+    const answer = ask(token).finally(() => asking.delete(token));
+    asking.set(token, answer);
     return answer;
   };
-}
-
-function expiryOf(info: AuthInfo | undefined): number {
-  const { expiresAt } = info ?? {};
-  return typeof expiresAt === "number" ? expiresAt * 1000 : Number.POSITIVE_INFINITY;
 }
 
 /** Asks about one token. What goes wrong is an `AuthError`, and names no token. */

@@ -1,7 +1,8 @@
 import { errors } from "jose";
-import { InvalidTokenError, type TokenVerifier } from "./auth-info.js";
+import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { toAuthInfo } from "./claims.js";
 import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "./issuer-keys.js";
+import { KeptTokens } from "./kept-tokens.js";
 
 export interface JwtVerifierOptions extends IssuerKeyOptions {
   /**
@@ -21,6 +22,9 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
   readonly audience?: string | readonly string[];
 }
 
+/** A client sends the same token over and over: what was verified a moment ago is not verified again. */
+const KEPT_MS = 60_000;
+const MAX_KEPT = 1_000;
 const DEFAULT_TYPES = ["", "jwt", "at+jwt"];
 
 /** Verifies access tokens that are signed JWTs, by the public keys of their issuer. */
@@ -28,15 +32,19 @@ export function jwtVerifier(options: JwtVerifierOptions): TokenVerifier {
   const { clockToleranceSeconds: clockTolerance = 5, audience } = options;
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options);
+  const kept = new KeptTokens(MAX_KEPT, options.now ?? Date.now);
   const check = { clockTolerance, ...(audience === undefined ? {} : { audience: audience as string | string[] }) };
-  return async (token) => {
+  const read = async (token: string): Promise<AuthInfo> => {
     const { payload, protectedHeader } = await keys.verify(token, check).catch((error: unknown) => {
       throw toInvalid(error);
     });
     if (!types.includes(toJwtType(protectedHeader.typ))) throw new InvalidTokenError("The token is no access token");
-    const info = toAuthInfo(token, payload);
-    return audience === undefined ? info : { ...info, audience: undefined };
+    const found = toAuthInfo(token, payload);
+    const info = audience === undefined ? found : { ...found, audience: undefined };
+    kept.keep(info, KEPT_MS);
+    return info;
   };
+  return (token) => kept.find(token) ?? read(token);
 }
 
 /** In words for the client, which learns what is wrong with its token and nothing about the keys. */

@@ -160,6 +160,22 @@ test("what is not a set of keys of this issuer is not used", async () => {
   }
 });
 
+test("a token is verified once a minute at most, and never beyond its end", async () => {
+  const issuer = await TokenIssuer.create();
+  const verify = jwtVerifier(issuer.settings);
+  const [long, short] = [await issuer.sign(), await issuer.sign({ exp: NOW / 1000 + 30 })];
+  const [first, brief] = [await verify(long), await verify(short)];
+  issuer.now += 29_000;
+  deepEqual([(await verify(long)) === first, (await verify(short)) === brief], [true, true]);
+  issuer.now += 6_000;
+  await rejects(async () => verify(short), invalid);
+  issuer.now += 25_000;
+  ok((await verify(long)) !== first);
+  // Nothing is kept of what is not good.
+  const forged = `${long.slice(0, -4)}AAAA`;
+  for (let tries = 0; tries < 3; tries++) await rejects(async () => verify(forged), invalid);
+});
+
 test("settings that cannot work are refused where they are written", () => {
   throws(() => jwtVerifier({ issuer: "" }), /issuer/);
   for (const algorithms of [["none"], ["HS256"], ["ES256", "hs512"], []]) {

@@ -12,13 +12,14 @@ import { canonicalResource, metadataUrl } from "#src/auth/server/resource-id.js"
 
 test("whatever a challenge says is read back as one challenge with these names", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }), (one, other) => {
+    fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (one, other) => {
       const header = formatChallenge("Bearer", { error: one, scope: other, missing: undefined });
       ok(/^[\x20-\x7e]*$/.test(header));
       const [challenge, ...more] = parseChallenges(header);
       equal(more.length, 0);
       deepEqual([...(challenge?.params.keys() ?? [])], ["error", "scope"]);
     }),
+    { numRuns: 50 },
   );
 });
 
