@@ -1,4 +1,5 @@
 import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
+import type { GateRefusal, Operation } from "../http/admission.js";
 import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
 import { DecoratedExchange } from "../http/decorated-exchange.js";
 import {
@@ -9,22 +10,28 @@ import {
   type HttpExchange,
   JSON_HEADERS,
 } from "../http/exchange.js";
+import type { GateVerdict, HttpGate } from "../http/gate.js";
 import { createGuard } from "../http/guard.js";
 import { isJson } from "../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
 import { formatFailure } from "../jsonrpc/format.js";
-import type { RequestId } from "../jsonrpc/message.js";
+import type { RequestId, RpcRequest } from "../jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { DefinitionError, ProtocolError } from "../schema/errors.js";
 import { messageOf } from "./era-of-request.js";
-import { DEFAULTS, type GateVerdict, type HttpGate, type HttpServerOptions } from "./options.js";
+import { DEFAULTS, type HttpServerOptions } from "./options.js";
+
+export interface FrontHost extends ServerHost {
+  /** What the definition that a request names requires of its caller. */
+  requiredScopes(method: unknown, params: { readonly [key: string]: unknown }): readonly string[];
+}
 
 /**
  * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
  * gate, the media type, the size, the parser, and the choice of era.
  */
 export class HttpFront {
-  readonly #host: ServerHost;
+  readonly #host: FrontHost;
   readonly #eras: readonly ServerEra[];
   readonly #bindings = new Map<ServerEra, HttpBinding>();
   /** Those that serve paths of their own. */
@@ -37,12 +44,13 @@ export class HttpFront {
   readonly #allowed: string;
   #closing = false;
 
-  constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
+  constructor(host: FrontHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
     const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
     this.#guard = createGuard(options);
     this.#gate = options.gate;
+    for (const warning of options.gate?.warnings ?? []) host.warn(warning);
     this.#cors = options.cors === true;
     this.#maxBodyBytes = options.maxBodyBytes ?? DEFAULTS.maxBodyBytes;
     if (!(this.#maxBodyBytes > 0)) throw new DefinitionError("http.maxBodyBytes must be positive");
@@ -63,6 +71,7 @@ export class HttpFront {
         maxBodyBytes: this.#maxBodyBytes,
         sse: options.sse,
         accept,
+        admits: this.#admits,
       });
       this.#bindings.set(era, binding);
     }
@@ -72,6 +81,7 @@ export class HttpFront {
 
   /** Answers one exchange. Never throws: what goes wrong is answered and reported. */
   serve(exchange: HttpExchange): void {
+    if (this.#gate?.route?.(exchange) === true) return;
     const refusal = this.#guard(exchange);
     if (refusal !== undefined) return this.#fail(exchange, refusal.status, INVALID_REQUEST, refusal.message);
     const origin = this.#cors ? exchange.header("origin") : undefined;
@@ -115,11 +125,36 @@ export class HttpFront {
         this.#warnOfUnnamed(verdict);
         return this.#admit(new DecoratedExchange(exchange, verdict));
       }
-      exchange.reply(verdict.status, verdict.headers ?? {}, verdict.body);
-      this.#report(exchange, verdict.status, "the gate let nobody in");
+      if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
+      const { amend } = verdict;
+      exchange
+        .text(this.#maxBodyBytes)
+        .then((text) => amend(this.#operationsOf(parseFrame(text))))
+        .catch(() => verdict)
+        .then((refusal) => this.#refuse(exchange, refusal));
     };
     const gate = this.#gate;
     (async () => pass(await gate(exchange)))().catch((error: unknown) => this.#failInside(exchange, error));
+  }
+
+  #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
+    exchange.reply(status, headers, body);
+    if (error === undefined) this.#report(exchange, status, "the gate let nobody in");
+    else this.#host.report(error, { where: "http" });
+  }
+
+  /** Whether the gate, where there is one that cares, lets the caller do this; answers where it does not. */
+  readonly #admits = (exchange: HttpExchange, body: Parsed): boolean => {
+    const refusal = exchange.judge?.(this.#operationsOf(body));
+    if (refusal !== undefined) this.#refuse(exchange, refusal);
+    return refusal === undefined;
+  };
+
+  #operationsOf(body: Parsed): readonly Operation[] {
+    return messagesOf(body).map((message) => {
+      const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
+      return { method, params, scopes: this.#host.requiredScopes(method, params ?? {}) };
+    });
   }
 
   #admit(exchange: HttpExchange): void {
@@ -144,6 +179,7 @@ export class HttpFront {
 
   #serveBy(binding: HttpBinding, exchange: HttpExchange, body: Parsed | undefined): void {
     try {
+      if (body !== undefined && !this.#admits(exchange, body)) return;
       binding.serve(exchange, body);
     } catch (error) {
       this.#failInside(exchange, error);
@@ -189,3 +225,7 @@ export class HttpFront {
 
 const NOT_JSON = "Unsupported media type: Content-Type must be application/json";
 const NOT_ALLOWED = "Method not allowed";
+
+function messagesOf(body: Parsed): readonly unknown[] {
+  return body.kind === "batch" ? body.items : "message" in body ? [body.message] : [];
+}

@@ -39,6 +39,10 @@ export class FakeServerHost implements ServerHost {
     tryOpen: async (text: string) => JSON.parse(text) as unknown,
   };
 
+  requiredScopes(): readonly string[] {
+    return [];
+  }
+
   on(method: string, handler: FakeHandler): this {
     this.handlers.set(method, handler);
     return this;
