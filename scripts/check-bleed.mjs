@@ -21,6 +21,7 @@ const forbidden = {
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],
   "./node": ["dist/auth/client/oauth.js"],
   "./auth/client": ["dist/server/", "dist/client/", "dist/node/", "node:"],
+  "./auth/server": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./auth/issuer": ["dist/server/", "dist/client/", "dist/era/", "dist/auth/client/", "dist/node/", "node:"],
   "./otel": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
@@ -29,6 +30,7 @@ const forbidden = {
 /** Packages that an entry may need: optional peers, which only its users install. */
 const peers = {
   "./auth/client": ["oauth4webapi"],
+  "./auth/server": ["jose"],
   "./auth/issuer": ["jose"],
   "./otel": ["@opentelemetry/api"],
 };

@@ -1,3 +1,5 @@
+import type { GateAdmission } from "./admission.js";
+
 /** A response body that is written piece by piece. */
 export interface HttpStream {
   /**
@@ -47,6 +49,8 @@ export interface HttpExchange {
   readonly auth?: unknown;
   /** Who the gate says is calling, in one word that does not change from request to request. */
   readonly principal?: string | undefined;
+  /** What the gate says of what the caller is about to do; undefined without one that knows. */
+  readonly judge?: GateAdmission["judge"];
 }
 
 export class BodyTooLarge extends Error {

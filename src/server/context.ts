@@ -90,6 +90,15 @@ export class Context {
     return this.#call.origin.auth;
   }
 
+  /** Whether the caller's authorization grants all of these scopes. */
+  grants(scopes: readonly string[]): boolean {
+    const { method } = this;
+    const { auth, judge } = this.#call.origin;
+    if (judge !== undefined) return judge([{ method, scopes }]) === undefined;
+    const granted = (auth as { readonly scopes?: unknown } | null | undefined)?.scopes;
+    return scopes.every((scope) => Array.isArray(granted) && granted.includes(scope));
+  }
+
   /** The session, in the era that has them. */
   get sessionId(): string | undefined {
     return this.#call.origin.sessionId;

@@ -33,14 +33,14 @@ export class Door implements ServedConnection, ServerWire {
   readonly closed: Promise<void>;
   readonly #host: ServerHost;
   readonly #eras: readonly ServerEra[];
-  readonly #origin: CallOrigin;
+  readonly #origin: () => CallOrigin;
   readonly #peer: Peer;
   readonly #sessions = new Map<ServerEra, EraSession>();
   readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
-  constructor(host: ServerHost, eras: readonly ServerEra[], channel: Channel, origin: CallOrigin = {}) {
+  constructor(host: ServerHost, eras: readonly ServerEra[], channel: Channel, origin: () => CallOrigin) {
     this.#host = host;
     this.#eras = eras;
     this.#origin = origin;
@@ -113,7 +113,7 @@ export class Door implements ServedConnection, ServerWire {
     const era = pickEra(this.#eras, request);
     let call: Call;
     try {
-      call = this.#sessionFor(era).decode(request, this.#origin);
+      call = this.#sessionFor(era).decode(request, this.#origin());
     } catch (error) {
       return this.#refuse(request, era, error);
     }

@@ -126,6 +126,10 @@ export class ServerCore implements ServerHost {
     }
   }
 
+  requiredScopes(method: unknown, params: { readonly [key: string]: unknown }): readonly string[] {
+    return this.registry.named(method, params)?.options.requires?.scopes ?? [];
+  }
+
   knows(method: string): boolean {
     return this.registry.methods.has(method);
   }

@@ -23,11 +23,11 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
   }
 
   /** Serves a channel until it ends. Many channels may be served at once. */
-  async accept(channel: Channel, origin?: CallOrigin): Promise<ServedConnection> {
-    return this.#accept(this.core.eras, channel, origin);
+  async accept(channel: Channel, origin: CallOrigin = {}): Promise<ServedConnection> {
+    return this.#accept(this.core.eras, channel, () => origin);
   }
 
-  async #accept(eras: readonly ServerEra[], channel: Channel, origin: CallOrigin | undefined): Promise<Door> {
+  async #accept(eras: readonly ServerEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
     if (this.#ended) throw new McpError("server_closing", "The server has been closed");
     const door = new Door(this.core, eras, channel, origin);
     this.#doors.add(door);

@@ -10,6 +10,7 @@ import {
   type IssuerOptions,
   type IssuerStore,
 } from "bowline/auth/issuer";
+import { protect } from "bowline/auth/server";
 import { toNodeListener } from "bowline/node";
 
 export const ISSUER = "https://as.example";
@@ -136,8 +137,16 @@ export class IssuerWorld {
 
   /** Whether a server with this resource lets the token in. */
   async admits(token: unknown, resource = RESOURCE): Promise<boolean> {
-    const verified = await this.issuer.verify(String(token));
-    return verified?.audience.includes(resource) === true;
+    const gate = protect({
+      resource,
+      authorizationServers: [this.issuer.issuer],
+      verify: this.issuer.verify,
+      now: () => Date.now() + this.skippedMs,
+    });
+    const verdict = await gate.check(new Request(resource, { headers: { authorization: `Bearer ${String(token)}` } }));
+    if (!(verdict instanceof Response)) return true;
+    if (verdict.status !== 401) throw new Error(`the gate answered with status ${verdict.status}`);
+    return false;
   }
 
   refresh(token: string, fields: Fields = {}): Promise<TokenAnswer> {

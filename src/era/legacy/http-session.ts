@@ -180,8 +180,8 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   originOf(exchange: HttpExchange): CallOrigin {
-    const { auth, principal, url } = exchange;
-    return { auth, principal, url, header: (name) => exchange.header(name), sessionId: this.id };
+    const { auth, principal, judge, url } = exchange;
+    return { auth, principal, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
   }
 
   report(error: unknown): void {
