@@ -6,7 +6,7 @@ import { at, shown } from "./project.mjs";
 const reporter = pathToFileURL(at("scripts/lib/test-reporter.mjs")).href;
 
 /** A file that takes longer has a test that hangs or something left open, and fails. */
-const limitMs = 120_000;
+const limitMs = 300_000;
 
 /**
  * Runs one test file in a process of its own: `{ file, tests: [{ title, nesting, ms, error? }], written }`. A file that

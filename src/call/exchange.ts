@@ -20,33 +20,60 @@ export function exchange(
 ): Promise<RpcResponse> {
   return new Promise((resolve, reject) => {
     scope.throwIfAborted();
-    let inflight: Inflight | undefined;
-    const giveUp = (reason: unknown) => {
-      reject(reason);
-      if (inflight === undefined) return;
-      inflight.abandon();
-      if (options.cancellable) peer.notify("notifications/cancelled", cancelParams(inflight.id, reason));
-    };
-    const { onProgress } = options;
-    const sink: ResponseSink = {
-      onResponse: (response) => {
-        scope.offAbort(giveUp);
-        resolve(response);
-      },
-      onFailure: (error) => {
-        scope.offAbort(giveUp);
-        reject(error);
-      },
-    };
-    if (onProgress !== undefined) {
-      sink.onProgress = (params) => {
-        scope.touch();
-        onProgress(params);
-      };
-    }
-    scope.onAbort(giveUp);
-    inflight = peer.request(out, sink);
+    new Exchange(peer, scope, options, resolve, reject).begin(out);
   });
+}
+
+class Exchange implements ResponseSink {
+  readonly onProgress?: (params: Params) => void;
+  readonly #peer: Peer;
+  readonly #scope: CallScope;
+  readonly #cancellable: boolean;
+  readonly #resolve: (response: RpcResponse) => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #giveUp = (reason: unknown) => this.#abandon(reason);
+  #inflight: Inflight | undefined;
+
+  constructor(
+    peer: Peer,
+    scope: CallScope,
+    { cancellable, onProgress }: ExchangeOptions,
+    resolve: (response: RpcResponse) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#peer = peer;
+    this.#scope = scope;
+    this.#cancellable = cancellable;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    if (onProgress === undefined) return;
+    this.onProgress = (params) => {
+      scope.touch();
+      onProgress(params);
+    };
+  }
+
+  begin(out: OutgoingRequest): void {
+    this.#scope.onAbort(this.#giveUp);
+    this.#inflight = this.#peer.request(out, this);
+  }
+
+  onResponse(response: RpcResponse): void {
+    this.#scope.offAbort(this.#giveUp);
+    this.#resolve(response);
+  }
+
+  onFailure(error: Error): void {
+    this.#scope.offAbort(this.#giveUp);
+    this.#reject(error);
+  }
+
+  #abandon(reason: unknown): void {
+    this.#reject(reason);
+    if (this.#inflight === undefined) return;
+    this.#peer.abandon(this.#inflight);
+    if (this.#cancellable) this.#peer.notify("notifications/cancelled", cancelParams(this.#inflight.id, reason));
+  }
 }
 
 /** What a cancellation says: the exact id, and the reason where it can be put in words. */

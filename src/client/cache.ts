@@ -98,10 +98,18 @@ export class ClientCache {
   }
 
   /** The result of a call: what is kept and fresh, or what `send` fetches. */
-  async through(call: ConnectionCall, send: () => Promise<ClientResult>): Promise<ClientResult> {
+  through(call: ConnectionCall, send: () => Promise<ClientResult>): Promise<ClientResult> {
+    if (call.method === "tools/call") return this.#watchForEvidence(send);
     const { cache: mode = "use" } = call;
     const slot = mode === "bypass" ? undefined : this.#slotOf(call);
-    if (slot === undefined) return this.#watchForEvidence(call, send);
+    return slot === undefined ? send() : this.#lookUp(slot, mode, send);
+  }
+
+  async #lookUp(
+    slot: Slot,
+    mode: NonNullable<ConnectionCall["cache"]>,
+    send: () => Promise<ClientResult>,
+  ): Promise<ClientResult> {
     const found = await this.#find(slot);
     if (mode === "use" && found?.fresh === true) {
       this.#stats.hits++;
@@ -137,16 +145,13 @@ export class ClientCache {
   }
 
   /** A call that the server refuses by a tool's name or arguments says that the list of tools is out of date. */
-  async #watchForEvidence(call: ConnectionCall, send: () => Promise<ClientResult>): Promise<ClientResult> {
-    if (call.method !== "tools/call") return send();
-    try {
-      return await send();
-    } catch (error) {
+  #watchForEvidence(send: () => Promise<ClientResult>): Promise<ClientResult> {
+    return send().catch((error: unknown) => {
       const refused =
         error instanceof RpcError && (error.rpcCode === INVALID_PARAMS || error.rpcCode === HEADER_MISMATCH);
       if (refused) this.invalidate({ kind: "tools" });
       throw error;
-    }
+    });
   }
 
   async #find(slot: Slot): Promise<Found> {

@@ -2,7 +2,7 @@ import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { CallScope } from "../call/scope.js";
 import { tellProgress } from "../call/tell-progress.js";
-import type { ClientResult, Connection } from "../era/client-era.js";
+import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
 import { ConnectionError, InputRequiredError, ProtocolError } from "../schema/errors.js";
 import type { InputRequests, InputRequiredResult } from "../schema/types.js";
@@ -49,7 +49,9 @@ export class Caller {
     const scope = this.openScope(call.method, call.options);
     try {
       scope.throwIfAborted();
-      return await this.#rounds(call, scope);
+      const first = this.#toSend(call);
+      const result = await this.#connection.call(first, scope);
+      return result.resultType === "input_required" ? await this.#rounds(call, first, result, scope) : result;
     } finally {
       this.closeScope(scope);
     }
@@ -89,41 +91,46 @@ export class Caller {
     }
   }
 
-  async #rounds(call: ClientCall, scope: CallScope): Promise<ClientResult> {
-    const { method, options } = call;
-    const { capabilities, logLevel, cache } = options;
-    const manual = (options.input ?? this.#options.input) === "manual";
-    const listener = options.onProgress;
+  #toSend({ method, params, options }: ClientCall): ConnectionCall {
+    const { capabilities, logLevel, cache, id, meta, onProgress: listener } = options;
     const onProgress =
-      listener === undefined ? undefined : (params: Params) => tellProgress(listener, params, this.#onProblem);
+      listener === undefined ? undefined : (told: Params) => tellProgress(listener, told, this.#onProblem);
+    const sent = withMeta(params, meta);
+    const kept = this.#mayBeAsked(options) ? structuredClone(sent) : sent;
+    return { method, params: kept, id, onProgress, capabilities, logLevel, cache };
+  }
+
+  /** Answers what the server asks, and calls again with the answers, until it asks no more. */
+  async #rounds(
+    { method, options }: ClientCall,
+    first: ConnectionCall,
+    asked: ClientResult,
+    scope: CallScope,
+  ): Promise<ClientResult> {
+    if ((options.input ?? this.#options.input) === "manual") return asked;
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
-    const original = this.#mayBeAsked(call) ? structuredClone(withMeta(call.params, options.meta)) : undefined;
-    let params = original ?? withMeta(call.params, options.meta);
-    let { id } = options;
+    let result = asked;
     let pauses = 0;
-    for (let round = 0; ; round++) {
-      const sent = { method, params, id, onProgress, capabilities, logLevel, cache };
-      const result = await this.#connection.call(sent, scope);
-      if (result.resultType !== "input_required" || manual) return result;
+    for (let round = 0; result.resultType === "input_required"; round++) {
       if (round === most) throw tooManyRounds(method, most, result);
       const { inputRequests, requestState } = result as unknown as InputRequiredResult;
       if (requestState === undefined && Object.keys(inputRequests ?? {}).length === 0) {
         throw new ProtocolError(`${method}: the server asked for input but not for what`);
       }
-      const next: Record<string, unknown> = { ...(original ?? withMeta(call.params, options.meta)) };
+      const params: Record<string, unknown> = { ...first.params };
       this.#betweenRounds.add(scope);
-      if (inputRequests !== undefined) next.inputResponses = await this.#answerAll(inputRequests, scope);
-      if (requestState !== undefined) next.requestState = requestState;
+      if (inputRequests !== undefined) params.inputResponses = await this.#answerAll(inputRequests, scope);
+      if (requestState !== undefined) params.requestState = requestState;
       pauses = inputRequests === undefined ? pauses + 1 : 0;
       if (pauses > 0) await pauseWithin(scope, this.#clock, pauseBefore(pauses));
       this.#betweenRounds.delete(scope);
-      params = next;
-      id = undefined;
+      result = await this.#connection.call({ ...first, params, id: undefined }, scope);
     }
+    return result;
   }
 
   /** Only then may params be sent again, and what the caller does to them meanwhile must not matter. */
-  #mayBeAsked({ options }: ClientCall): boolean {
+  #mayBeAsked(options: ClientCall["options"]): boolean {
     const { onElicit, onElicitUrl, onSample, roots } = this.#options;
     return (onElicit ?? onElicitUrl ?? onSample ?? roots ?? options.capabilities) !== undefined;
   }

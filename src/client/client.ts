@@ -4,6 +4,7 @@ import type { Params } from "../jsonrpc/message.js";
 import { InputRequiredError, McpError } from "../schema/errors.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type {
+  CallToolResult,
   ClientCapabilities,
   CompleteResult,
   CompletionReference,
@@ -121,11 +122,13 @@ export class Client<S extends AnyServer = AnyServer> {
     args?: unknown,
     options: ToolCallOptions & { readonly output?: StandardSchema } = {},
   ): Promise<ToolOutcome> {
-    const { tool, output, ...rest } = options;
+    const { tool, output } = options;
     if (tool !== undefined) this.#core.outputs.learn({ ...tool, name });
     const params = args === undefined ? { name } : { name, arguments: args };
-    const result = completed("tools/call", await this.request("tools/call", params, rest));
-    await this.#core.outputs.assertFits(name, result);
+    const answer = await this.#core.call({ method: "tools/call", params, options });
+    const result = completed("tools/call", answer as unknown as CallToolResult);
+    const fits = this.#core.outputs.assertFits(name, result);
+    if (fits !== undefined) await fits;
     return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
   }
 

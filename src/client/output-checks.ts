@@ -38,10 +38,16 @@ export class OutputChecks {
     }
   }
 
-  /** Throws an `OutputError` when a result does not fit what is known of its tool. A failed call is left alone. */
-  async assertFits(tool: string, result: CallToolResult): Promise<void> {
+  /**
+   * Throws an `OutputError` when a result does not fit what is known of its tool. A failed call is left alone. A promise
+   * only where something is known.
+   */
+  assertFits(tool: string, result: CallToolResult): void | Promise<void> {
     const known = this.#known.get(tool);
-    if (known === undefined || result.isError === true) return;
+    if (known !== undefined && result.isError !== true) return this.#assertFits(known, tool, result);
+  }
+
+  async #assertFits(known: Known, tool: string, result: CallToolResult): Promise<void> {
     if (result.structuredContent === undefined) {
       throw new OutputError(tool, [{ path: "", message: "is missing" }], result);
     }

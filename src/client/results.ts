@@ -43,9 +43,15 @@ export function toToolOutcome<Structured>(result: CallToolResult): ToolOutcome<S
     content,
     structured: structuredContent as Structured,
     isError: isError === true,
-    get text() {
-      return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-    },
+    text: textOf(content),
     meta: _meta,
   };
+}
+
+function textOf(content: readonly ContentBlock[]): string {
+  let text: string | undefined;
+  for (const block of content) {
+    if (block.type === "text") text = text === undefined ? block.text : `${text}\n${block.text}`;
+  }
+  return text ?? "";
 }

@@ -1,5 +1,6 @@
+export type { AskOptions, ElicitAnswer } from "../era/asking.js";
 export type { Call, CallOrigin, ClientFacts } from "../era/call.js";
-export type { AskOptions, HandlerResult, ReportContext } from "../era/era.js";
+export type { HandlerResult, ReportContext } from "../era/era.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
@@ -12,7 +13,7 @@ export { invalidCursor } from "../server/catalogue.js";
 export type { Changes } from "../server/changes.js";
 export type { Completer, Completers } from "../server/completion.js";
 export { audio, embedded, image, link, text } from "../server/content.js";
-export type { Context, ElicitAnswer } from "../server/context.js";
+export type { Context } from "../server/context.js";
 export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
 export type { Editable } from "../server/edit.js";
 export type { HttpServer, ServerEdit, ToolTypes } from "../server/http-server.js";
@@ -32,7 +33,7 @@ export {
   type ResourceReturn,
   resourceNotFound,
 } from "../server/resource.js";
-export type { SealKey, StateCodec } from "../server/state-cipher.js";
+export type { SealKey, StateCodec } from "../server/seal-options.js";
 export type { ToolHandler, ToolOptions, ToolReturn } from "../server/tool.js";
 export { toolResult } from "../server/tool-result.js";
 export type { Change } from "../store/change-bus.js";

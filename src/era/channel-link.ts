@@ -43,12 +43,13 @@ export class ChannelLink implements Link {
   }
 
   request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    const { id, method, onProgress, onId, cancellable } = request;
+    const { onProgress, onId } = request;
+    if (onProgress === undefined && onId === undefined) return exchange(this.#peer, request, scope, request);
     const params = (used: RequestId): Params => {
       onId?.(used);
       return onProgress === undefined ? (request.params as Params) : withProgressToken(request.params, used);
     };
-    return exchange(this.#peer, { id, method, params }, scope, { cancellable, onProgress });
+    return exchange(this.#peer, { ...request, params }, scope, request);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {

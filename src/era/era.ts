@@ -17,14 +17,12 @@ import type {
   RpcResponse,
 } from "../jsonrpc/message.js";
 import type { Parsed } from "../jsonrpc/parse.js";
-import type { Problem } from "../schema/check.js";
 import type { Deprecation } from "../schema/deprecated.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
   CacheScope,
   ClientCapabilities,
   Implementation,
-  InputRequest,
   InputResponses,
   LoggingLevel,
   Progress,
@@ -33,6 +31,7 @@ import type {
 } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
+import type { Asking } from "./asking.js";
 import type { MethodTable } from "./method-table.js";
 import type { PreparedResult } from "./prepared-result.js";
 import type { UrlElicitations } from "./url-elicitations.js";
@@ -122,28 +121,8 @@ export type Result = { readonly [key: string]: unknown };
 export type HandlerResult = Result | PreparedResult;
 export type HeaderReader = (name: string) => string | undefined;
 
-/** How a handler asks the client, and remembers what it did, while its call runs. */
-export interface Asker {
-  /** Puts one question to the client; resolves with the client's answer as it came. */
-  ask(request: InputRequest, options: AskOptions): Promise<unknown>;
-  /** Sends the client a request of the author's own; rejects in an era without such. */
-  push(method: string, params: Params | undefined, options: AskOptions): Promise<Result>;
-  /** Runs work once per call, however often the handler is run. */
-  step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
-}
-
-export interface AskOptions {
-  /** Names the question across rounds; by default questions are counted. */
-  readonly key?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly timeoutMs?: number | undefined;
-  /** Names a question by URL for the notice that the page is done, in the versions that have one. */
-  readonly elicitationId?: string | undefined;
-  /** Hears how far the client has got, where it can tell. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Looks closer at an answer of the right shape. */
-  readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
-}
+/** A handler, ready to run. It may throw instead of rejecting. */
+export type Run = (asking: Asking) => HandlerResult | Promise<HandlerResult>;
 
 /** How serving a call ended. */
 export type Outcome =
@@ -338,7 +317,7 @@ export interface ServerEra {
   /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
-  settle(call: Call, host: ServerHost, run: (asker: Asker) => Promise<HandlerResult>): Promise<HandlerResult>;
+  settle(call: Call, host: ServerHost, run: Run): Promise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */
   http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
 }

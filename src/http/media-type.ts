@@ -35,6 +35,15 @@ export function accepts(accept: string | readonly string[] | undefined | null, t
   return allowed;
 }
 
+/** For what is read from a header that clients send the same over and over: the last answer is kept. */
+export function rememberLast<T>(read: (header: string | undefined) => T): (header: string | undefined) => T {
+  let last: { readonly header: string | undefined; readonly value: T } | undefined;
+  return (header) => {
+    if (last === undefined || last.header !== header) last = { header, value: read(header) };
+    return last.value;
+  };
+}
+
 function isExcluded(parameters: string): boolean {
   for (const parameter of splitUnquoted(parameters, ";")) {
     const equals = parameter.indexOf("=");

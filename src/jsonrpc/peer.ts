@@ -18,8 +18,6 @@ export interface ResponseSink {
 export interface Inflight {
   readonly id: RequestId;
   readonly sink: ResponseSink;
-  /** Stops waiting: the entry is gone at once, and an answer that still comes is dropped silently. */
-  abandon(): void;
 }
 
 export interface PeerEvents {
@@ -84,14 +82,18 @@ export class Peer {
   request(out: OutgoingRequest, sink: ResponseSink): Inflight {
     if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
     const id = this.#inflight.reserve(out.id);
-    const entry: Inflight = { id, sink, abandon: () => this.#abandon(entry) };
+    const entry: Inflight = { id, sink };
     const params = typeof out.params === "function" ? out.params(id) : out.params;
     const frame = formatRequest(id, out.method, params);
     this.#inflight.add(entry);
-    this.#write(frame, (error) => {
-      if (this.#inflight.remove(entry)) sink.onFailure(notWritten(error));
-    });
+    this.#write(frame, entry);
     return entry;
+  }
+
+  /** Stops waiting: the entry is gone at once, and an answer that still comes is dropped silently. */
+  abandon(entry: Inflight): void {
+    if (!this.#inflight.remove(entry) || this.#inflight.hasMinted(entry.id)) return;
+    if (this.#abandoned.push(idKey(entry.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
@@ -112,22 +114,20 @@ export class Peer {
     await this.#channel.close();
   }
 
-  #write(frame: string, onFailure?: (error: Error) => void): void | Promise<void> {
-    const failed = (error: unknown) => {
-      const reason = error instanceof Error ? error : new Error(String(error));
-      if (onFailure !== undefined) onFailure(reason);
-      else if (this.#closed === undefined) this.#events.onProblem(reason);
-    };
+  /** Writes a frame, which may be the request of an entry. */
+  #write(frame: string, entry?: Inflight): void | Promise<void> {
     try {
-      return this.#channel.send(frame)?.catch(failed);
+      return this.#channel.send(frame)?.catch((error: unknown) => this.#onUnwritten(error, entry));
     } catch (error) {
-      failed(error);
+      this.#onUnwritten(error, entry);
     }
   }
 
-  #abandon(entry: Inflight): void {
-    if (!this.#inflight.remove(entry) || this.#inflight.hasMinted(entry.id)) return;
-    if (this.#abandoned.push(idKey(entry.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
+  #onUnwritten(error: unknown, entry: Inflight | undefined): void {
+    const reason = error instanceof Error ? error : new Error(String(error));
+    if (entry === undefined) {
+      if (this.#closed === undefined) this.#events.onProblem(reason);
+    } else if (this.#inflight.remove(entry)) entry.sink.onFailure(notWritten(reason));
   }
 
   #receive(text: string): void {

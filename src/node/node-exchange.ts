@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import {
   announcesMoreThan,
   BodyIncomplete,
@@ -83,42 +82,32 @@ class NodeExchange implements HttpExchange {
   #readText(limit: number): Promise<string> {
     const req = this.#req;
     if (req.readableDidRead) return Promise.reject(new BodyTaken());
+    if (req.destroyed) return Promise.reject(new BodyIncomplete());
     return new Promise((resolve, reject) => {
       let first: Buffer | undefined;
       let rest: Buffer[] | undefined;
       let size = 0;
-      const onData = (chunk: Buffer) => {
+      // No listener is taken away again: they go with the request, and a promise settles once.
+      req.on("data", (chunk: Buffer) => {
         size += chunk.length;
         if (size > limit) {
+          if (this.#closes) return;
           this.#closes = true;
-          return fail(new BodyTooLarge(limit));
-        }
-        if (first === undefined) first = chunk;
+          req.pause();
+          reject(new BodyTooLarge(limit));
+        } else if (first === undefined) first = chunk;
         else if (rest === undefined) rest = [first, chunk];
         else rest.push(chunk);
-      };
-      const onEnd = () => {
-        stop();
+      });
+      req.on("end", () => {
         const body = rest === undefined ? first : Buffer.concat(rest, size);
         const text = body === undefined ? "" : toText(body);
         if (text === undefined) reject(new BodyNotText());
         else resolve(text);
+      });
+      const onCut = (cause?: unknown) => {
+        if (!req.readableEnded) reject(new BodyIncomplete({ cause }));
       };
-      const onCut = (cause?: unknown) => fail(new BodyIncomplete({ cause }));
-      const stop = () => {
-        req.off("data", onData);
-        req.off("end", onEnd);
-        req.off("error", onCut);
-        req.off("close", onCut);
-      };
-      const fail = (error: Error) => {
-        stop();
-        req.pause();
-        reject(error);
-      };
-      if (req.destroyed) return onCut();
-      req.on("data", onData);
-      req.on("end", onEnd);
       req.on("error", onCut);
       req.on("close", onCut);
     });
@@ -183,13 +172,8 @@ class NodeExchange implements HttpExchange {
     const res = this.#res;
     if (!res.destroyed) {
       res.writeHead(status, toFields(headers));
-      // Headers go out now, together with what is written in this turn.
-      const { socket } = res;
-      if (socket !== null) {
-        socket.cork();
-        process.nextTick(uncork, socket);
-      }
-      res.flushHeaders();
+      // Headers go out now, in one piece with what is written in this turn.
+      process.nextTick(flush, res);
     }
     return new NodeStream(res);
   }
@@ -238,8 +222,8 @@ function isComplete(res: ServerResponse): boolean {
   return res.writableEnded && res.writableFinished;
 }
 
-function uncork(socket: Socket): void {
-  socket.uncork();
+function flush(res: ServerResponse): void {
+  if (!res.destroyed && !res.writableEnded) res.flushHeaders();
 }
 
 function toFields(headers: HttpHeaders): string[] {

@@ -68,7 +68,8 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
   const http = createServer((request, response) => {
-    if (paths.has(request.url?.split("?", 1)[0] ?? "")) listener(request, response);
+    const { url = "" } = request;
+    if (paths.has(url) || paths.has(url.split("?", 1)[0] as string)) listener(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end("Not found");
   });
   await listen(http, port, host);

@@ -1,70 +1,58 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
+import type { Asking, AskOptions, ElicitAnswer, Questions } from "../era/asking.js";
 import type { Call, ClientFacts } from "../era/call.js";
-import { toCustomResult } from "../era/custom-result.js";
-import type { Asker, AskOptions, Result, ServerHost } from "../era/era.js";
+import type { Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
-import type { Problem } from "../schema/check.js";
-import { type AnswerContent, checkAnswer, knownFields } from "../schema/check-answer.js";
-import { compileForm, type FormSchema } from "../schema/elicit-schema.js";
+import type { FormSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
-import { findAnswerProblem } from "../schema/input-rules.js";
-import type { SchemaIssue } from "../schema/json-schema/types.js";
 import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
-import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard.js";
+import type { OutputOf, StandardSchema } from "../schema/standard.js";
 import type {
   ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
-  ElicitParams,
   ElicitResult,
-  InputRequest,
   InputResponses,
-  ListRootsResult,
   LoggingLevel,
   Meta,
   ProgressToken,
   RequestId,
   Root,
 } from "../schema/types.js";
-import { questionProblem } from "./input-required.js";
-
-const INCLUDE_CONTEXT = {
-  code: "deprecated_include_context",
-  message: 'includeContext is deprecated by SEP-2596: leave it out, or use "none"',
-};
-
-export type ElicitAnswer<T> =
-  | { readonly action: "accept"; readonly content: T }
-  | { readonly action: "decline" | "cancel"; readonly content?: undefined };
 
 /** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
 export class Context {
   readonly #call: Call;
-  readonly #asker: Asker;
+  readonly #asking: Asking;
   readonly #host: ServerHost;
   readonly #end: AbortSwitch;
   /** The context that reports for this one too, when this is the same call with another end. */
   readonly #root: Context;
   #progress: ProgressReporter | undefined;
 
-  constructor(call: Call, asker: Asker, host: ServerHost, end: AbortSwitch = call.end, root?: Context) {
+  constructor(call: Call, asking: Asking, host: ServerHost, end: AbortSwitch = call.end, root?: Context) {
     this.#root = root ?? this;
     this.#call = call;
     this.#host = host;
-    this.#asker = asker;
+    this.#asking = asking;
     this.#end = end;
   }
 
   /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
   endingWith(end: AbortSwitch): Context {
-    return new Context(this.#call, this.#asker, this.#host, end, this.#root);
+    return new Context(this.#call, this.#asking, this.#host, end, this.#root);
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
   get signal(): AbortSignal {
     return this.#end.signal;
+  }
+
+  /** Whether `signal` has fired, for those who need no signal. */
+  get aborted(): boolean {
+    return this.#end.aborted;
   }
 
   get requestId(): RequestId {
@@ -156,28 +144,7 @@ export class Context {
     schema: S,
     options: AskOptions = {},
   ): Promise<ElicitAnswer<OutputOf<S>>> {
-    const form = compileForm(schema, `elicitation "${message}"`);
-    const { requestedSchema } = form;
-    const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
-    let content: unknown;
-    const read = (parsed: ParseOutcome) => {
-      if (!parsed.ok) return problemWith(parsed.issues[0]);
-      content = parsed.value;
-      return undefined;
-    };
-    const check = (answer: unknown) => {
-      const { action, content: given } = answer as { action: string; content?: AnswerContent | null };
-      if (action !== "accept") return undefined;
-      const [issue] = checkAnswer(requestedSchema, given ?? {});
-      if (issue !== undefined) return problemWith(issue);
-      const parsed = form.parse(knownFields(requestedSchema, given ?? {}));
-      return parsed instanceof Promise ? parsed.then(read) : read(parsed);
-    };
-    const { action } = (await this.#ask(
-      { method: "elicitation/create", params },
-      { ...options, check },
-    )) as ElicitResult;
-    return action === "accept" ? { action, content: content as OutputOf<S> } : { action };
+    return (await this.#questions("elicitation/create")).elicit(message, schema, this.#limited(options));
   }
 
   /** Sends the user to a page; `accept` means that they agreed to go, not that they are done. */
@@ -186,10 +153,7 @@ export class Context {
     url: string,
     options: AskOptions = {},
   ): Promise<{ readonly action: ElicitResult["action"] }> {
-    const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
-    const asking = this.#ask(request, options);
-    if (isPlainHttp(url)) this.#host.warn("users are sent to a page without TLS", { url });
-    return { action: ((await asking) as ElicitResult).action };
+    return (await this.#questions("elicitation/create")).elicitUrl(message, url, this.#limited(options));
   }
 
   /**
@@ -197,8 +161,7 @@ export class Context {
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async sample(params: CreateMessageParams, options: AskOptions = {}): Promise<CreateMessageResult> {
-    if ((params.includeContext ?? "none") !== "none") this.#host.deprecated?.(INCLUDE_CONTEXT);
-    return (await this.#ask({ method: "sampling/createMessage", params }, options)) as CreateMessageResult;
+    return (await this.#questions("sampling/createMessage")).sample(params, this.#limited(options));
   }
 
   /**
@@ -206,7 +169,7 @@ export class Context {
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async listRoots(options: AskOptions = {}): Promise<readonly Root[]> {
-    return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
+    return (await this.#questions("roots/list")).listRoots(this.#limited(options));
   }
 
   /** Sends the client a request of the author's own, in the era where a server may; rejects in the other. */
@@ -221,14 +184,12 @@ export class Context {
     params?: Params,
     options: AskOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
-    this.#assertOpen(method);
-    const result = await this.#asker.push(method, params, options);
-    return options.result === undefined ? result : toCustomResult(method, options.result, result);
+    return (await this.#questions(method)).request(method, params, options);
   }
 
   /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
-  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    return this.#asker.step(name, work);
+  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    return (await this.#asking.open()).step(name, work);
   }
 
   /** The state that an earlier `inputRequired` of this call's handler carried. */
@@ -254,26 +215,23 @@ export class Context {
     return root.#progress;
   }
 
-  async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
-    this.#assertOpen(request.method);
-    const problem = questionProblem(request);
-    if (problem !== undefined) throw problem;
+  async #questions(method: string): Promise<Questions> {
+    this.#assertOpen(method);
+    const questions = await this.#asking.open();
+    this.#assertOpen(method);
+    return questions;
+  }
+
+  /** A handler that may be given up on before its call is does not wait longer than that. */
+  #limited(options: AskOptions): AskOptions {
     const signal = options.signal ?? (this.#end === this.#call.end ? undefined : this.#end.signal);
-    const check = options.check ?? ((answer: unknown) => findAnswerProblem(request, answer));
-    return this.#asker.ask(request, { ...options, signal, check });
+    return { ...options, signal };
   }
 
   #assertOpen(method: string): void {
     this.#end.throwIfAborted();
     if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
-}
-
-/** Whether an address leaves this machine unencrypted. */
-function isPlainHttp(url: string): boolean {
-  if (!/^http:/i.test(url)) return false;
-  const { hostname } = new URL(url);
-  return hostname !== "localhost" && hostname !== "[::1]" && !hostname.startsWith("127.");
 }
 
 function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
@@ -292,8 +250,4 @@ function createReporter(call: Call, token: ProgressToken, host: ServerHost): Pro
 function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
   if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
   throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");
-}
-
-function problemWith(issue: SchemaIssue | undefined): Problem {
-  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
 }

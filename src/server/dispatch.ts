@@ -43,7 +43,7 @@ export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerR
 
   const route = shape === undefined ? undefined : server.routes.get(method);
   if (route === undefined) throw methodNotFound(method);
-  return era.settle(call, server.host, async (asker) => route(call, new Context(call, asker, server.host)));
+  return era.settle(call, server.host, (asker) => route(call, new Context(call, asker, server.host)));
 }
 
 async function runCustom(server: Dispatcher, custom: CustomMethod, call: Call): Promise<HandlerResult> {

@@ -1,25 +1,6 @@
-import type { RequestedSchema } from "../schema/check-answer.js";
-import { compileForm } from "../schema/elicit-schema.js";
-import { DefinitionError, McpError } from "../schema/errors.js";
-import { findQuestionProblem } from "../schema/input-rules.js";
-import { inputShapes } from "../schema/input-shapes.js";
-import type { InputRequest, InputRequests, InputRequiredResult } from "../schema/types.js";
-
-/** What keeps a question from being asked, whatever the client. */
-export function questionProblem(request: InputRequest): McpError | undefined {
-  const { method } = request;
-  const problem = inputShapes.get(method)?.params(request.params) ?? findQuestionProblem(request);
-  if (problem !== undefined) {
-    return new McpError("invalid_question", `${method} was not asked: ${problem.path} must be ${problem.expected}`);
-  }
-  if (method !== "elicitation/create" || request.params.mode === "url") return undefined;
-  try {
-    compileForm(request.params.requestedSchema as unknown as RequestedSchema, method);
-    return undefined;
-  } catch (error) {
-    return error as DefinitionError;
-  }
-}
+import { DefinitionError } from "../schema/errors.js";
+import { questionProblem } from "../schema/question-problem.js";
+import type { InputRequests, InputRequiredResult } from "../schema/types.js";
 
 /**
  * A result that asks the client for input, for handlers that speak the wire themselves. The answers come back in

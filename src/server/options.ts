@@ -9,7 +9,7 @@ import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { JsonObject, LoggingLevel } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";
-import type { SealKey, StateCodec } from "./state-cipher.js";
+import type { SealKey, StateCodec } from "./seal-options.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
 export interface Logger {

@@ -8,6 +8,7 @@ import { complete } from "./completion.js";
 import type { Context } from "./context.js";
 import type { Registry } from "./registry.js";
 import { type RegisteredResource, resourceNotFound } from "./resource.js";
+import type { RegisteredTool } from "./tool.js";
 
 export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
 
@@ -47,13 +48,15 @@ async function listResources(registry: Registry, call: Call, ctx: Context): Prom
   return { ...plain, resources: [...(plain.resources as Resource[]), ...members.flat()] };
 }
 
-async function callTool(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+function callTool(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
   if (!registry.offers("tools")) throw methodNotFound(call.method);
   const name = call.params.name as string;
-  let tool = registry.tools.find(name, ctx);
-  if (tool instanceof Promise) tool = await tool;
-  if (tool === undefined) throw unknownItem("tool", name);
-  return tool.call(call.params.arguments, ctx);
+  const run = (tool: RegisteredTool | undefined) => {
+    if (tool === undefined) throw unknownItem("tool", name);
+    return tool.call(call.params.arguments, ctx);
+  };
+  const found = registry.tools.find(name, ctx);
+  return found instanceof Promise ? found.then(run) : run(found);
 }
 
 async function getPrompt(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {

@@ -26,11 +26,11 @@ import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
 import { dispatch } from "./dispatch.js";
+import { createLazySeal } from "./lazy-seal.js";
 import { NotificationQueue } from "./notification-queue.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { createRoutes, type Route } from "./routes.js";
-import { createStateSeal } from "./state-seal.js";
 
 type Handle = (params: unknown) => unknown;
 
@@ -85,7 +85,7 @@ export class ServerCore implements ServerHost {
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.#options = options;
-    this.seal = createStateSeal({
+    this.seal = createLazySeal({
       keys: options.stateKeys,
       codec: options.stateCodec,
       audience: options.stateAudience ?? info.name,

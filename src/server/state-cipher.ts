@@ -1,17 +1,4 @@
-import { DefinitionError } from "../schema/errors.js";
-
-/** A key of the ring. `id` tells keys apart and is readable by anyone; `secret` is 32 bytes. */
-export interface SealKey {
-  readonly id: string;
-  readonly secret: Uint8Array;
-}
-
-/** What an author puts in place of the cryptography: writes a state for the wire, and reads what came back. */
-export interface StateCodec {
-  encode(state: string): string | Promise<string>;
-  /** Throws for a text that `encode` did not write. Where nothing is checked here, clients can write states themselves. */
-  decode(text: string): string | Promise<string>;
-}
+import { KEY_BYTES, type SealKey, type StateCodec } from "./seal-options.js";
 
 /** Turns a text that is bound to a request into one for the wire, and back. */
 export interface StateCipher {
@@ -21,15 +8,11 @@ export interface StateCipher {
 }
 
 const IV_BYTES = 12;
-const KEY_BYTES = 32;
 
 /** AES-256-GCM with the binding authenticated beside the text. Any key of the ring opens; the first seals. */
 export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCipher {
-  for (const key of keys ?? []) assertKey(key);
-  assertDistinct(keys ?? []);
   const ring = keys ?? [createProcessKey()];
-  const first = ring[0];
-  if (first === undefined) throw new DefinitionError("stateKeys must hold at least one key");
+  const first = ring[0] as SealKey;
   const imported = new Map<string, Promise<CryptoKey>>();
 
   const keyFor = (key: SealKey): Promise<CryptoKey> => {
@@ -98,22 +81,6 @@ export function createCodecCipher(codec: StateCodec): StateCipher {
 
 async function digest(text: string): Promise<string> {
   return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", encodeText(text))));
-}
-
-function assertDistinct(ring: readonly SealKey[]): void {
-  const ids = new Set(ring.map(({ id }) => id));
-  const secrets = new Set(ring.map(({ secret }) => toBase64Url(secret)));
-  if (ids.size < ring.length || secrets.size < ring.length) {
-    throw new DefinitionError("stateKeys: each key needs an id and a secret of its own");
-  }
-}
-
-function assertKey(key: SealKey): void {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(key.id))
-    throw new DefinitionError(`state key id "${key.id}" must be 1-64 of A-Z a-z 0-9 _ -`);
-  if (key.secret.byteLength !== KEY_BYTES) {
-    throw new DefinitionError(`state key "${key.id}" must be ${KEY_BYTES} bytes long, not ${key.secret.byteLength}`);
-  }
 }
 
 function encodeText(text: string): Uint8Array<ArrayBuffer> {

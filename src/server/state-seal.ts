@@ -1,22 +1,7 @@
-import type { Clock } from "../call/clock.js";
 import type { StateSeal } from "../era/era.js";
 import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
-import { DefinitionError } from "../schema/errors.js";
-import { createCodecCipher, createKeyCipher, type SealKey, type StateCodec } from "./state-cipher.js";
-
-export interface SealOptions {
-  readonly keys: readonly SealKey[] | undefined;
-  /** In place of the keys. */
-  readonly codec?: StateCodec | undefined;
-  readonly ttlMs: number;
-  /** Whom the state is for: servers that share keys but not this do not take each other's. */
-  readonly audience: string;
-  readonly clock: Clock;
-  /** Whether a state may still be used; hears each one's name and when it ends. For servers that take a state once. */
-  readonly accept?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
-  /** Hears why a state was refused; the client does not. */
-  readonly onRefused: (reason: string) => void;
-}
+import type { SealOptions } from "./seal-options.js";
+import { createCodecCipher, createKeyCipher } from "./state-cipher.js";
 
 interface Payload {
   readonly until: number;
@@ -29,17 +14,11 @@ const MAX_SKEW_MS = 60_000;
 const MAX_TEXT = 256 * 1024;
 
 /**
- * Seals state. The binding (who, which method, which arguments) is authenticated beside it, and an expiry is inside, so a
+ * Seals state; the options are good. The binding (who, which method, which arguments) is authenticated beside it, and an expiry is inside, so a
  * state is good for one request of one caller for a short while.
  */
 export function createStateSeal(options: SealOptions): StateSeal {
   const { keys, codec, ttlMs, clock } = options;
-  if (keys !== undefined && codec !== undefined) {
-    throw new DefinitionError("stateKeys and stateCodec exclude each other: a codec has keys of its own");
-  }
-  if (!Number.isFinite(ttlMs) || ttlMs <= 0) {
-    throw new DefinitionError(`stateTtlMs must be a positive number of milliseconds, not ${ttlMs}`);
-  }
   const cipher = codec === undefined ? createKeyCipher(keys) : createCodecCipher(codec);
   const now = () => clock.timeOfDay?.() ?? Date.now();
   const audience = `${JSON.stringify(options.audience)} `;

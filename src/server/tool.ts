@@ -126,7 +126,8 @@ export class RegisteredTool {
       return this.#toFailure(error, ctx);
     }
     try {
-      const result = await this.#toResult(value);
+      const made = this.#toResult(value);
+      const result = made instanceof Promise ? await made : made;
       const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
       if (problem === undefined) return result;
       return this.#toFailure(new TypeError(`tool ${name}: ${problem}`), ctx);
@@ -154,11 +155,16 @@ export class RegisteredTool {
     return isGenerator(value) ? drain(value, ctx) : value;
   }
 
-  async #toResult(value: unknown): Promise<CallToolResult | InputRequiredResult> {
+  /** A promise only where there is an output schema. */
+  #toResult(value: unknown): CallToolResult | InputRequiredResult | Promise<CallToolResult> {
     if (isInputRequired(value)) return value;
     const own = value instanceof ToolResult ? value.result : undefined;
     if (own?.isError === true) return own;
     if (this.#output === undefined) return own === undefined ? toContent(value) : mirrored(own);
+    return this.#toStructured(value, own);
+  }
+
+  async #toStructured(value: unknown, own: CallToolResult | undefined): Promise<CallToolResult> {
     const given = own === undefined ? value : own.structuredContent;
     if (given === undefined) return this.#nonconforming("no structured content");
     const parsed = await this.#parse(this.#output, given, "output");
@@ -193,7 +199,7 @@ export class RegisteredTool {
 
   #toFailure(error: unknown, ctx: Context): CallToolResult {
     const deliberate = error instanceof RpcError || (error instanceof Error && error.name === "Suspended");
-    if (deliberate || ctx.signal.aborted) throw error;
+    if (deliberate || ctx.aborted) throw error;
     if (error instanceof ToolError) return failed(error.message);
     this.#running.report(error, this.listing.name);
     if (this.#running.maskErrors) return failed("The tool failed");

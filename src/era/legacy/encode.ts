@@ -25,7 +25,12 @@ export function encodeResult(call: Call, result: HandlerResult, host: ServerHost
   if (result instanceof PreparedResult) {
     return result.textFor(version, (plain) => JSON.stringify(toWire(call, plain, host)));
   }
-  return JSON.stringify(toWire(call, result, host));
+  return JSON.stringify(isPlain(call.method, result) ? result : toWire(call, result, host));
+}
+
+/** Whether every version has a word for all of it, so that nothing need be copied: most results of tools are such. */
+function isPlain(method: string, { resultType, ttlMs, cacheScope, structuredContent }: Result): boolean {
+  return method === "tools/call" && (resultType ?? ttlMs ?? cacheScope ?? structuredContent) === undefined;
 }
 
 function toWire(call: Call, result: Result, host: ServerHost): Result {

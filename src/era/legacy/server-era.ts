@@ -3,10 +3,10 @@ import type { BuiltinHandler, ServerEra } from "../era.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { encodeProgress, encodeResult } from "./encode.js";
 import { initialize } from "./initialize.js";
-import { settleByPushing } from "./input.js";
 import { legacyMethods } from "./methods.js";
 import { createLegacyBinding } from "./server-http.js";
 import { LegacySession } from "./session.js";
+import { settleByPushing } from "./settle.js";
 import { setLevel, subscribe, unsubscribe } from "./subscribe.js";
 
 const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHandler>([

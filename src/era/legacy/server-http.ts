@@ -1,6 +1,6 @@
 import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts } from "../../http/media-type.js";
+import { accepts, rememberLast } from "../../http/media-type.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
@@ -42,6 +42,7 @@ class LegacyBinding implements HttpBinding {
   readonly #table: SessionTable;
   readonly #keepAlive: KeepAlive<SseConnection>;
   readonly #around: SessionSurroundings;
+  readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
   /** Those that no client can name: handshakes that are not done yet, and single POSTs. */
   readonly #unnamed = new Set<HttpSession>();
   readonly route?: (exchange: HttpExchange) => boolean;
@@ -55,6 +56,7 @@ class LegacyBinding implements HttpBinding {
     this.#host = host;
     this.#options = options;
     this.methods = methodsOf(options.sessions);
+    this.#pickReplyKind = rememberLast((accept) => pickReplyKind(accept, options));
     this.#versions = host.versions.filter((version) => era.versions.includes(version));
     this.#table = new SessionTable(options.sessions, host.clock, (id) => this.#onEnd(id));
     this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
@@ -139,7 +141,7 @@ class LegacyBinding implements HttpBinding {
   ): void {
     if (body === undefined) return this.#refuse(exchange, invalidRequest("the body is missing"));
     const asks = body.kind === "request" || body.kind === "batch";
-    const kind = asks ? pickReplyKind(exchange.header("accept"), this.#options) : "json";
+    const kind = asks ? this.#pickReplyKind(exchange.header("accept")) : "json";
     if (kind === undefined) return this.#refuse(exchange, notAcceptable, id);
     if (!this.#options.sessions.enabled) return this.#postSingle(exchange, body, kind, version);
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
@@ -149,8 +151,9 @@ class LegacyBinding implements HttpBinding {
     }
     const session = this.#find(exchange, id, version);
     if (session === undefined) return;
-    this.#table.touch(session);
     session.post(exchange, body, kind);
+    // A session with calls does not run out of time; its last call starts the time anew.
+    if (!session.busy) this.#table.touch(session);
   }
 
   /** Without sessions each POST is a session of its own, with a client of which nothing is known but the version. */

@@ -19,7 +19,27 @@ export function encodeResult(call: Call, result: HandlerResult, host: ServerHost
   if (result instanceof PreparedResult) {
     return result.textFor("stateless", (plain) => JSON.stringify(stamp(call.method, plain, host)));
   }
-  return JSON.stringify(stamp(call.method, result, host));
+  return stampText(call.method, result, host) ?? JSON.stringify(stamp(call.method, result, host));
+}
+
+/** What a plain result ends with, as text: the same for all results of a server. */
+const endings = new WeakMap<ServerHost, string>();
+
+/**
+ * Writes a result that says nothing of what is stamped, and that nobody may keep, without copying it: most are such.
+ * Undefined where more is to be done.
+ */
+function stampText(method: string, result: Result, host: ServerHost): JsonText | undefined {
+  if (result.resultType !== undefined || result._meta !== undefined) return undefined;
+  if (modernMethods.get(method)?.cacheable === true) return undefined;
+  const text = JSON.stringify(result) as string | undefined;
+  if (text?.startsWith('{"') !== true) return undefined;
+  let ending = endings.get(host);
+  if (ending === undefined) {
+    ending = `,${JSON.stringify(stamp(method, {}, host)).slice(1)}`;
+    endings.set(host, ending);
+  }
+  return text.slice(0, -1) + ending;
 }
 
 function stamp(method: string, result: Result, host: ServerHost): Result {

@@ -4,11 +4,11 @@ import { STATELESS_VERSIONS } from "../versions.js";
 import { discover } from "./discover.js";
 import { codeMisuse, encodeError, encodeResult } from "./encode.js";
 import { hasEnvelope } from "./envelope.js";
-import { settleInRounds } from "./input.js";
 import { listen } from "./listen.js";
 import { modernMethods } from "./methods.js";
 import { createModernBinding } from "./server-http.js";
 import { ModernSession } from "./session.js";
+import { settleInRounds } from "./settle.js";
 
 const versions: readonly string[] = STATELESS_VERSIONS;
 

@@ -1,6 +1,6 @@
 import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts } from "../../http/media-type.js";
+import { accepts, rememberLast } from "../../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
@@ -52,7 +52,7 @@ class ModernBinding implements HttpBinding {
       open: new KeepAlive(host.clock, options.keepAliveMs),
       maxBehind: options.maxBehind ?? DEFAULT_MAX_BEHIND,
     };
-    this.#formOf = createNegotiator(options);
+    this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
@@ -172,19 +172,6 @@ class HttpRefusal extends Refusal {
 
 const METHOD_HEADERS = { ...JSON_HEADERS, allow: "POST" };
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };
-
-/** Reads Accept headers; clients send the same one over and over, so the last is remembered. */
-function createNegotiator(options: HttpBindingOptions): (accept: string | undefined) => ReplyForm {
-  let lastAccept: string | undefined;
-  let last = toForm(undefined, options);
-  return (accept) => {
-    if (accept !== lastAccept) {
-      last = toForm(accept, options);
-      lastAccept = accept;
-    }
-    return last;
-  };
-}
 
 function toForm(accept: string | undefined, { preferJson, responseMode }: HttpBindingOptions): ReplyForm {
   const listen = accepts(accept, "text/event-stream");

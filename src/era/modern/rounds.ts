@@ -2,12 +2,12 @@ import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import { McpError, UrlElicitationRequiredError } from "../../schema/errors.js";
 import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
-import type { Call } from "../call.js";
-import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
+import type { Asker, AskOptions, Questions } from "../asking.js";
+import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability, undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
+import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
-import { modernMethods } from "./methods.js";
 
 /** What rides in the sealed state from one round to the next. */
 interface Progress {
@@ -31,23 +31,20 @@ export class Suspended extends Error {
 }
 
 /**
- * Runs a handler whose questions are answered in later requests. The handler starts anew in every round; recorded answers
- * and steps come back at once, and the first questions without an answer become the round's result.
+ * The round of questions that a request belongs to. The handler starts anew in every round; recorded answers and steps
+ * come back at once, and the first questions without an answer become the round's result.
  */
-export async function settleInRounds(
+export async function openRound(call: Call, host: ServerHost): Promise<Replay> {
+  return new Replay(call, host, await restore(call, host));
+}
+
+/** What the request is answered with, from what its handler came to. */
+export async function closeRound(
   call: Call,
-  host: ServerHost,
-  run: (asker: Asker) => Promise<HandlerResult>,
+  replay: Replay,
+  result: HandlerResult | undefined,
+  failure: unknown,
 ): Promise<HandlerResult> {
-  if (modernMethods.get(call.method)?.asks !== true) return run(new NoQuestions(call.method));
-  const replay = new Replay(call, host, await restore(call, host));
-  let result: HandlerResult | undefined;
-  let failure: unknown;
-  try {
-    result = await run(replay);
-  } catch (error) {
-    failure = error;
-  }
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
   if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, replay, toPages(failure));
@@ -139,7 +136,8 @@ function canonical(value: unknown): string {
   );
 }
 
-class Replay implements Asker {
+export class Replay implements Asker {
+  readonly questions: Questions;
   readonly #call: Call;
   readonly #host: ServerHost;
   readonly #progress: Progress;
@@ -157,6 +155,7 @@ class Replay implements Asker {
     this.#progress = progress;
     this.#steps = new Steps(progress.steps);
     this.#asked = { ...progress.asked };
+    this.questions = new QuestionDesk(this, host);
   }
 
   get suspended(): boolean {
@@ -255,6 +254,10 @@ class Replay implements Asker {
 }
 
 /** For methods that this era does not let ask. Steps still run once. */
+export function createQuestionless(method: string, host: ServerHost): Questions {
+  return new QuestionDesk(new NoQuestions(method), host);
+}
+
 class NoQuestions implements Asker {
   readonly #steps = new Steps();
 

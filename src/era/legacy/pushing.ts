@@ -2,53 +2,21 @@ import { CallScope } from "../../call/scope.js";
 import { tellProgress } from "../../call/tell-progress.js";
 import { fromErrorObject, INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
-import { McpError, ProtocolError, RpcError, UrlElicitationRequiredError } from "../../schema/errors.js";
+import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../schema/errors.js";
 import { findAnswerProblem } from "../../schema/input-rules.js";
 import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest, InputResponses } from "../../schema/types.js";
-import type { Call } from "../call.js";
-import type { Asker, AskOptions, HandlerResult, Result, ServerHost } from "../era.js";
+import type { Asker, AskOptions, Questions } from "../asking.js";
+import type { Call, Result, ServerHost } from "../era.js";
 import { undeclaredFor } from "../input-capability.js";
-import { PreparedResult } from "../prepared-result.js";
+import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
 import { paramsAt } from "./input-params.js";
 import { LegacySession } from "./session.js";
 
-/**
- * Runs a handler whose questions are sent to the client as requests while it waits. A handler that returns its questions
- * is run again with the answers, here, so that it works as it does where the client repeats the request.
- */
-export async function settleByPushing(
-  call: Call,
-  host: ServerHost,
-  run: (asker: Asker) => Promise<HandlerResult>,
-): Promise<HandlerResult> {
-  const asker = new Pushed(call, host);
-  try {
-    for (let round = 0; round <= host.maxRounds; round++) {
-      const result = await run(asker);
-      if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
-      await answerRound(call, asker, result);
-    }
-  } catch (error) {
-    if (error instanceof UrlElicitationRequiredError) throw asker.sendToPages(error);
-    throw error;
-  }
-  throw new Error(`${call.method} asked for more than ${host.maxRounds} rounds of input`);
-}
-
-/** Puts all questions of a returned round at once; the state stays here and never travels. */
-async function answerRound(call: Call, asker: Asker, result: Result): Promise<void> {
-  const requests = Object.entries((result.inputRequests ?? {}) as Record<string, InputRequest>);
-  const answers = requests.map(async ([key, request]) => {
-    const check = (answer: unknown) => findAnswerProblem(request, answer);
-    return [key, await asker.ask(request, { check })] as const;
-  });
-  call.inputResponses = Object.fromEntries(await Promise.all(answers)) as InputResponses;
-  call.authoredState = result.requestState;
-}
-
-class Pushed implements Asker {
+/** Asks by requests of the server's own, and waits for their answers. */
+export class Pushed implements Asker {
+  readonly questions: Questions;
   readonly #call: Call;
   readonly #host: ServerHost;
   #steps: Steps | undefined;
@@ -56,6 +24,18 @@ class Pushed implements Asker {
   constructor(call: Call, host: ServerHost) {
     this.#call = call;
     this.#host = host;
+    this.questions = new QuestionDesk(this, host);
+  }
+
+  /** Puts all questions of a returned round at once; the state stays here and never travels. */
+  async answerRound(result: Result): Promise<void> {
+    const requests = Object.entries((result.inputRequests ?? {}) as Record<string, InputRequest>);
+    const answers = requests.map(async ([key, request]) => {
+      const check = (answer: unknown) => findAnswerProblem(request, answer);
+      return [key, await this.ask(request, { check })] as const;
+    });
+    this.#call.inputResponses = Object.fromEntries(await Promise.all(answers)) as InputResponses;
+    this.#call.authoredState = result.requestState;
   }
 
   async ask(request: InputRequest, options: AskOptions): Promise<unknown> {

@@ -1,0 +1,88 @@
+/**
+ * What a call may cost, in stages and bytes: a line that is added to every call is noticed here and not in a benchmark
+ * a year later. The budgets are what was measured with a little air; who needs more says why where it is raised.
+ */
+import { ok } from "node:assert/strict";
+import { test } from "node:test";
+import { connect } from "bowline/client";
+import { McpServer } from "bowline/server";
+import { createArrayExchange } from "bowline/testing";
+import * as z from "zod";
+import { modernRequest } from "../support/modern-request.js";
+import { measureWork, type Work } from "../support/work-meter.js";
+
+const me = { name: "budget", version: "1.0.0" };
+
+function createServer(tools = 1): McpServer {
+  const server = new McpServer(me, { http: { preferJson: true } });
+  for (let i = 0; i < tools; i++) {
+    server.tool(`echo${i}`, { input: z.object({ text: z.string() }) }, ({ text }) => text);
+  }
+  return server;
+}
+
+const params = { name: "echo0", arguments: { text: "hello" } };
+
+function assertWithin(work: Work, budget: Work): void {
+  for (const unit of ["promises", "handles", "bytes"] as const) {
+    ok(work[unit] <= budget[unit], `${unit} a call: ${work[unit]}, budget ${budget[unit]}`);
+  }
+}
+
+function postOverHttp(server: McpServer, headers: Record<string, string | undefined>, body: unknown) {
+  return async () => {
+    const exchange = createArrayExchange({ headers, body: JSON.stringify(body) });
+    server.handle(exchange);
+    await exchange.done;
+    if (exchange.status !== 200) throw new Error(exchange.body());
+  };
+}
+
+test("a call over HTTP that stands for itself", async () => {
+  const { headers, body } = modernRequest("tools/call", { params });
+  const work = await measureWork(postOverHttp(createServer(), headers, body));
+  assertWithin(work, { promises: 17, handles: 0, bytes: 13_000 });
+});
+
+test("a call over HTTP in a session", async () => {
+  const server = createServer();
+  const json = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const handshake = createArrayExchange({
+    headers: json,
+    body: {
+      jsonrpc: "2.0",
+      id: 0,
+      method: "initialize",
+      params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: me },
+    },
+  });
+  server.handle(handshake);
+  await handshake.done;
+  const headers = { ...json, "mcp-session-id": handshake.headers["mcp-session-id"] };
+  const work = await measureWork(
+    postOverHttp(server, headers, { jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  );
+  assertWithin(work, { promises: 17, handles: 0, bytes: 13_000 });
+});
+
+for (const era of ["modern", "legacy"] as const) {
+  test(`a call from a client in the same process, ${era}`, async () => {
+    await using client = await connect(createServer(), { era });
+    const work = await measureWork(() => client.callTool("echo0", { text: "hello" }));
+    assertWithin(work, { promises: 30, handles: 1, bytes: 19_000 });
+  });
+}
+
+test("a call costs the same with one tool and with a thousand", async () => {
+  const { headers, body } = modernRequest("tools/call", { params });
+  const one = await measureWork(postOverHttp(createServer(1), headers, body));
+  const thousand = await measureWork(postOverHttp(createServer(1_000), headers, body));
+  assertWithin(thousand, { ...one, bytes: one.bytes * 1.1 });
+});
+
+test("a listing is written once, however often it is asked for", async () => {
+  const { headers, body } = modernRequest("tools/list");
+  const work = await measureWork(postOverHttp(createServer(1_000), headers, body));
+  const single = await measureWork(postOverHttp(createServer(1), headers, body));
+  assertWithin(work, { ...single, bytes: single.bytes * 1.1 });
+});
