@@ -25,6 +25,11 @@ interface Fault {
   readonly nonce?: string | undefined;
 }
 
+type Verified =
+  | { readonly info: AuthInfo; readonly refusal?: undefined }
+  | { readonly info?: undefined; readonly refusal: GateRefusal };
+
+const NOT_VALID = "The access token is not valid";
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 const UNAVAILABLE = { "content-type": "application/json", "retry-after": "5" };
 const MAX_DESCRIPTION = 200;
@@ -46,8 +51,8 @@ export class BearerGate {
     const { scheme } = credentials;
     if (credentials.kind === "malformed") return this.#invalid(scheme, "The Authorization header has no usable token");
     const { token } = credentials;
-    const info = await this.#verify(token, scheme);
-    if ("status" in info) return info;
+    const { info, refusal } = await this.#verify(token, scheme);
+    if (refusal !== undefined) return refusal;
     const problem = findTokenProblem(info, this.#parts.rules) ?? this.#findBindingProblem(info, scheme);
     if (problem !== undefined) return this.#invalid(scheme, problem);
     const bound = { token, thumbprint: info.confirmation?.jkt };
@@ -66,18 +71,20 @@ export class BearerGate {
   }
 
   /** What the verifier says; what it may say to the client goes no further than it must. */
-  async #verify(token: string, scheme: Scheme): Promise<AuthInfo | GateRefusal> {
+  async #verify(token: string, scheme: Scheme): Promise<Verified> {
     try {
       const info = await this.#parts.verify(token);
-      if (typeof info === "object" && info !== null) return info;
-      return this.#invalid(scheme, "The access token is not valid");
+      if (typeof info === "object" && info !== null) return { info };
+      return { refusal: this.#invalid(scheme, NOT_VALID) };
     } catch (error) {
       if (error instanceof InvalidTokenError) {
         const safe = !error.message.includes(token);
-        return this.#invalid(scheme, safe ? error.message : "The access token is not valid");
+        return { refusal: this.#invalid(scheme, safe ? error.message : NOT_VALID) };
       }
       // Whoever could tell is out of reach: nothing is wrong with the token.
-      if (error instanceof AuthError) return { status: 503, headers: UNAVAILABLE, body: UNAVAILABLE_BODY, error };
+      if (error instanceof AuthError) {
+        return { refusal: { status: 503, headers: UNAVAILABLE, body: UNAVAILABLE_BODY, error } };
+      }
       throw error;
     }
   }

@@ -77,5 +77,10 @@ test("a protection alone is a gate for any framework", async () => {
   const admitted = await gate.check(request({ authorization: "Bearer t" }));
   ok(!(admitted instanceof Response));
   equal(authOf({ auth: admitted.auth }).token, "t");
+  // A verifier may say more than it is asked for, in whatever words.
+  const more = { token: "t", scopes: [], status: 200, headers: {}, body: "x" };
+  const wordy = await protect({ verify: () => more }).check(request({ authorization: "Bearer t" }));
+  ok(!(wordy instanceof Response));
+  equal(wordy.auth, more);
   equal(admitted.principal, undefined);
 });
