@@ -13,6 +13,8 @@ export interface GateRefusal {
   readonly body?: string;
   /** What went wrong, for the server's own log. */
   readonly error?: unknown;
+  /** The refusal with all that these operations need too, so that the caller does not have to come twice. */
+  readonly amend?: (operations: readonly Operation[]) => GateRefusal;
 }
 
 /** Who is calling. */

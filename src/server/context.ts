@@ -78,6 +78,11 @@ export class Context {
     return this.#call.origin.auth;
   }
 
+  /** Who the gate says is calling, in one word. */
+  get principal(): string | undefined {
+    return this.#call.origin.principal;
+  }
+
   /** Whether the caller's authorization grants all of these scopes. */
   grants(scopes: readonly string[]): boolean {
     const { method } = this;

@@ -1,5 +1,5 @@
 import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
-import type { GateRefusal } from "../http/admission.js";
+import type { GateRefusal, Operation } from "../http/admission.js";
 import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
 import { DecoratedExchange } from "../http/decorated-exchange.js";
 import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
@@ -120,7 +120,13 @@ export class HttpFront {
         this.#warnOfUnnamed(verdict);
         return this.#admit(new DecoratedExchange(exchange, verdict));
       }
-      this.#refuse(exchange, verdict);
+      if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
+      const { amend } = verdict;
+      exchange
+        .text(this.#maxBodyBytes)
+        .then((text) => amend(this.#operationsOf(parseFrame(text))))
+        .catch(() => verdict)
+        .then((refusal) => this.#refuse(exchange, refusal));
     };
     const gate = this.#gate;
     (async () => pass(await gate(exchange)))().catch((error: unknown) => this.#failInside(exchange, error));
@@ -134,15 +140,17 @@ export class HttpFront {
 
   /** Whether the gate, where there is one that cares, lets the caller do this; answers where it does not. */
   readonly #admits = (exchange: HttpExchange, body: Parsed): boolean => {
-    const refusal = exchange.judge?.(
-      messagesOf(body).map((message) => {
-        const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
-        return { method, params, scopes: this.#host.requiredScopes(method, params ?? {}) };
-      }),
-    );
+    const refusal = exchange.judge?.(this.#operationsOf(body));
     if (refusal !== undefined) this.#refuse(exchange, refusal);
     return refusal === undefined;
   };
+
+  #operationsOf(body: Parsed): readonly Operation[] {
+    return messagesOf(body).map((message) => {
+      const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
+      return { method, params, scopes: this.#host.requiredScopes(method, params ?? {}) };
+    });
+  }
 
   #admit(exchange: HttpExchange): void {
     if (this.#closing) return this.#failClosing(exchange);

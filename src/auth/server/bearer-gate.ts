@@ -61,7 +61,10 @@ export class BearerGate {
       const { error, description = "", nonce } = proof;
       return this.#refuse({ status: 401, scheme, error, description, scopes: scopes.base, nonce });
     }
-    if (!scopes.cover(grantedBy(info), scopes.base)) return this.#insufficient(scheme, scopes.base);
+    if (!scopes.cover(grantedBy(info), scopes.base)) {
+      const amend = (operations: readonly Operation[]) => this.#amended(scheme, operations);
+      return { ...this.#insufficient(scheme, scopes.base), amend };
+    }
     return {
       auth: info,
       principal: this.#parts.principalOf(info),
@@ -106,6 +109,15 @@ export class BearerGate {
       return scopes.cover(grantedBy(info), needed) ? undefined : this.#insufficient(scheme, needed);
     } catch (error) {
       return { status: 500, error };
+    }
+  }
+
+  #amended(scheme: Scheme, operations: readonly Operation[]): GateRefusal {
+    const { scopes } = this.#parts;
+    try {
+      return this.#insufficient(scheme, [...new Set([...scopes.base, ...scopes.neededFor(operations)])]);
+    } catch (error) {
+      return { ...this.#insufficient(scheme, scopes.base), error };
     }
   }
 

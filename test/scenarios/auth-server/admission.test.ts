@@ -125,7 +125,7 @@ verifies("hosting:auth:authinfo-propagates", guardedEverywhere, async (world) =>
     define: (server) =>
       server.tool("mine", {}, (_, ctx) => {
         const { subject, clientId, claims } = authOf(ctx);
-        found.push(ctx.auth);
+        found.push(ctx.principal);
         return `${subject} by ${clientId} of ${claims?.tenant}`;
       }),
   });
@@ -134,6 +134,7 @@ verifies("hosting:auth:authinfo-propagates", guardedEverywhere, async (world) =>
   const result = await connected.callTool("who");
   deepEqual(JSON.parse(result.text), toInfo("rich", info));
   deepEqual(seen, [toInfo("rich", info)]);
+  deepEqual(found, ['["https://login.example","client-1","ada"]']);
   // A channel has no gate.
   const bare = new McpServer({ name: "bare", version: "1" }).tool("who", {}, (_, ctx) => String(ctx.auth));
   const [ours, theirs] = createChannelPair();

@@ -60,6 +60,19 @@ verifies("hosting:auth:scope-403:all-scopes", guardedEverywhere, async (world) =
   const { present } = await world.guard({ protect: { scopes: ["a", "b"] } });
   deepEqual([(await present("neither")).params.scope, (await present("one")).params.scope], ["a b", "a b"]);
   equal((await present("two")).status, 200);
+  // What every request needs and what this one needs beyond that are asked for together.
+  const { send } = await world.guard({ protect: { scopes: ["read", "a"] } });
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "both", arguments: {} } });
+  for (const [sent, scope] of [
+    [body, "read a b"],
+    [`[${body}, null, 7]`, "read a b"],
+    ["not json", "read a"],
+    ["x".repeat(5_000_000), "read a"],
+  ] as const) {
+    const headers = { authorization: "Bearer neither", "content-type": "application/json" };
+    const { status, params } = await toKnock(await send("/mcp", { method: "POST", headers, body: sent }));
+    deepEqual([status, params.error, params.scope], [403, "insufficient_scope", scope]);
+  }
   if (world.transport === "sse") return;
   const guarded = await world.guard();
   for (const token of ["neither", "one"]) {
