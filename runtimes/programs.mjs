@@ -1,19 +1,9 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { exec, execNpm, lines } from "../scripts/lib/exec.mjs";
-import { at } from "../scripts/lib/project.mjs";
+import { exe, fetchProgram, nodeSource } from "../scripts/lib/fetch.mjs";
 
-const cache = at("runtimes/cache");
 const { platform, arch } = process;
 const system = platform === "win32" ? "windows" : platform;
-const exe = platform === "win32" ? ".exe" : "";
 
-const node = (version) => ({
-  name: `node ${version.split(".")[0]}`,
-  kind: "node",
-  source: `node-${platform === "win32" ? "win" : platform}-${arch}@${version}`,
-  file: `bin/node${exe}`,
-});
+const node = (version) => ({ name: `node ${version.split(".")[0]}`, kind: "node", ...nodeSource(version) });
 
 /** The runtimes, each from a package for this platform that holds the program alone. The first is the one that runs this. */
 export const runtimes = [
@@ -40,33 +30,7 @@ export const runtimes = [
   },
 ];
 
-/** The path of a runtime's program, fetched once into the cache; throws with the reason when it cannot be had. */
+/** The path of a runtime's program, fetched once; throws with the reason when it cannot be had. */
 export async function programOf({ source, file }) {
-  if (source === undefined) return process.execPath;
-  const folder = join(cache, source.replace(/\W+/g, "-"));
-  const program = join(folder, "package", file);
-  if (!existsSync(program)) await unpack(source, folder);
-  if (!existsSync(program)) throw new Error(`${source} has no ${file}`);
-  return program;
+  return source === undefined ? process.execPath : fetchProgram({ source, file });
 }
-
-/** No script of the package runs, and no folder is left half full. */
-async function unpack(source, folder) {
-  const draft = `${folder}.part`;
-  rmSync(draft, { recursive: true, force: true });
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(draft, { recursive: true });
-  const packed = await execNpm(["pack", "--json", "--ignore-scripts", `--pack-destination=${draft}`, source]);
-  if (packed.code !== 0) throw new Error(`cannot fetch ${source}: ${reasonIn(packed)}`);
-  const [{ filename }] = JSON.parse(packed.stdout);
-  const name = filename.replace("@", "").replace("/", "-");
-  const { code, stderr } = await exec("tar", ["-xzf", name], { cwd: draft });
-  if (code !== 0) throw new Error(`cannot unpack ${source}: ${stderr.trim()}`);
-  rmSync(join(draft, name));
-  renameSync(draft, folder);
-}
-
-const reasonIn = ({ stdout, stderr }) => {
-  const said = lines(stderr).filter((line) => line.startsWith("npm error"));
-  return said[0]?.replace("npm error ", "") ?? (stdout.trim() || "npm pack failed");
-};

@@ -56,7 +56,7 @@ export type ElicitReply =
 
 /** Where a server is: a program to start, or an address. */
 export type Target =
-  | { readonly wire: "stdio"; readonly command: string; readonly args: string[] }
+  | { readonly wire: "stdio"; readonly command: string; readonly args: string[]; readonly env?: Record<string, string> }
   | { readonly wire: "http"; readonly url: string };
 
 export type Era = "legacy" | "modern";

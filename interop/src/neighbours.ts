@@ -8,10 +8,12 @@ import { openBowline } from "./clients/bowline.js";
 import type { Answers, Choice, Driver, ProgressReport, Target } from "./driver.js";
 import { type Outcome, runCheck } from "./run-pair.js";
 
-/** A server that others made, with checks of its own. */
+/** A server or client that others made, with checks of its own. */
 export interface Neighbour {
   /** `client -> server mode era`, as in the matrix. */
   readonly pair: string;
+  /** Gets what is not in the lockfile; rejects with the reason when it cannot be had. */
+  needs?(): Promise<unknown>;
   run(): Promise<Outcome[]>;
 }
 

@@ -1,9 +1,9 @@
-import { checks, type Session } from "./checks.js";
+import { type Check, checks, type Session, VERSIONS } from "./checks.js";
 import { openBowline } from "./clients/bowline.js";
 import { openV1 } from "./clients/v1.js";
 import { openV2 } from "./clients/v2.js";
 import type { Answers, Driver, ElicitReply, OpenDriver } from "./driver.js";
-import { nameOf, type Pair, type Sdk } from "./matrix.js";
+import { type ClientSdk, nameOf, type Pair } from "./matrix.js";
 import { type Served, startServer } from "./server-process.js";
 
 export interface Outcome {
@@ -15,39 +15,53 @@ export interface Outcome {
   readonly ms: number;
 }
 
-const OPEN: Readonly<Record<Sdk, OpenDriver>> = { bowline: openBowline, v1: openV1, v2: openV2 };
-const LIMIT_MS = 8000;
+const OPEN: Readonly<Record<ClientSdk, OpenDriver>> = { bowline: openBowline, v1: openV1, v2: openV2 };
+const LIMIT_MS = 20_000;
+/** Processes take long to start where many do. */
+export const START_MS = 60_000;
 
 /** Runs all checks of one pair on one connection, and then whether negotiation alone finds the same era. */
 export async function runPair(pair: Pair): Promise<Outcome[]> {
-  let served: Served | undefined;
   const name = nameOf(pair);
-  try {
-    served = await startServer(pair.server, pair.mode);
-    return [...(await runChecks(pair, served)), await runCheck(name, "auto", () => checkAuto(pair, served as Served))];
-  } catch (error) {
-    return [{ pair: name, check: "connect", problem: describe(error), ms: 0 }];
-  } finally {
-    await served?.close();
+  const outcomes: Outcome[] = [];
+  const started: Served[] = [];
+  outcomes.push(
+    await runCheck(name, "start", async () => void started.push(await startServer(pair.server, pair.mode)), START_MS),
+  );
+  for (const served of started) {
+    try {
+      outcomes.push(...(await runChecks(pair, served)));
+      outcomes.push(await runCheck(name, "auto", () => checkAuto(pair, served), START_MS));
+    } catch (error) {
+      outcomes.push({ pair: name, check: "connect", problem: describe(error), ms: 0 });
+    }
+    outcomes.push(await runCheck(name, "stop", () => served.close(), START_MS));
   }
+  return outcomes;
 }
 
 async function runChecks(pair: Pair, served: Served): Promise<Outcome[]> {
   const { answers, answer } = createAnswers();
   const name = nameOf(pair);
-  const driver = await within(OPEN[pair.client](served.target, pair.era, answers));
+  const driver = await within(OPEN[pair.client](served.target, pair.era, answers), START_MS);
   const session: Session = { driver, era: pair.era, answer };
   const outcomes: Outcome[] = [];
-  const wanted = checks.filter((check) => !pair.lacks.includes(check.name));
+  const turn = (check: Check) => (pair.late.includes(check.name) ? 1 : 0);
+  const wanted = checks.filter((check) => !pair.lacks.includes(check.name)).sort((a, b) => turn(a) - turn(b));
   for (const { name: check, run } of wanted) outcomes.push(await runCheck(name, check, () => run(session)));
   outcomes.push(await runCheck(name, "close", () => checkClose(driver)));
   return outcomes;
 }
 
 /** One check with its limit of time; never rejects. */
-export async function runCheck(pair: string, check: string, work: () => Promise<void>): Promise<Outcome> {
+export async function runCheck(
+  pair: string,
+  check: string,
+  work: () => Promise<void>,
+  limitMs = LIMIT_MS,
+): Promise<Outcome> {
   const begun = performance.now();
-  const problem = await within(work()).then(() => undefined, describe);
+  const problem = await within(work(), limitMs).then(() => undefined, describe);
   return { pair, check, problem, ms: Math.round(performance.now() - begun) };
 }
 
@@ -63,9 +77,9 @@ async function checkClose(driver: Driver): Promise<void> {
   if ((await call) !== "rejected") throw new Error("the call under way was answered although the client was closed");
 }
 
-/** A client that may speak both eras ends up in the newest that the server speaks; v1 has no choice. */
+/** A client that may speak both eras ends up in the newest that both sides, and what is between them, speak. */
 async function checkAuto(pair: Pair, served: Served): Promise<void> {
-  const newest = pair.server === "v1" || pair.client === "v1" ? "2025-11-25" : "2026-07-28";
+  const newest = VERSIONS[pair.newest];
   const driver = await OPEN[pair.client](served.target, "auto", createAnswers().answers);
   try {
     if (driver.version !== newest) throw new Error(`spoke ${driver.version} instead of ${newest}`);
@@ -89,10 +103,10 @@ function createAnswers(): { answers: Answers; answer: (reply: ElicitReply) => vo
   return { answers, answer };
 }
 
-async function within<T>(work: Promise<T>): Promise<T> {
+async function within<T>(work: Promise<T>, limitMs = LIMIT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`nothing happened for ${LIMIT_MS} ms`)), LIMIT_MS);
+    timer = setTimeout(() => reject(new Error(`nothing happened for ${limitMs} ms`)), limitMs);
   });
   try {
     return await Promise.race([work, late]);

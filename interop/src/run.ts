@@ -1,55 +1,72 @@
 import { readFileSync } from "node:fs";
+import { type PeerName, programOf } from "./fetched.js";
+import { inspectors } from "./inspector.js";
 import { judge, type Known } from "./known.js";
-import { nameOf, pairs } from "./matrix.js";
-import { neighbours } from "./neighbours.js";
-import { pythonNeighbours } from "./python.js";
+import { nameOf, type Pair, pairs } from "./matrix.js";
+import { type Neighbour, neighbours } from "./neighbours.js";
+import { preparePython } from "./python.js";
+import { pythonClients } from "./python-client.js";
 import { type Outcome, runPair } from "./run-pair.js";
 import { formatTable } from "./table.js";
 
 /**
- * Bowline with the official SDKs, each as client and as server, and with servers that others made:
- * `node run.js [filter ...] [--json] [--python]`. A filter is a part of `client -> server mode era`; `--python` adds the
- * official Python SDK, fetched once into a cache. What fails by a fault of the other side is in known.json, with a reason.
+ * Bowline with the official SDKs, each as client and as server, with programs that others made, and with gateways in
+ * between: `node run.js [filter ...] [--json]`. A filter is a part of `client -> server mode era`. What is not in the
+ * lockfile is fetched once into a cache; what cannot be had is reported and is no failure. What fails by a fault of the
+ * other side is in known.json, with a reason.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = process.argv.includes("--json") || process.env.npm_config_json === "true";
 const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.url), "utf8")) as readonly Known[];
 
-/** What was asked for and cannot be had here. */
-const missing: string[] = [];
-const python = process.argv.includes("--python") ? await pythonNeighbours().catch(note) : [];
-const lines = [...pairs.map((pair) => ({ pair: nameOf(pair), run: () => runPair(pair) })), ...neighbours, ...python];
+const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, ...pythonClients];
 const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
+/** What cannot be had here. */
+const missing = new Set<string>();
 const begun = performance.now();
 const outcomes = await runAll();
-const verdict = judge(outcomes, known, filters.length === 0);
+const verdict = judge(outcomes, known, filters.length === 0 && missing.size === 0);
 const seconds = Math.round((performance.now() - begun) / 100) / 10;
 report();
 
-function note(error: Error): [] {
-  missing.push(`the Python SDK was not run: ${error.message}`);
-  return [];
+function lineOf(pair: Pair): Neighbour {
+  const line = { pair: nameOf(pair), run: () => runPair(pair) };
+  if (pair.server === "python") return { ...line, needs: preparePython };
+  return pair.isGateway ? { ...line, needs: () => programOf(pair.mode.split(":")[0] as PeerName) } : line;
 }
 
-/** Two at a time: most of the time goes into starting processes. */
+/** Two at a time: most of the time goes into starting processes. What is to be fetched is fetched meanwhile. */
 async function runAll(): Promise<Outcome[]> {
-  const queue = chosen.map(({ run }, index) => ({ run, index }));
+  for (const { needs } of chosen) needs?.().catch(() => {});
+  const queue = chosen.map((line, index) => ({ line, index }));
   const found: Outcome[][] = [];
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      found[next.index] = await next.run();
+      if (await canRun(next.line)) found[next.index] = await next.line.run();
     }
   };
   await Promise.all([work(), work()]);
   return found.flat();
 }
 
+async function canRun({ needs }: Neighbour): Promise<boolean> {
+  try {
+    await needs?.();
+    return true;
+  } catch (error) {
+    missing.add((error as Error).message);
+    return false;
+  }
+}
+
 function report(): void {
   const { totals, failures, stale, differences } = verdict;
-  process.exitCode = failures.length + stale.length === 0 && outcomes.length > 0 ? 0 : 1;
+  process.exitCode = failures.length + stale.length === 0 && outcomes.length + missing.size > 0 ? 0 : 1;
   if (json) {
     const ok = process.exitCode === 0;
-    console.log(JSON.stringify({ ok, seconds, totals, failures, stale, differences, missing, outcomes }, null, 2));
+    console.log(
+      JSON.stringify({ ok, seconds, totals, failures, stale, differences, missing: [...missing], outcomes }, null, 2),
+    );
     return;
   }
   console.log(formatTable(outcomes, differences));
@@ -57,7 +74,7 @@ function report(): void {
   for (const note of new Set(notes)) console.log(note);
   for (const { pair, check, problem } of failures) console.log(`FAIL ${pair}: ${check}: ${problem}`);
   for (const { pair, check } of stale) console.log(`FAIL known.json: ${pair}: ${check} does not fail any more`);
-  for (const text of missing) console.log(text);
+  for (const reason of missing) console.log(`not run: ${reason}`);
   const { passed, known: expected, failed } = totals;
   console.log(`\n${passed} passed, ${expected} known differences, ${failed} failed, in ${seconds} s`);
 }

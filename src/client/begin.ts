@@ -1,22 +1,26 @@
-import type { AnyServer, Client } from "./client.js";
+import type { Client } from "./client.js";
 import type { ClientCore } from "./client-core.js";
 
+type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
+
 /** Starts what the options ask for once there is a connection. What cannot be started is reported. */
-export async function begin(client: Client<AnyServer>, core: ClientCore): Promise<void> {
+export async function begin(client: Upkeep, core: ClientCore): Promise<void> {
   const connection = core.connected();
-  const { logLevel, onListChanged } = core.options;
+  const { logLevel, onListChanged, signal } = core.options;
   // A server that was not asked what it can do may log.
   const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
   const report = (error: unknown) => core.onProblem(error instanceof Error ? error : new Error(String(error)));
-  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel).catch(report);
+  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(report);
   if (onListChanged === undefined) return;
   const { refreshLists } = await import("./list-refresh.js");
   await refreshLists(onListChanged, {
     clock: core.clock,
+    listening: core.listening,
     capabilities: connection.server.capabilities,
     read: (kind) => client[kind]({ cache: "refresh" }).all(),
-    watch: (filter, events) =>
-      core.inScope("subscriptions/listen", {}, (scope) => connection.watch(filter, events, scope)),
+    begin: (filter, events) => core.listen(filter, events, { signal }),
+    listen: (filter, events) => core.listen(filter, events),
+    missed: (changes) => core.missed(changes),
     onProblem: (problem) => core.onProblem(problem),
   }).catch(report);
 }

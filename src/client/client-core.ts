@@ -3,7 +3,7 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
-import type { ClientHost, ClientResult, Connection } from "../era/client-era.js";
+import type { ClientHost, ClientResult, Connection, Subscription, WatchEvents } from "../era/client-era.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
@@ -11,8 +11,15 @@ import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../
 import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import type { ClientCapabilities, Implementation, ListToolsResult, Root, Tool } from "../schema/types.js";
-import { toChange } from "../store/change-bus.js";
+import type {
+  ClientCapabilities,
+  Implementation,
+  ListToolsResult,
+  Root,
+  SubscriptionFilter,
+  Tool,
+} from "../schema/types.js";
+import { type Change, toChange } from "../store/change-bus.js";
 import type * as answers from "./answers.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
 import { Caller } from "./caller.js";
@@ -30,6 +37,7 @@ import {
 import { OutputChecks } from "./output-checks.js";
 import { PageWaits } from "./page-waits.js";
 import { Pages } from "./pages.js";
+import type { Listening } from "./relisten.js";
 
 export const ROOTS_CHANGED = "notifications/roots/list_changed";
 const ELICITATION_COMPLETE = "notifications/elicitation/complete";
@@ -47,6 +55,8 @@ export class ClientCore implements ClientHost {
   /** What the extensions that are on own; set before anything is connected. */
   extensions: Extensions | undefined;
   readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  /** Those who listen for changes: they end with the connection. */
+  readonly listening = new Set<Listening>();
   #cache: ClientCache | undefined;
   #options: ClientOptions;
   #capabilities: ClientCapabilities;
@@ -234,6 +244,16 @@ export class ClientCore implements ClientHost {
     }
   }
 
+  listen(filter: SubscriptionFilter, events: WatchEvents, options: CallOptions = {}): Promise<Subscription> {
+    const connection = this.connected();
+    return this.inScope("subscriptions/listen", options, (scope) => connection.watch(filter, events, scope));
+  }
+
+  /** What may have changed unheard counts as changed. */
+  missed(changes: readonly Change[]): void {
+    for (const change of changes) this.#cache?.invalidate(change);
+  }
+
   /** Remembers which arguments of a tool travel in headers; tells whether they make sense. */
   learnHeaders(tool: Tool): boolean {
     const found = findParamHeaders(tool.inputSchema);
@@ -301,6 +321,7 @@ export class ClientCore implements ClientHost {
     this.#connection = undefined;
     this.#closed = true;
     this.#caller.end(reason);
+    for (const one of [...this.listening]) one.over("lost", reason);
     quietly(() => this.#options.onClose?.(reason));
   }
 
@@ -325,6 +346,7 @@ export class ClientCore implements ClientHost {
     this.#closed = true;
     const connection = this.#connection;
     this.#connection = undefined;
+    for (const one of [...this.listening]) one.over("closed", undefined);
     this.#caller?.end(undefined);
     await connection?.close();
   }

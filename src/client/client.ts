@@ -20,40 +20,53 @@ import type {
   ResourceTemplate,
   Root,
   ServerCapabilities,
-  SubscriptionFilter,
   Tool,
 } from "../schema/types.js";
+import type { TemplateValue } from "../schema/uri-expand.js";
 import type { CacheStats } from "./cache.js";
 import { type ClientCore, ROOTS_CHANGED } from "./client-core.js";
 import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } from "./options.js";
 import { parseOutput } from "./output-checks.js";
 import { Pages } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
-import { ChangeQueue, Watch } from "./watch.js";
+import type { Watch, WatchFilter, WatchOptions } from "./watch.js";
 
 /** What a client knows of a server's definition, as a type. Without one, any name goes. */
 export interface AnyServer {
   readonly shape: {
     readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
+    readonly prompts: { readonly [name: string]: { readonly arguments: unknown } };
+    readonly resources: { readonly [uri: string]: { readonly variables: unknown } };
   };
 }
 
 type Tools<S extends AnyServer> = S["shape"]["tools"];
 type ToolName<S extends AnyServer> = keyof Tools<S> & string;
+type Prompts<S extends AnyServer> = S["shape"]["prompts"];
+type PromptName<S extends AnyServer> = keyof Prompts<S> & string;
+/** Without a definition, arguments are what the protocol says. */
+type PromptArguments<S extends AnyServer, Name extends PromptName<S>> = unknown extends Prompts<S>[Name]["arguments"]
+  ? Readonly<Record<string, string>>
+  : Prompts<S>[Name]["arguments"];
+type Uris<S extends AnyServer> = keyof S["shape"]["resources"] & string;
+type Variables<S extends AnyServer, Uri extends string> =
+  Uri extends Uris<S>
+    ? unknown extends S["shape"]["resources"][Uri]["variables"]
+      ? { readonly [name: string]: TemplateValue }
+      : S["shape"]["resources"][Uri]["variables"]
+    : { readonly [name: string]: TemplateValue };
+/** What may be left out when nothing in it is needed. */
+export type Given<Args, Options> =
+  Record<never, never> extends Args ? [args?: Args, options?: Options] : [args: Args, options?: Options];
 
-export interface WatchFilter {
-  readonly toolsListChanged?: boolean;
-  readonly promptsListChanged?: boolean;
-  readonly resourcesListChanged?: boolean;
-  /** URIs of resources to hear about. */
-  readonly resources?: readonly string[];
+/** A template's URI is made of the values of its variables. */
+export interface ReadOptions<Values> extends CallOptions {
+  readonly variables?: Values | undefined;
 }
 
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> {
   readonly #core: ClientCore;
-  /** What is being watched: it ends with the client, and is not lost then. */
-  readonly #watched = new Set<ChangeQueue>();
 
   constructor(core: ClientCore) {
     this.#core = core;
@@ -114,8 +127,7 @@ export class Client<S extends AnyServer = AnyServer> {
   ): Promise<ToolOutcome<OutputOf<Output>>>;
   callTool<Name extends ToolName<S>>(
     name: Name,
-    args?: Tools<S>[Name]["input"],
-    options?: ToolCallOptions,
+    ...given: Given<Tools<S>[Name]["input"], ToolCallOptions>
   ): Promise<ToolOutcome<Tools<S>[Name]["output"]>>;
   async callTool(
     name: string,
@@ -155,10 +167,9 @@ export class Client<S extends AnyServer = AnyServer> {
     }, this.#core.options.maxPages);
   }
 
-  async getPrompt(
-    name: string,
-    args?: Readonly<Record<string, string>>,
-    options: CallOptions = {},
+  async getPrompt<Name extends PromptName<S>>(
+    name: Name,
+    ...[args, options = {}]: Given<PromptArguments<S, Name>, CallOptions>
   ): Promise<GetPromptResult> {
     const params = args === undefined ? { name } : { name, arguments: args };
     return completed("prompts/get", await this.request("prompts/get", params, options));
@@ -182,8 +193,14 @@ export class Client<S extends AnyServer = AnyServer> {
     }, this.#core.options.maxPages);
   }
 
-  async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return completed("resources/read", await this.request("resources/read", { uri }, options));
+  /** Reads a resource, or one of a template's with the values of its `variables`. */
+  async readResource<const Uri extends string>(
+    uri: Uri | Uris<S>,
+    options: ReadOptions<Variables<S, Uri>> = {},
+  ): Promise<ReadResourceResult> {
+    const { variables, ...rest } = options;
+    const full = variables === undefined ? uri : await expand(uri, variables as object);
+    return completed("resources/read", await this.request("resources/read", { uri: full }, rest));
   }
 
   /** Suggestions for an argument of a prompt or a variable of a resource template. */
@@ -240,21 +257,14 @@ export class Client<S extends AnyServer = AnyServer> {
     if (this.#core.missing(ROOTS_CHANGED) === undefined) await this.notify(ROOTS_CHANGED);
   }
 
-  /** Listens for changes until the watch, or the client, is closed. */
-  async watch(filter: WatchFilter, options: CallOptions = {}): Promise<Watch> {
-    const connection = this.#core.connected();
-    const { resources, ...lists } = filter;
-    const wire: SubscriptionFilter = {
-      ...lists,
-      ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
-    };
-    const queue = new ChangeQueue();
-    const subscription = await this.#core.inScope("subscriptions/listen", options, (scope) =>
-      connection.watch(wire, queue, scope),
-    );
-    this.#watched.add(queue);
-    queue.onFinished(() => this.#watched.delete(queue));
-    return new Watch(queue, subscription, options.signal);
+  /**
+   * Listens for changes until the watch, or the client, is closed. A subscription that is lost is made again while there is
+   * a connection; the watch then says what may have been missed.
+   */
+  async watch(filter: WatchFilter, options: WatchOptions = {}): Promise<Watch> {
+    this.#core.connected();
+    const { openWatch } = await import("./watch.js");
+    return openWatch(this.#core, filter, options);
   }
 
   /** Asks the server again what it speaks and offers, in the era that has this. */
@@ -294,13 +304,18 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
   close(): Promise<void> {
-    for (const queue of [...this.#watched]) queue.finish({ how: "closed", reason: undefined });
     return this.#core.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** Loaded when it is first needed. */
+async function expand(template: string, values: object): Promise<string> {
+  const { expandUriTemplate } = await import("../schema/uri-expand.js");
+  return expandUriTemplate(template, values as { readonly [name: string]: TemplateValue });
 }
 
 /** A caller that answers by hand gets questions by `request`; here they can only be in the way. */

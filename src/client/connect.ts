@@ -1,7 +1,8 @@
 import { systemClock } from "../call/clock.js";
+import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost } from "../era/client-era.js";
-import type { ClientWire } from "../era/link.js";
+import { type ClientWire, NOBODY } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -74,6 +75,11 @@ export async function connectWith<S extends AnyServer>(
     };
     let wire = await openAgain();
     const reopen = async () => {
+      if (wire.kind === "channel") {
+        // What never was a connection does not end as one.
+        wire.link.receiver = NOBODY;
+        await wire.link.close();
+      }
       wire = await openAgain();
       return wire;
     };
@@ -100,6 +106,11 @@ export async function connectWith<S extends AnyServer>(
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);
   await begin(client, core);
+  if (signal?.aborted === true) {
+    await client.close();
+    throw signal.reason;
+  }
+  quietly(() => options.onOpen?.(connection.server));
   return client;
 }
 
@@ -141,6 +152,7 @@ async function openWire(
         headers: options.headers ?? {},
         clock: client.clock,
         paramHeaders: (tool) => client.paramHeaders(tool),
+        nameFrom: (method) => client.extensions?.nameFrom(method),
         maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
         sse: options.sse,
         reconnect: options.reconnect,

@@ -3,6 +3,7 @@ import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
+import { parseStandard } from "../schema/standard-schema.js";
 import type { ClientCapabilities, ServerCapabilities } from "../schema/types.js";
 import type { ClientCall, ClientExtension, ClientOptions, ExtensionContext } from "./options.js";
 
@@ -45,6 +46,12 @@ export class Extensions implements ClaimedResults {
     }
   }
 
+  /** The member of params that names what a request of an extension is about. */
+  nameFrom(method: string): string | undefined {
+    const names = this.#enabled[this.#methods.get(method) ?? ""]?.names;
+    return names !== undefined && Object.hasOwn(names, method) ? names[method] : undefined;
+  }
+
   accepts(type: unknown, method: string, declared: ClientCapabilities): boolean {
     const claimed = this.#results.get(type as string);
     return claimed !== undefined && claimed.method === method && declares(declared, claimed.owner);
@@ -73,9 +80,18 @@ export class Extensions implements ClaimedResults {
   /** A refusal of this side for a method whose extension the server does not have. */
   refuse(method: string, announced: ServerCapabilities): RpcError | undefined {
     const owner = this.#methods.get(method);
-    if (owner === undefined || declares(announced, owner)) return undefined;
+    if (owner === undefined || this.#isSupported(owner, announced)) return undefined;
     const message = `${method} was not sent: the server does not support the extension ${owner}`;
     return new RpcError(METHOD_NOT_FOUND, message, { method, capability: `extensions.${owner}` }, { local: true });
+  }
+
+  #isSupported(id: string, announced: ServerCapabilities): boolean {
+    if (!declares(announced, id)) return false;
+    const schema = this.#enabled[id]?.serverSettings;
+    if (schema === undefined) return true;
+    const parsed = parseStandard(schema, announced.extensions?.[id]);
+    if (parsed instanceof Promise) throw new DefinitionError(`${id}: serverSettings must not be asynchronous`);
+    return parsed.ok;
   }
 
   /** Hands a notification to its owner, after all before it; false if it has none. */

@@ -149,6 +149,7 @@ export class KeptConnection implements Connection {
   #innerEvents(kept: KeptWatch): WatchEvents {
     return {
       onChange: (change) => kept.events.onChange(change),
+      onMissed: (honoured, reason) => kept.events.onMissed(honoured, reason),
       onEnd: (how, reason) => {
         queueMicrotask(() => {
           if (how === "lost" && this.#state?.name === "down") kept.inner = undefined;
@@ -181,7 +182,7 @@ export class KeptConnection implements Connection {
       try {
         const connection = await this.#reopen(this.#innerHost(), this.#connection.prior);
         if (this.#stop.signal.aborted) return await connection.close();
-        return this.#resume(connection);
+        return this.#resume(connection, reason);
       } catch (error) {
         last = error instanceof Error ? error : new Error(String(error));
       }
@@ -191,7 +192,7 @@ export class KeptConnection implements Connection {
     this.#host.onClose(last);
   }
 
-  #resume(connection: Connection): void {
+  #resume(connection: Connection, reason: Error): void {
     const state = this.#state;
     this.#connection = connection;
     if (this.#pings !== undefined) connection.keepPinging?.(this.#pings);
@@ -199,21 +200,22 @@ export class KeptConnection implements Connection {
     if (this.#logLevel !== undefined) this.#inScope((scope) => connection.setLogLevel(this.#logLevel!, scope));
     for (const kept of this.#watches) {
       kept.inner = undefined;
-      this.#inScope((scope) => this.#watchAgain(kept, connection, scope));
+      this.#inScope((scope) => this.#watchAgain(kept, connection, scope, reason));
     }
     if (state?.name === "down") state.settle(undefined);
   }
 
-  async #watchAgain(kept: KeptWatch, connection: Connection, scope: CallScope): Promise<void> {
+  async #watchAgain(kept: KeptWatch, connection: Connection, scope: CallScope, reason: Error): Promise<void> {
     try {
       const inner = await connection.watch(kept.filter, this.#innerEvents(kept), scope);
-      if (kept.closed) await inner.close();
-      else kept.inner = inner;
+      if (kept.closed) return await inner.close();
+      kept.inner = inner;
+      kept.events.onMissed(inner.honoured, reason);
     } catch (error) {
       // When the connection has gone again, the next one is the next chance.
       if (this.#state?.name !== "up" || this.#connection !== connection) return;
-      const reason = error instanceof Error ? error : new Error(String(error));
-      if (this.#watches.delete(kept)) kept.events.onEnd("lost", reason);
+      const failure = error instanceof Error ? error : new Error(String(error));
+      if (this.#watches.delete(kept)) kept.events.onEnd("lost", failure);
     }
   }
 

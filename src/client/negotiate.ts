@@ -9,7 +9,7 @@ import {
   WrongEra,
 } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
-import { ConnectionError, isVersionList, McpError, VersionError } from "../schema/errors.js";
+import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../schema/errors.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** Which eras to try, in order, and with which of their versions. */
@@ -73,7 +73,10 @@ export interface Way {
   reopen?(): Promise<ClientWire>;
 }
 
-/** Tries one era after the other until the server answers in one. A server that names its versions is taken at its word. */
+/**
+ * Tries one era after the other until the server answers in one. A server that names its versions is taken at its word. One
+ * that refuses what follows on the first era's question may only be upset by that: a process is started afresh, once.
+ */
 export async function negotiate(
   way: Way,
   plan: Plan,
@@ -86,13 +89,20 @@ export async function negotiate(
   let { wire } = way;
   let discovered = plan.discovered;
   let corrections = 1;
+  let isProbed = false;
   for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
     const last = waiting.length === 0;
     const open: OpenOptions = { versions: step.versions, pinned: plan.pinned, last, discovered };
     try {
       return await attempt(step.era, wire, host, open, options, clock);
     } catch (error) {
-      if (!(error instanceof WrongEra)) throw error;
+      if (!(error instanceof WrongEra)) {
+        if (!isProbed || way.reopen === undefined || !(error instanceof RpcError)) throw error;
+        wire = await way.reopen();
+        isProbed = false;
+        waiting.unshift(step);
+        continue;
+      }
       const named = error.versions;
       if (named !== undefined) {
         const spoken = plan.steps.filter(({ versions }) => versions.some((version) => named.includes(version)));
@@ -102,7 +112,8 @@ export async function negotiate(
         waiting.splice(0, waiting.length, ...again);
       }
       if (waiting.length === 0) throw lastWord(error, wire, wanted);
-      if (isDown(wire)) {
+      isProbed = !isDown(wire);
+      if (!isProbed) {
         if (way.reopen === undefined) throw error.cause;
         wire = await way.reopen();
       }

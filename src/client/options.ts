@@ -2,7 +2,7 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallProgress } from "../call/tell-progress.js";
-import type { ClientResult, PriorKnowledge, ReportProgress } from "../era/client-era.js";
+import type { ClientResult, PriorKnowledge, ReportProgress, ServerFacts } from "../era/client-era.js";
 import type { ReconnectOptions } from "../era/link.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -97,6 +97,8 @@ export interface ExtensionContext {
 export interface ClientExtension {
   /** What servers are told about it; nothing beyond its name unless given. */
   readonly settings?: JsonObject;
+  /** What the settings of a server must fit: one whose settings do not has not got the extension. */
+  readonly serverSettings?: StandardSchema;
   /**
    * Types of results that are the extension's own, each with the method that it may answer and what makes an ordinary
    * result of it. Where results have no types, servers are not told of the extension.
@@ -109,6 +111,8 @@ export interface ClientExtension {
   };
   /** Its requests: refused on this side where the server does not have the extension. */
   readonly methods?: readonly string[];
+  /** For those of its methods that have one: the member of params that names what a request is about. Over HTTP it is told in Mcp-Name too. */
+  readonly names?: { readonly [method: string]: string };
   /** Its notifications, one after the other in the order in which they came; `withParams` makes a handler that checks. */
   readonly notifications?: { readonly [method: string]: (params: Params | undefined) => void | Promise<void> };
 }
@@ -211,6 +215,8 @@ export interface ClientOptions {
   /** Whether features that the protocol has deprecated are warned of, once per process: by the logger or the runtime. */
   readonly warnDeprecated?: boolean;
   readonly onError?: (error: Error) => void;
+  /** Called once the client is connected. */
+  readonly onOpen?: (server: ServerFacts) => void;
   readonly onClose?: (reason: Error | undefined) => void;
   /** `"manual"` hands results that ask for input to the callers instead of answering them. */
   readonly input?: "auto" | "manual";

@@ -1,5 +1,7 @@
 import { type AnyServer, Client } from "../client/client.js";
 import { connectWith, type Dialer, type Target } from "../client/connect.js";
+import { Group, type GroupOptions, type ServerTypes } from "../client/group.js";
+import type { ServersConfig } from "../client/group-config.js";
 import type { ClientOptions } from "../client/options.js";
 import { legacyClient } from "../era/legacy/client-era.js";
 import { modernClient } from "../era/modern/client-era.js";
@@ -19,12 +21,26 @@ export function connect<S extends AnyServer = AnyServer>(
   return connectWith<S>(dialer, target, options);
 }
 
+/** Many servers as one catalogue, from the configuration that hosts share. Nothing is started before it is needed. */
+export function createGroup<M extends ServerTypes = ServerTypes>(
+  config: ServersConfig,
+  options: GroupOptions = {},
+): Group<M> {
+  return new Group<M>(config, options, connect);
+}
+
 export type { CallProgress } from "../call/tell-progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache.js";
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache-store.js";
-export type { AnyServer, WatchFilter } from "../client/client.js";
+export type { AnyServer, ReadOptions } from "../client/client.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export { displayName } from "../client/display-name.js";
+export type { Variables } from "../client/expand-variables.js";
+export type { FromServer, GroupOptions, GroupToolName, Named, ProcessOptions, ServerTypes } from "../client/group.js";
+export type { CommandEntry, ServerEntries, ServerEntry, ServersConfig, UrlEntry } from "../client/group-config.js";
+export type { GroupListing } from "../client/group-listing.js";
+export type { BackoffOptions, ServerStatus } from "../client/group-member.js";
+export type { GroupChange, GroupWatch } from "../client/group-watch.js";
 export { type IconOptions, isSafeIcon, type LoadedIcon, loadIcon } from "../client/icon.js";
 export { isResourceNotFound } from "../client/is-resource-not-found.js";
 export type { RestartLimits } from "../client/kept-connection.js";
@@ -43,9 +59,10 @@ export type {
   TypedCallOptions,
 } from "../client/options.js";
 export type { Pages } from "../client/pages.js";
+export type { RelistenOptions } from "../client/relisten.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";
-export type { Watch } from "../client/watch.js";
+export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge } from "../era/client-era.js";
 export type { ReconnectOptions } from "../era/link.js";
@@ -56,4 +73,4 @@ export { toolChoiceOf } from "../schema/sampling-rules.js";
 export type { StandardSchema } from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./errors.js";
-export { Client };
+export { Client, Group };

@@ -11,6 +11,7 @@ export {
   ProtocolError,
   type RequiredUrl,
   RpcError,
+  ServerUnavailableError,
   TimeoutError,
   ToolError,
   UnsupportedVersionError,

@@ -1,3 +1,11 @@
+export {
+  type ClientConnectionEvent,
+  type ClientRequestEvent,
+  DIAGNOSTIC_CHANNELS,
+  diagnoseClient,
+  diagnoseServer,
+  type ServerRequestEvent,
+} from "../node/diagnostics.js";
 export { defaultEnvironment } from "../node/environment.js";
 export type { FetchServerLike } from "../node/fetch-listener.js";
 export { type FileResourceOptions, fileResource, resolveInside } from "../node/file-resource.js";
@@ -5,6 +13,7 @@ export { createFileStore } from "../node/file-store.js";
 export { createGuardedFetch, type GuardedFetchOptions } from "../node/guarded-fetch.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
 export type { NodeExchangeOptions } from "../node/node-exchange.js";
+export { readServers } from "../node/read-servers.js";
 export {
   type RunningHttpServer,
   type ServeHttpOptions,

@@ -1,6 +1,6 @@
-export type { AskOptions, ElicitAnswer } from "../era/asking.js";
+export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
 export type { Call, CallOrigin, ClientFacts } from "../era/call.js";
-export type { HandlerResult, ReportContext } from "../era/era.js";
+export type { HandlerResult, ReportContext, Topics } from "../era/era.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
@@ -15,8 +15,15 @@ export type { Completer, Completers } from "../server/completion.js";
 export { audio, embedded, image, link, text } from "../server/content.js";
 export type { Context } from "../server/context.js";
 export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
+export { detachCall } from "../server/detach-call.js";
 export type { Editable } from "../server/edit.js";
-export type { HttpServer, ServerEdit, ToolTypes } from "../server/http-server.js";
+export {
+  type ExtensionOptions,
+  type ExtensionServer,
+  ServerExtension,
+  type TopicHandler,
+} from "../server/extension.js";
+export type { HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
   HttpServerOptions,

@@ -1,14 +1,19 @@
 import { modernServer } from "../era/modern/server-era.js";
 import type { Implementation } from "../schema/types.js";
-import { HttpServer, type ToolTypes } from "../server/http-server.js";
+import { HttpServer, type PromptTypes, type ResourceTypes, type ToolTypes } from "../server/http-server.js";
 import type { ServerOptions } from "../server/options.js";
 
 /**
  * A server over HTTP for clients of the versions without handshakes only: smaller, and it keeps nothing between requests.
  * Plain JSON Schema needs the option `validator`.
  */
-// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
-export class McpServer<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
+// biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class McpServer<
+  Tools extends ToolTypes = {},
+  Prompts extends PromptTypes = {},
+  Resources extends ResourceTypes = {},
+> extends HttpServer<Tools, Prompts, Resources> {
+  // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, options, [modernServer]);
   }

@@ -3,13 +3,18 @@ import { modernServer } from "../era/modern/server-era.js";
 import { defaultValidator } from "../schema/json-schema/validator.js";
 import type { Implementation } from "../schema/types.js";
 import { eraOfRequest } from "../server/era-of-request.js";
-import type { ToolTypes } from "../server/http-server.js";
+import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/http-server.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server } from "../server/server.js";
 
 /** A server for clients of every protocol version. */
-// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
-export class McpServer<Tools extends ToolTypes = {}> extends Server<Tools> {
+// biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class McpServer<
+  Tools extends ToolTypes = {},
+  Prompts extends PromptTypes = {},
+  Resources extends ResourceTypes = {},
+> extends Server<Tools, Prompts, Resources> {
+  // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, { validator: defaultValidator, ...options }, [modernServer, legacyServer]);
   }

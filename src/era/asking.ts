@@ -41,7 +41,7 @@ export interface Asking {
 
 /** How an era asks the client for a handler, and remembers what the handler did, while its call runs. */
 export interface Asker {
-  /** Puts one question to the client; resolves with the client's answer as it came. */
+  /** Puts one question to the client; resolves with the client's answer as it came, once `options.check` has passed it. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
   /** Sends the client a request of the author's own; rejects in an era without such. */
   push(method: string, params: Params | undefined, options: AskOptions): Promise<{ readonly [key: string]: unknown }>;

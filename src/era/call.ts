@@ -1,7 +1,7 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { InputResponses, LoggingLevel, ProgressToken } from "../schema/types.js";
-import type { Call, CallFacts, CallOrigin, ClientFacts, EraSession, ServerEra, ServerWire } from "./era.js";
+import type { Call, CallFacts, CallOrigin, ClientFacts, EraSession, ServerEra, ServerWire, Topics } from "./era.js";
 
 export type { Call, CallFacts, CallOrigin, ClientFacts, ServerWire } from "./era.js";
 
@@ -29,6 +29,8 @@ export class ServedCall implements Call {
   afterAnswer: (() => void) | undefined;
   /** Runs when the handler is done, as long as something may still be sent. */
   beforeClose: (() => void) | undefined;
+  /** What extensions add to a subscription. */
+  declare topics?: Topics | undefined;
   #open = true;
 
   constructor(facts: CallFacts) {

@@ -73,6 +73,8 @@ export interface ConnectionCall {
 /** What a subscription tells its owner, in order; `onEnd` is last. */
 export interface WatchEvents {
   onChange(change: Change): void;
+  /** For a time nobody listened; now what is honoured is heard again. */
+  onMissed(honoured: SubscriptionFilter, reason: Error | undefined): void;
   /** `graceful`: the server said so. `lost`: the connection went. */
   onEnd(how: "graceful" | "lost", reason: Error | undefined): void;
 }

@@ -110,11 +110,21 @@ export interface Call extends CallFacts {
   afterAnswer: (() => void) | undefined;
   /** Runs when the handler is done, as long as something may still be sent. */
   beforeClose: (() => void) | undefined;
+  /** What extensions add to a subscription. */
+  topics?: Topics | undefined;
   /** Whether anything may still be sent on behalf of this call. */
   readonly open: boolean;
   /** The handler is done: from here on nothing is written for this call but its answer. */
   close(): void;
   notify(method: string, params: Params | undefined): void | Promise<void>;
+}
+
+/** What is served on a subscription beside changes. */
+export interface Topics {
+  /** Members of the filter that is acknowledged. */
+  readonly honoured: { readonly [member: string]: unknown };
+  /** Called after the acknowledgment, with the way to send; returns what ends it. */
+  start(send: (method: string, params: object) => void | Promise<void>): () => void;
 }
 
 export type Result = { readonly [key: string]: unknown };
@@ -178,8 +188,13 @@ export interface ServerHost {
   readonly progressIntervalMs: number | undefined;
   /** How many times one call may come back with questions. */
   readonly maxRounds: number;
-  /** The subscriptions that are open, how many there may be, and how many different changes may wait for each. */
-  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
+  /** The subscriptions that are open, how many there may be, how many different changes may wait for each, and how long it lives. */
+  readonly subscriptions: {
+    readonly max: number;
+    readonly maxWaiting: number;
+    readonly maxAgeMs: number | undefined;
+    open: number;
+  };
   /** Whether results name the server. */
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */
@@ -305,6 +320,8 @@ export interface ServerEra {
   readonly versions: readonly string[];
   /** A method missing here does not exist in this era, unless the author defined it. */
   readonly methods: MethodTable;
+  /** Whether results say of which type they are. */
+  readonly typesResults: boolean;
   /** What the era itself answers. */
   readonly builtins: ReadonlyMap<string, BuiltinHandler>;
   claims(message: RpcMessage, header?: HeaderReader): boolean;

@@ -77,6 +77,8 @@ export interface HttpTarget {
   readonly clock: Clock;
   /** Which arguments of a tool go into headers, as its listing said. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
+  /** Which params member names what a method of an extension is about. */
+  nameFrom?(method: string): string | undefined;
   readonly maxMessageBytes: number;
   /** How lost streams are read on, in the era in which they can be. */
   readonly reconnect?: Partial<ReconnectOptions> | undefined;

@@ -203,6 +203,23 @@ export class TimeoutError extends McpError {
   }
 }
 
+/** A server of a group cannot be reached, and is left alone for a while; `cause` is why. */
+export class ServerUnavailableError extends McpError {
+  override readonly name = "ServerUnavailableError";
+  declare readonly cause: Error;
+  constructor(
+    readonly server: string,
+    /** How long until it may be tried again. */
+    readonly retryInMs: number,
+    cause: Error,
+  ) {
+    const when = `it is tried again when needed in ${retryInMs} ms or later`;
+    super("server_unavailable", `Server ${JSON.stringify(server)} is not available (${when}): ${cause.message}`, {
+      cause,
+    });
+  }
+}
+
 /** A tool's own failure, meant for the model: becomes a result with `isError`. */
 export class ToolError extends McpError {
   override readonly name = "ToolError";

@@ -1,6 +1,12 @@
 import { DefinitionError } from "./errors.js";
 import { isMetaKey } from "./meta-key.js";
 
+/** The extensions that this package implements. */
+export const BUILT_IN_EXTENSIONS = {
+  clientCredentials: "io.modelcontextprotocol/oauth-client-credentials",
+  enterpriseAuthorization: "io.modelcontextprotocol/enterprise-managed-authorization",
+} as const;
+
 /** Throws unless each extension is named as the protocol wants: like a key of `_meta`, with a prefix and a name. */
 export function assertExtensionIds(where: string, extensions: object | undefined): void {
   const isNamed = (id: string) => isMetaKey(id) && id.includes("/") && !id.endsWith("/");

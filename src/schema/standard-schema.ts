@@ -13,8 +13,14 @@ export interface StandardSchema<Input = unknown, Output = Input> {
 }
 
 export interface StandardConverter {
-  readonly input: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
-  readonly output: (options: { readonly target: "draft-2020-12" | "draft-07" }) => Record<string, unknown>;
+  readonly input: (options: ConverterOptions) => Record<string, unknown>;
+  readonly output: (options: ConverterOptions) => Record<string, unknown>;
+}
+
+interface ConverterOptions {
+  readonly target: "draft-2020-12" | "draft-07";
+  /** What only the one library understands. */
+  readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
 export type StandardResult<Output> =

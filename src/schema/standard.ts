@@ -1,5 +1,6 @@
 import { DefinitionError } from "./errors.js";
 import { isObject, pointerTo } from "./json.js";
+import { eachSubschema } from "./json-schema/subschemas.js";
 import type { JsonSchema, JsonSchemaValidator } from "./json-schema/types.js";
 import {
   type AnySchema,
@@ -52,12 +53,16 @@ export function compileSchema(
   };
 }
 
-/** The schema as JSON Schema: an author's own by reference, a library's converted and compacted. */
+/** The schema as JSON Schema: what an author wrote by reference, a library's converted and compacted. */
 export function toJsonSchema(schema: AnySchema, where: string, direction: SchemaDirection): JsonSchema {
-  if (isStandardSchema(schema)) return compactJsonSchema(convert(schema, where, direction), direction);
+  if (isStandardSchema(schema))
+    return written.get(schema) ?? compactJsonSchema(convert(schema, where, direction), direction);
   if (isObject(schema)) return schema;
   throw new DefinitionError(`${where}: expected a JSON Schema object or a schema of a Standard Schema library`);
 }
+
+/** What authors wrote for schemas that cannot describe themselves. */
+const written = new WeakMap<StandardSchema, JsonSchema>();
 
 /** Gives a validator that cannot describe itself the JSON Schema to show. Values are still checked by the validator. */
 export function withJsonSchema<S extends StandardSchema>(
@@ -66,20 +71,42 @@ export function withJsonSchema<S extends StandardSchema>(
 ): StandardSchema<InputOf<S>, OutputOf<S>> {
   const standard = schema["~standard"] as StandardSchema<InputOf<S>, OutputOf<S>>["~standard"];
   const describe = () => ({ ...jsonSchema });
-  return { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
+  const described = { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
+  written.set(described, jsonSchema);
+  return described;
 }
 
-/** Drops what tells a host nothing: the default dialect, empty lists; and names the type of a union of objects. */
+/** What would be the same if it were not said; the bounds are those of every integer in JavaScript. */
+const NOISE: ReadonlySet<string> = new Set([
+  "required[]",
+  "minimum-9007199254740991",
+  "maximum9007199254740991",
+  'propertyNames{"type":"string"}',
+  "additionalProperties{}",
+]);
+
+/** Drops what tells a host nothing, and names the type of a union of objects. */
 export function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
-  const { $schema, "~standard": _, required, ...rest } = converted;
-  const schema: Record<string, unknown> = { ...rest };
+  const { $schema, "~standard": _, ...rest } = converted;
+  const schema = structuredClone(rest);
+  tidy(schema, direction);
   if (typeof $schema === "string" && !$schema.includes("2020-12")) schema.$schema = $schema;
-  if (!Array.isArray(required) || required.length > 0) schema.required = required;
-  if (schema.required === undefined) delete schema.required;
   if (direction === "output") return schema;
   if (schema.type === undefined && isObjectShape(schema, schema, 0)) return { type: "object", ...schema };
   if (schema.type === "object" && Object.keys(schema).length === 1) schema.properties = {};
   return schema;
+}
+
+/** Takes the noise out, and the pattern behind a format. Results are never called closed: they may grow. */
+function tidy(schema: Record<string, unknown>, direction: SchemaDirection): void {
+  for (const [key, value] of Object.entries(schema)) if (isNoise(key, value, schema, direction)) delete schema[key];
+  eachSubschema(schema, (part) => tidy(part, direction));
+}
+
+function isNoise(key: string, value: unknown, schema: object, direction: SchemaDirection): boolean {
+  if (key === "pattern") return "format" in schema;
+  if (key === "additionalProperties" && value === false) return direction === "output";
+  return NOISE.has(key + JSON.stringify(value));
 }
 
 function isObjectShape(schema: unknown, root: Record<string, unknown>, depth: number): boolean {
@@ -120,18 +147,40 @@ function inconvertible(
   cause: unknown,
 ): DefinitionError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  const message = `${where}: the schema cannot be converted to JSON Schema at ${locate(schema, direction, 0)}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
+  const place = locate(schema, direction, 0);
+  const message = `${where}: the schema cannot be converted to JSON Schema at ${place}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
   return new DefinitionError(message, { cause });
 }
 
 /** The place of the part that cannot be converted, for libraries whose object schemas show their parts as `shape`. */
 function locate(schema: unknown, direction: SchemaDirection, depth: number): string {
   const shape = isObject(schema) && depth < 16 ? schema.shape : undefined;
-  if (!isObject(shape)) return depth === 0 ? "its root or below" : "";
+  if (!isObject(shape)) return depth === 0 ? locateByMark(schema as StandardSchema, direction) : "";
   for (const [key, part] of Object.entries(shape)) {
     if (!converts(part, direction)) return `/properties${pointerTo(key)}${locate(part, direction, depth + 1)}`;
   }
   return "its root";
+}
+
+/** The same for valibot, which can put something else in the place of what it cannot convert. */
+function locateByMark(schema: StandardSchema, direction: SchemaDirection): string {
+  const overrideSchema = ({ errors }: { errors?: unknown }) => errors && { mark: true };
+  const libraryOptions = { errorMode: "ignore", overrideSchema };
+  try {
+    const marked = schema["~standard"].jsonSchema?.[direction]({ target: "draft-2020-12", libraryOptions }) ?? {};
+    return markIn(marked, "") ?? "its root or below";
+  } catch {
+    return "its root or below";
+  }
+}
+
+function markIn(schema: Record<string, unknown>, path: string): string | undefined {
+  if (schema.mark === true) return path || "its root";
+  let found: string | undefined;
+  eachSubschema(schema, (part, pointer) => {
+    found ??= markIn(part, path + pointer);
+  });
+  return found;
 }
 
 function converts(schema: unknown, direction: SchemaDirection): boolean {

@@ -78,7 +78,7 @@ export class Context {
     return this.#call.origin.auth;
   }
 
-  /** Who the gate says is calling, in one word. */
+  /** The caller in one word, as far as a gate could tell. */
   get principal(): string | undefined {
     return this.#call.origin.principal;
   }

@@ -21,6 +21,8 @@ export interface MethodOptions<P extends AnySchema | undefined = undefined> {
    * of `ctx.elicit` and the like are sealed in any case.
    */
   readonly sealState?: boolean;
+  /** The member of params that names what a request is about. Over HTTP clients say it in the header Mcp-Name too. */
+  readonly nameFrom?: string;
 }
 
 export type MethodParams<P> = P extends AnySchema ? OutputOf<P> : Record<string, unknown>;
@@ -37,6 +39,7 @@ export type NotificationHandler<P> = (params: MethodParams<P>, ctx: Context) => 
 export class CustomMethod {
   readonly requires: ClientCapabilities | undefined;
   readonly sealState: boolean;
+  readonly nameFrom: string | undefined;
   readonly #params: UsableSchema | undefined;
 
   constructor(
@@ -47,6 +50,7 @@ export class CustomMethod {
   ) {
     this.requires = options.requires;
     this.sealState = options.sealState ?? false;
+    this.nameFrom = options.nameFrom;
     const schema = options.params;
     this.#params =
       schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);

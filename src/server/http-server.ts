@@ -9,6 +9,7 @@ import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema
 import { Changes } from "./changes.js";
 import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificationHandler } from "./custom-method.js";
 import type { Editable } from "./edit.js";
+import type { ServerExtension } from "./extension.js";
 import { HttpFront } from "./http-front.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
@@ -16,12 +17,23 @@ import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js"
 import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { ServerCore } from "./server-core.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
+import type { UriVariables } from "./uri-template.js";
 
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
 
 /** The tools that a server has, as a type: a client connected to `typeof server` is checked against it. */
 export interface ToolTypes {
   readonly [name: string]: { readonly input: unknown; readonly output: unknown };
+}
+
+/** The prompts that a server has, as a type. */
+export interface PromptTypes {
+  readonly [name: string]: { readonly arguments: unknown };
+}
+
+/** The resources that a server has, by URI or URI template, as a type. */
+export interface ResourceTypes {
+  readonly [uri: string]: { readonly variables: unknown };
 }
 
 /** The way to each definition; one that does not exist is an error. */
@@ -40,14 +52,31 @@ export type ToolType<Name extends string, I, O> = {
   };
 };
 
+/** What defining one prompt adds to them. */
+export type PromptType<Name extends string, A> = {
+  readonly [Key in Name]: {
+    readonly arguments: A extends AnySchema ? InputOf<A, Record<string, string>> : Record<string, string>;
+  };
+};
+
+/** What defining one resource adds to them. */
+export type ResourceType<Uri extends string> = {
+  readonly [Key in Uri]: { readonly variables: UriVariables<Uri> };
+};
+
 /**
  * One definition of a server, for every client and protocol version over HTTP. Definitions are compiled as they are made;
  * serving looks them up.
  */
-// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
-export class HttpServer<Tools extends ToolTypes = {}> {
+// biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class HttpServer<
+  Tools extends ToolTypes = {},
+  Prompts extends PromptTypes = {},
+  Resources extends ResourceTypes = {},
+> {
+  // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   /** The types of what is defined; has no value. */
-  declare readonly shape: { readonly tools: Tools };
+  declare readonly shape: { readonly tools: Tools; readonly prompts: Prompts; readonly resources: Resources };
   /** How to say that something changed. */
   readonly changes: Changes;
   /** What is defined already, to change or hide it while clients are connected. */
@@ -84,26 +113,30 @@ export class HttpServer<Tools extends ToolTypes = {}> {
     const Name extends string,
     I extends AnySchema | undefined = undefined,
     O extends AnySchema | undefined = undefined,
-  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): HttpServer<Tools & ToolType<Name, I, O>> {
+  >(
+    name: Name,
+    options: ToolOptions<I, O>,
+    handler: ToolHandler<I, O>,
+  ): HttpServer<Tools & ToolType<Name, I, O>, Prompts, Resources> {
     this.core.registry.addTool(
       name,
       options as ToolOptions<AnySchema, AnySchema>,
       handler as ToolHandler<AnySchema, AnySchema>,
     );
-    return this as unknown as HttpServer<Tools & ToolType<Name, I, O>>;
+    return this as unknown as HttpServer<Tools & ToolType<Name, I, O>, Prompts, Resources>;
   }
 
   removeTool(name: string): boolean {
     return this.core.registry.removeTool(name);
   }
 
-  prompt<A extends AnySchema | undefined = undefined>(
-    name: string,
+  prompt<const Name extends string, A extends AnySchema | undefined = undefined>(
+    name: Name,
     options: PromptOptions<A>,
     handler: PromptHandler<A>,
-  ): this {
+  ): HttpServer<Tools, Prompts & PromptType<Name, A>, Resources> {
     this.core.registry.addPrompt(name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
-    return this;
+    return this as unknown as HttpServer<Tools, Prompts & PromptType<Name, A>, Resources>;
   }
 
   removePrompt(name: string): boolean {
@@ -115,9 +148,9 @@ export class HttpServer<Tools extends ToolTypes = {}> {
     uri: Uri,
     options: ResourceOptions<V>,
     handler: ResourceHandler<Uri, V>,
-  ): this {
+  ): HttpServer<Tools, Prompts, Resources & ResourceType<Uri>> {
     this.core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
-    return this;
+    return this as unknown as HttpServer<Tools, Prompts, Resources & ResourceType<Uri>>;
   }
 
   removeResource(uri: string): boolean {
@@ -169,6 +202,12 @@ export class HttpServer<Tools extends ToolTypes = {}> {
   /** Wraps every call that is served from now on; the first added is the outermost. */
   use(interceptor: ServerInterceptor): this {
     this.core.use(interceptor);
+    return this;
+  }
+
+  /** Adds an extension of the protocol; throws where two, or one and the protocol, want the same. */
+  extend(extension: Pick<ServerExtension, "installIn">): this {
+    extension.installIn(this.core);
     return this;
   }
 

@@ -9,6 +9,7 @@ import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { JsonObject, LoggingLevel } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";
+import type { ServedConnection } from "./door.js";
 import type { SealKey, StateCodec } from "./seal-options.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
@@ -61,6 +62,10 @@ export interface ServerOptions {
   readonly warnDeprecated?: boolean;
   /** Every error that the SDK answered for an author's handler, and everything that went wrong outside a call. */
   readonly onError?: (error: unknown, context: ReportContext) => void;
+  /** Wrap every call, before those of `use`; the first is the outermost. */
+  readonly interceptors?: readonly ServerInterceptor[];
+  /** Called with each channel that is served, once it is open. */
+  readonly onConnection?: (connection: ServedConnection) => void;
   /** Hides the message of an unexpected error in a tool from the model. */
   readonly maskErrors?: boolean;
   /** How many entries a page of a listing has; all by default. */
@@ -113,6 +118,11 @@ export interface ServerOptions {
   readonly maxSubscriptions?: number;
   /** How many different changes may wait for a subscriber that does not read; one more ends it. 1024 unless told otherwise. */
   readonly maxWaitingChanges?: number;
+  /**
+   * How long a subscription, or the stream of a session for what belongs to no call, stays open; then it is ended in good
+   * order, and a client that wants to hear more comes again. As long as the client likes unless given.
+   */
+  readonly maxSubscriptionMs?: number;
   /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
   /** How long a pushed question may stay unanswered. */

@@ -40,6 +40,8 @@ export class Registry {
   readonly notifications = new Map<string, CustomMethod>();
   /** Hears of every notification without a handler of its own. */
   otherNotifications: OtherNotificationHandler | undefined;
+  /** What clients are told about extensions. */
+  extensions: ServerCapabilities["extensions"];
   readonly #changes: ChangeBus;
   readonly #options: ServerOptions;
   readonly #toolOptions: RunningToolOptions;
@@ -54,6 +56,7 @@ export class Registry {
     this.#changes = changes;
     this.#options = options;
     this.#toolOptions = toolOptions;
+    this.extensions = options.capabilities?.extensions;
     assertCacheHints("cache", options.cache ?? {});
     for (const [method, hints] of Object.entries(options.cache?.methods ?? {})) {
       assertCacheHints(`cache of ${method}`, hints);
@@ -193,7 +196,8 @@ export class Registry {
 
   /** Names a capability for each feature that is there and for no other. */
   get capabilities(): ServerCapabilities {
-    const { experimental, extensions, logging } = this.#options.capabilities ?? {};
+    const { experimental, logging } = this.#options.capabilities ?? {};
+    const { extensions } = this;
     const features = this.#offers("tools") || this.#offers("prompts") || this.#offers("resources");
     return {
       ...(experimental === undefined ? undefined : { experimental: { ...experimental } }),

@@ -52,10 +52,11 @@ export class ServerCore implements ServerHost {
   readonly pings: PingOptions | undefined;
   readonly progressIntervalMs: number | undefined;
   readonly maxRounds: number;
-  readonly subscriptions: { readonly max: number; readonly maxWaiting: number; open: number };
+  readonly subscriptions: ServerHost["subscriptions"];
   readonly identify: boolean;
   readonly versions: readonly string[];
   readonly registry: Registry;
+  readonly onConnection: ServerOptions["onConnection"];
   readonly eras: readonly ServerEra[];
   readonly #options: ServerOptions;
   readonly #routes: ReadonlyMap<string, Route>;
@@ -63,7 +64,7 @@ export class ServerCore implements ServerHost {
   readonly #watched = new Map<string, number>();
   readonly #notifications = new NotificationQueue();
   #draining = false;
-  #interceptors: ServerInterceptor[] = [];
+  readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
@@ -79,12 +80,15 @@ export class ServerCore implements ServerHost {
     this.subscriptions = {
       max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
       maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
+      maxAgeMs: options.maxSubscriptionMs,
       open: 0,
     };
     this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.#options = options;
+    this.onConnection = options.onConnection;
+    this.#interceptors = [...(options.interceptors ?? [])];
     this.seal = createLazySeal({
       keys: options.stateKeys,
       codec: options.stateCodec,
@@ -132,6 +136,15 @@ export class ServerCore implements ServerHost {
 
   knows(method: string): boolean {
     return this.registry.methods.has(method);
+  }
+
+  nameFrom(method: string): string | undefined {
+    return this.registry.methods.get(method)?.nameFrom;
+  }
+
+  /** Whether some era of this server has a method of this name. */
+  isSpecified(method: string): boolean {
+    return this.eras.some((era) => era.methods.has(method));
   }
 
   receive(notification: RpcNotification, session: EraSession): void {
@@ -262,7 +275,7 @@ export class ServerCore implements ServerHost {
       host: this,
       routes: this.#routes,
       methods: this.registry.methods,
-      isSpecified: (method: string) => this.eras.some((era) => era.methods.has(method)),
+      isSpecified: (method: string) => this.isSpecified(method),
     };
     return composeInterceptors(this.#interceptors, (call) => dispatch(server, call));
   }

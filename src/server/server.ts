@@ -4,12 +4,27 @@ import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
 import { Door, type ServedConnection } from "./door.js";
-import { HttpServer, type ToolType, type ToolTypes } from "./http-server.js";
+import {
+  HttpServer,
+  type PromptType,
+  type PromptTypes,
+  type ResourceType,
+  type ResourceTypes,
+  type ToolType,
+  type ToolTypes,
+} from "./http-server.js";
+import type { PromptHandler, PromptOptions } from "./prompt.js";
+import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
 
 /** One definition of a server, for every client, wire and protocol version: over HTTP, and over channels such as stdio. */
-// biome-ignore lint/complexity/noBannedTypes: the empty start of a chain of intersections
-export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
+// biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
+export class Server<
+  Tools extends ToolTypes = {},
+  Prompts extends PromptTypes = {},
+  Resources extends ResourceTypes = {},
+> extends HttpServer<Tools, Prompts, Resources> {
+  // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   readonly #doors = new Set<Door>();
   #ended = false;
 
@@ -17,9 +32,31 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
     const Name extends string,
     I extends AnySchema | undefined = undefined,
     O extends AnySchema | undefined = undefined,
-  >(name: Name, options: ToolOptions<I, O>, handler: ToolHandler<I, O>): Server<Tools & ToolType<Name, I, O>> {
+  >(
+    name: Name,
+    options: ToolOptions<I, O>,
+    handler: ToolHandler<I, O>,
+  ): Server<Tools & ToolType<Name, I, O>, Prompts, Resources> {
     super.tool(name, options, handler);
-    return this as unknown as Server<Tools & ToolType<Name, I, O>>;
+    return this as unknown as Server<Tools & ToolType<Name, I, O>, Prompts, Resources>;
+  }
+
+  override prompt<const Name extends string, A extends AnySchema | undefined = undefined>(
+    name: Name,
+    options: PromptOptions<A>,
+    handler: PromptHandler<A>,
+  ): Server<Tools, Prompts & PromptType<Name, A>, Resources> {
+    super.prompt(name, options, handler);
+    return this as unknown as Server<Tools, Prompts & PromptType<Name, A>, Resources>;
+  }
+
+  override resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
+    uri: Uri,
+    options: ResourceOptions<V>,
+    handler: ResourceHandler<Uri, V>,
+  ): Server<Tools, Prompts, Resources & ResourceType<Uri>> {
+    super.resource(uri, options, handler);
+    return this as unknown as Server<Tools, Prompts, Resources & ResourceType<Uri>>;
   }
 
   /** Serves a channel until it ends. Many channels may be served at once. */
@@ -38,6 +75,7 @@ export class Server<Tools extends ToolTypes = {}> extends HttpServer<Tools> {
       this.#doors.delete(door);
       throw error;
     }
+    this.core.onConnection?.(door);
     return door;
   }
 

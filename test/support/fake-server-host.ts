@@ -22,7 +22,7 @@ export class FakeServerHost implements ServerHost {
   readonly pings = undefined;
   readonly progressIntervalMs = undefined;
   readonly maxRounds = 4;
-  readonly subscriptions = { max: 100, maxWaiting: 100, open: 0 };
+  readonly subscriptions = { max: 100, maxWaiting: 100, maxAgeMs: undefined, open: 0 };
   readonly identify = true;
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
   readonly handlers = new Map<string, FakeHandler>();

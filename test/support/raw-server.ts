@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import { type ClientOptions, connect } from "bowline/client";
+import { type Channel, type ClientOptions, connect } from "bowline/client";
 import { createChannelPair, WireRecorder } from "bowline/testing";
 import type { RecordedClient } from "./each-wire.js";
 
@@ -41,12 +41,17 @@ export class RawServer {
     this.#options = options;
   }
 
-  async connect(t: TestContext, options: ClientOptions = {}): Promise<RecordedClient> {
+  /** The client's end of a channel to this server. */
+  async open(): Promise<Channel> {
     const [ours, theirs] = createChannelPair();
     this.#send = (text) => void theirs.send(text);
     await theirs.open({ onFrame: (text) => void this.#answer(text), onProblem: () => {}, onClose: () => {} });
+    return ours;
+  }
+
+  async connect(t: TestContext, options: ClientOptions = {}): Promise<RecordedClient> {
     const wire = new WireRecorder();
-    const client = await connect({ channel: wire.channel(ours) }, { era: this.#options.era, ...options });
+    const client = await connect({ channel: wire.channel(await this.open()) }, { era: this.#options.era, ...options });
     t.after(() => client.close());
     return Object.assign(client, { wire });
   }

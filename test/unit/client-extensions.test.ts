@@ -1,7 +1,7 @@
 import { equal, match, ok, rejects } from "node:assert/strict";
-import { test } from "node:test";
 import { type ClientExtension, connect, DefinitionError } from "bowline/client";
 import { ServerScript } from "../support/server-script.js";
+import { proves } from "../support/verifies.js";
 
 const ID = "com.example/parcel";
 const parcel: ClientExtension = {
@@ -9,7 +9,14 @@ const parcel: ClientExtension = {
   results: { "com.example/ticket": { method: "tools/call", resolve: (result) => result } },
 };
 
-test("what two extensions, or one and the protocol, claim is refused before anything is sent", async () => {
+proves("extensions:conflict", {}, "on a client, before anything is sent", async () => {
+  const announced = { capabilities: { extensions: { [ID]: {} } } };
+  await rejects(
+    connect({ channel: new ServerScript().modern().channel }, { ...announced, extensions: { [ID]: parcel } }),
+    {
+      message: /com\.example\/parcel is claimed by extensions and by capabilities/,
+    },
+  );
   const claims: readonly [Record<string, ClientExtension>, RegExp][] = [
     [{ [ID]: parcel, "com.example/b": { results: parcel.results ?? {} } }, /com\.example\/ticket.*\/b and by .*parcel/],
     [{ [ID]: parcel, "com.example/b": { methods: ["com.example/fetch"] } }, /com\.example\/fetch.*\/b and by .*parcel/],

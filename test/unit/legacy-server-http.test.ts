@@ -11,7 +11,7 @@ import { ServerCore } from "#src/server/server-core.js";
 import type { MemoryChangeBus } from "#src/store/change-bus.js";
 import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
-import { HandClock, LegacyEndpoint, messages, status, until } from "../support/legacy-endpoint.js";
+import { blocks, HandClock, LegacyEndpoint, messages, status, until } from "../support/legacy-endpoint.js";
 
 test("an idle queue tells each item when its own time is over, and keeps one timer", () => {
   const clock = new HandClock();
@@ -76,15 +76,16 @@ test("a connection whose reader is too far behind is given up, once", async () =
 
 test("a question that times out is called off on the stream of its call", async () => {
   const endpoint = new LegacyEndpoint();
+  const giveUp = new AbortController();
   endpoint.server.tool("ask", {}, async (_args, ctx) => {
     const failed = await ctx.listRoots({ signal: AbortSignal.abort("no time") }).catch((reason: unknown) => reason);
-    const giveUp = new AbortController();
-    const asking = ctx.listRoots({ signal: giveUp.signal }).catch((reason: unknown) => reason);
-    giveUp.abort("changed my mind");
-    return `${failed}, ${await asking}`;
+    return `${failed}, ${await ctx.listRoots({ signal: giveUp.signal }).catch((reason: unknown) => reason)}`;
   });
   const client = await endpoint.open("2025-11-25", { roots: {} });
-  const call = await status(client.call(1, "ask"), 200);
+  const call = client.call(1, "ask");
+  await until(() => messages(call).length === 1);
+  giveUp.abort("changed my mind");
+  await status(call, 200);
   const [question, cancelled, response, ...rest] = messages(call);
   assert.equal(question?.method, "roots/list");
   assert.deepEqual(cancelled?.params, { requestId: question?.id, reason: "changed my mind" });
@@ -183,4 +184,27 @@ test("a single POST is not logged: nobody could come back for it", async () => {
   const exchange = await status(endpoint.post({ jsonrpc: "2.0", id: 1, method: "ping" }), 200);
   assert.equal(exchange.body().includes("id: "), false);
   assert.equal(log.size(), 0);
+});
+
+test("the stream for what belongs to no call is let go after its time, and its client comes back", async () => {
+  const clock = new HandClock();
+  const endpoint = new LegacyEndpoint({ retryMs: 50 }, { clock, maxSubscriptionMs: 60_000 });
+  endpoint.server.tool("t", {}, () => "");
+  const client = await endpoint.open();
+  const idle = clock.pending;
+  const first = client.get();
+  await until(() => first.status === 200);
+  clock.advance(59_999);
+  assert.equal(endpoint.stats.streams, 1);
+  clock.advance(1);
+  await first.done;
+  assert.deepEqual(blocks(first).at(-1), { retry: "50" });
+  const second = client.get();
+  await until(() => second.status === 200);
+  endpoint.server.changes.toolsChanged();
+  await until(() => messages(second).some(({ method }) => method === "notifications/tools/list_changed"));
+  await status(client.delete(), 200);
+  await second.done;
+  assert.ok(clock.pending < idle, "the session's timers are gone with it");
+  await endpoint.server.close();
 });

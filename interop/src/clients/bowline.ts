@@ -19,7 +19,9 @@ export async function openBowline(target: Target, choice: Choice, answers: Answe
     },
   };
   const client = await connect(
-    target.wire === "http" ? target.url : { command: target.command, args: target.args },
+    target.wire === "http"
+      ? target.url
+      : { command: target.command, args: target.args, ...(target.env && { env: target.env }) },
     options,
   );
   return {

@@ -1,5 +1,5 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
   CreateMessageRequestSchema,
@@ -26,7 +26,11 @@ export async function openV1(target: Target, _choice: Choice, answers: Answers):
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: answers.roots }));
   const transport =
     target.wire === "stdio"
-      ? new StdioClientTransport({ command: target.command, args: target.args })
+      ? new StdioClientTransport({
+          command: target.command,
+          args: target.args,
+          env: { ...getDefaultEnvironment(), ...target.env },
+        })
       : new StreamableHTTPClientTransport(new URL(target.url));
   await client.connect(transport);
   return {

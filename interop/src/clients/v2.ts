@@ -1,5 +1,5 @@
 import { Client, LOG_LEVEL_META_KEY, ProtocolError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { type Answers, type Choice, type Driver, LogBook, type Target, textOf, toReply } from "../driver.js";
 
 const MODES = { legacy: "legacy", auto: "auto", modern: { pin: "2026-07-28" } } as const;
@@ -22,7 +22,11 @@ export async function openV2(target: Target, choice: Choice, answers: Answers): 
   client.setRequestHandler("roots/list", () => ({ roots: answers.roots }));
   const transport =
     target.wire === "stdio"
-      ? new StdioClientTransport({ command: target.command, args: target.args })
+      ? new StdioClientTransport({
+          command: target.command,
+          args: target.args,
+          env: { ...getDefaultEnvironment(), ...target.env },
+        })
       : new StreamableHTTPClientTransport(new URL(target.url));
   await client.connect(transport);
   const modern = client.getProtocolEra() === "modern";

@@ -5,12 +5,16 @@ import { ledger } from "./ledger.js";
 import { announce, inputEnd } from "./listen.js";
 import * as words from "./words.js";
 
-/** Bowline's own server, in both eras: `node bowline.js stdio|http|json|resumable`. */
+/** Bowline's own server, in both eras unless told `newest`: `node bowline.js stdio|http|json|resumable|newest`. */
 const mode = process.argv[2] ?? "stdio";
 
 const server = new McpServer(
   { name: words.SERVER_NAME, version: "1.0.0" },
-  { capabilities: { logging: true }, http: { preferJson: mode === "json", resumable: mode === "resumable" } },
+  {
+    capabilities: { logging: true },
+    http: { preferJson: mode === "json", resumable: mode === "resumable" },
+    ...(mode === "newest" && { versions: ["2026-07-28"] }),
+  },
 )
   .tool("echo", { input: z.object({ text: z.string() }) }, ({ text }) => text)
   .tool("count", { input: z.object({ to: z.int(), key: z.string() }) }, async ({ to, key }, ctx) => {

@@ -1,18 +1,33 @@
-import { EventEmitter, once } from "node:events";
+import { existsSync, watch, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
-/** What became of calls, by a key of the client's: it asks by another call, and is answered when it has happened. */
+/**
+ * What became of calls, by a key of the client's: it asks by another call, and is answered when it has happened. It is kept
+ * in the folder that a server is started with, since some gateways start a process for each request.
+ */
 class Ledger {
-  readonly #seen = new Set<string>();
-  readonly #events = new EventEmitter().setMaxListeners(0);
+  readonly #folder = process.argv[3];
+
+  constructor() {
+    if (this.#folder !== undefined) writeFileSync(join(this.#folder, `process ${process.pid}`), "");
+  }
 
   note(key: string, what: string): void {
-    this.#seen.add(`${key} ${what}`);
-    this.#events.emit(`${key} ${what}`);
+    writeFileSync(this.#fileOf(key, what), "");
   }
 
   async seen(key: string, what: string): Promise<string> {
-    const entry = `${key} ${what}`;
-    if (!this.#seen.has(entry)) await once(this.#events, entry, { signal: AbortSignal.timeout(5000) });
+    const file = this.#fileOf(key, what);
+    await new Promise<void>((resolve, reject) => {
+      const late = setTimeout(() => end(() => reject(new Error(`not ${what} within 5 s`))), 5000);
+      const watcher = watch(join(file, ".."), () => existsSync(file) && end(resolve));
+      const end = (settle: () => void) => {
+        clearTimeout(late);
+        watcher.close();
+        settle();
+      };
+      if (existsSync(file)) end(resolve);
+    });
     return what;
   }
 
@@ -22,7 +37,11 @@ class Ledger {
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     this.note(key, "cancelled");
   }
+
+  #fileOf(key: string, what: string): string {
+    if (this.#folder === undefined) throw new Error("this server was started without a folder");
+    return join(this.#folder, `${key} ${what}`);
+  }
 }
 
-/** One for the process: a server made anew for each request still sees what happened before. */
 export const ledger = new Ledger();

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../schema/errors.js";
+import { BUILT_IN_EXTENSIONS } from "../../schema/extension-id.js";
 import { readOAuthError, shown } from "./oauth-error.js";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -32,7 +33,7 @@ export interface Grant {
 /** The client acts for itself; it authenticates as `client` says. */
 export function clientCredentials(): Grant {
   return {
-    extension: "io.modelcontextprotocol/oauth-client-credentials",
+    extension: BUILT_IN_EXTENSIONS.clientCredentials,
     request: async () => ({ type: "client_credentials", parameters: {} }),
   };
 }
@@ -52,7 +53,7 @@ export interface IdentityAssertionOptions {
 /** The user's identity provider vouches for the user: an ID-JAG, asked for anew each time. */
 export function identityAssertion(assertion: Assert, { requireProfile = false }: IdentityAssertionOptions = {}): Grant {
   return {
-    extension: "io.modelcontextprotocol/enterprise-managed-authorization",
+    extension: BUILT_IN_EXTENSIONS.enterpriseAuthorization,
     bound: true,
     async request(target) {
       const profiles: unknown = target.metadata.authorization_grant_profiles_supported;

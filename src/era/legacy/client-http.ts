@@ -39,6 +39,10 @@ export class LegacyHttpLink implements Link {
   readonly kind = "http";
   /** Called when the server no longer knows the session that this link is in. */
   onSessionLost: () => void = () => {};
+  /** Called when the server's own stream is open again, and what was sent meanwhile is not on it. */
+  onGap: () => void = () => {};
+  /** Called when the server's own stream is given up. */
+  onDeaf: (reason: Error) => void = (reason) => this.#wire.report(reason);
   /** The HTTP status that the last handshake was answered with. */
   handshakeStatus: number | undefined;
   readonly #target: HttpTarget;
@@ -157,6 +161,12 @@ export class LegacyHttpLink implements Link {
     }
   }
 
+  /** Opens the server's own stream anew after it was given up. */
+  async listenAgain(): Promise<void> {
+    this.#listening = undefined;
+    await this.#listen();
+  }
+
   close(): Promise<void> {
     if (!this.#closed) this.#close();
     return this.#terminated;
@@ -255,18 +265,22 @@ export class LegacyHttpLink implements Link {
     const listener = {
       onFirstTry: () => tried.abort(),
       take: (parsed: Parsed) => this.#incoming.take(parsed),
-      onRefused: (error: Error) => this.#onNoStream(error, facts),
+      onGap: () => this.#wire.guard(() => this.onGap()),
+      onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, facts, wasOpen),
+      onGivenUp: (error: Error) => this.#wire.guard(() => this.onDeaf(error)),
     };
     void this.#wire.hold(wire, listenToServer(this.#streams, facts, wire.signal, listener));
     if (this.#openMs > 0) await pause(this.#target.clock, this.#openMs, tried.signal);
   }
 
   /** A server may have no such stream; one that has forgotten the session has more to tell. */
-  #onNoStream(error: Error, facts: HeaderRecord): void {
+  #onNoStream(error: Error, facts: HeaderRecord, wasOpen: boolean): void {
     const status = error instanceof ConnectionError ? error.status : undefined;
-    if (status === 405) return;
+    if (status === 405 && !wasOpen) return;
+    const lost = isSessionLost(status, facts);
+    if (wasOpen && !lost) return this.#wire.guard(() => this.onDeaf(error));
     this.#wire.report(error);
-    if (isSessionLost(status, facts)) this.#loseSession(facts);
+    if (lost) this.#loseSession(facts);
   }
 
   /**

@@ -62,6 +62,8 @@ export class LegacyConnection implements Connection {
   /** The session is lost, until a new one is open: whatever is sent waits for that. */
   #lost = false;
   #renewal: Promise<void> | undefined;
+  /** Set while the server's own stream is given up. */
+  #listenAgain: (() => Promise<void>) | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost) {
     this.era = era;
@@ -99,7 +101,12 @@ export class LegacyConnection implements Connection {
     this.#reopen = reopen;
     link.onSessionLost = () => {
       // Somebody who only listens would never learn of it.
-      if (this.#watches.size > 0) this.#renew().catch((error: Error) => this.#host.onProblem(error));
+      if (this.#watches.size > 0) this.#renew().catch((error: Error) => this.#loseWatches(error));
+    };
+    link.onGap = () => this.#tellMissed();
+    link.onDeaf = (reason) => {
+      this.#listenAgain = () => link.listenAgain();
+      this.#loseWatches(reason);
     };
   }
 
@@ -144,6 +151,7 @@ export class LegacyConnection implements Connection {
 
   /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
   async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
+    if (this.#listenAgain !== undefined) await this.#hearAgain(scope);
     const honoured = honouredFilter(filter, this.server.capabilities);
     const watch: Watch = { filter: honoured, events };
     const uris = honoured.resourceSubscriptions ?? [];
@@ -160,6 +168,25 @@ export class LegacyConnection implements Connection {
       throw error;
     }
     return { honoured, close: () => this.#unwatch(watch, uris) };
+  }
+
+  /** The server's own stream was given up. Opening it again makes sense when the server answers. */
+  async #hearAgain(scope: CallScope): Promise<void> {
+    await this.call({ method: "ping", params: undefined }, scope);
+    const listenAgain = this.#listenAgain;
+    this.#listenAgain = undefined;
+    await listenAgain?.();
+  }
+
+  #tellMissed(): void {
+    for (const { filter, events } of [...this.#watches]) events.onMissed(filter, undefined);
+  }
+
+  #loseWatches(reason: Error): void {
+    this.#host.onProblem(reason);
+    const lost = [...this.#watches];
+    this.#watches.clear();
+    for (const { events } of lost) events.onEnd("lost", reason);
   }
 
   close(): Promise<void> {
@@ -207,7 +234,9 @@ export class LegacyConnection implements Connection {
     try {
       await this.#reopen?.(scope);
       this.#lost = false;
+      this.#listenAgain = undefined;
       await this.#restore(scope);
+      this.#tellMissed();
     } finally {
       scope.close();
     }

@@ -58,6 +58,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly #streams = new Map<string, SessionStream>();
   readonly #standalone: SessionStream;
   readonly #requests = new ClientRequests();
+  #old: unknown;
   #listening = false;
   #connections = 0;
   #streamCount = 0;
@@ -167,6 +168,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const reason = new ConnectionError(why.error.message, { delivery: "sent" });
     this.#calls.endAll(why, reason);
     this.#standalone.end();
+    this.host.clock.cancel(this.#old);
     this.#requests.failAll(reason);
     this.protocol.close();
     this.#forget();
@@ -255,6 +257,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     this.#listening = true;
     try {
       await this.#standalone.catchUp(exchange);
+      this.#limitAge();
     } finally {
       this.#listening = false;
     }
@@ -265,6 +268,15 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     if (streamId === undefined) throw new UnknownEvent();
     const live = streamId === STANDALONE ? this.#standalone : this.#streams.get(streamId);
     await (live ?? this.#createEnded(streamId)).resume(exchange, lastEventId);
+    if (live === this.#standalone) this.#limitAge();
+  }
+
+  /** The connection of the stream that has no end of its own is let go after a while; its client comes back. */
+  #limitAge(): void {
+    const { clock, subscriptions } = this.host;
+    clock.cancel(this.#old);
+    const { maxAgeMs } = subscriptions;
+    if (maxAgeMs !== undefined) this.#old = clock.schedule(() => this.#standalone.detach(undefined), maxAgeMs);
   }
 
   /** A stream that is over can only be read again; nothing is kept for it. */

@@ -22,6 +22,7 @@ export const legacyServer: ServerEra = {
   name: "legacy",
   versions: HANDSHAKE_VERSIONS,
   methods: legacyMethods,
+  typesResults: false,
   builtins,
   claims: () => true,
   attach: (host, wire) => new LegacySession(legacyServer, host, wire),

@@ -24,8 +24,12 @@ export interface ServerListener {
   /** The stream is open, or the first attempt to open it has failed. */
   onFirstTry(): void;
   take(parsed: Parsed): void;
+  /** The stream is open again, but does not go on where it broke off. */
+  onGap(): void;
   /** There is no such stream, and none will be asked for. */
-  onRefused(error: Error): void;
+  onRefused(error: Error, wasOpen: boolean): void;
+  /** Too many attempts in a row were in vain. */
+  onGivenUp(error: Error): void;
 }
 
 /** One attempt to open a stream. */
@@ -74,13 +78,16 @@ export async function listenToServer(
   const cursor = new StreamCursor(streams.reconnect);
   let opened = await openStream(streams, cursor, facts, what, signal);
   listener.onFirstTry();
+  let wasOpen = false;
   while (!signal.aborted) {
-    if (opened.kind === "refused") return listener.onRefused(opened.error);
+    wasOpen ||= opened.kind === "open";
+    if (opened.kind === "refused") return listener.onRefused(opened.error, wasOpen);
     if (opened.kind === "failed") cursor.failed(opened.error);
     else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, signal, listener.take, streams.clock));
     if (signal.aborted) return;
-    if (cursor.exhausted) return streams.wire.report(gaveUp(what, cursor));
+    if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
     opened = await reopen(streams, cursor, facts, what, signal);
+    if (opened.kind === "open" && cursor.lastEventId === "" && !signal.aborted) listener.onGap();
   }
   if (opened.kind === "open") discard(opened.response);
 }

@@ -19,8 +19,6 @@ export class ModernHttpLink implements Link {
   readonly kind = "http";
   /** The version for messages that do not name one themselves. */
   version: string;
-  /** Which params member names what a method is about, for methods that the protocol itself does not know. */
-  nameFrom: (method: string) => string | undefined = () => undefined;
   readonly #target: HttpTarget;
   readonly #wire: HttpWire;
   readonly #inflight = new InflightTable<HttpCall>();
@@ -126,7 +124,7 @@ export class ModernHttpLink implements Link {
   #headers(method: string, params: Params | undefined): HeaderRecord {
     return requestHeaders(this.#wire.headers.post, method, params, {
       version: this.version,
-      nameFrom: this.nameFrom,
+      nameFrom: (name) => this.#target.nameFrom?.(name),
       paramHeaders: (tool) => this.#target.paramHeaders(tool),
     });
   }

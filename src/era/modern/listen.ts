@@ -17,13 +17,18 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${subscriptions.max} at a time`);
   }
   subscriptions.open++;
-  const filter = honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, host.capabilities);
+  const filter: SubscriptionFilter = {
+    ...honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, host.capabilities),
+    ...call.topics?.honoured,
+  };
   const tag = { [SUBSCRIPTION_KEY]: call.id };
   const uris = filter.resourceSubscriptions ?? [];
 
   return new Promise((resolve) => {
     const release = () => {
       stopListening();
+      stopTopics?.();
+      host.clock.cancel(old);
       stopClosing();
       call.end.offAbort(release);
       for (const uri of uris) host.release(uri);
@@ -42,7 +47,10 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     const stopListening = host.changes.subscribe((change) => {
       if (isWantedBy(filter, change)) outbox.add(change);
     });
+    const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
     const stopClosing = host.onClosing(finish);
+    const { maxAgeMs } = subscriptions;
+    const old = maxAgeMs === undefined ? undefined : host.clock.schedule(finish, maxAgeMs);
     for (const uri of uris) host.retain(uri);
     call.end.onAbort(release);
     if (Object.keys(filter).length === 0) finish();
@@ -72,7 +80,7 @@ class Outbox {
   }
 
   acknowledge(filter: SubscriptionFilter): void {
-    this.#send("notifications/subscriptions/acknowledged", { notifications: filter });
+    this.send("notifications/subscriptions/acknowledged", { notifications: filter });
   }
 
   add(change: Change): void {
@@ -94,17 +102,18 @@ class Outbox {
 
   #sendChange(change: Change): void {
     const { method, params } = toNotification(change);
-    this.#send(method, params);
+    this.send(method, params);
   }
 
-  #send(method: string, params: object): void {
+  /** A promise where the wire is full. */
+  send(method: string, params: object): void | Promise<void> {
     const written = this.#call.notify(method, { ...params, _meta: this.#tag });
-    if (written === undefined || this.#full) return;
+    if (written === undefined || this.#full) return written;
     this.#full = true;
     const onRoom = () => {
       this.#full = false;
       for (const change of this.#take()) this.add(change);
     };
-    written.then(onRoom, onRoom);
+    return written.then(onRoom, onRoom);
   }
 }

@@ -243,7 +243,7 @@ export class Replay implements Asker {
     const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
     const isSame = before === undefined || before === identity;
     if (!isSame) {
-      this.#host.debug("a question changed between rounds; give it a key of its own", {
+      this.#host.warn("a question changed between rounds and is asked again: give it a key, and words that stay", {
         method: this.#call.method,
         key,
       });

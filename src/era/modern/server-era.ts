@@ -22,6 +22,7 @@ export const modernServer: ServerEra = {
   name: "modern",
   versions,
   methods: modernMethods,
+  typesResults: true,
   builtins,
   claims: (message: RpcMessage, header?: HeaderReader) =>
     ("params" in message && hasEnvelope(message.params)) || versions.includes(header?.("mcp-protocol-version") ?? ""),

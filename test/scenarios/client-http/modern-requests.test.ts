@@ -66,9 +66,9 @@ proves(
   wire,
   "a method of an extension names its parameter",
   async (t) => {
-    const { script, link, call } = await modernWorld(t);
+    const nameFrom = (method: string) => (method === "tasks/get" ? "taskId" : undefined);
+    const { script, call } = await modernWorld(t, { nameFrom });
     script.onRequest = (received) => received.result({});
-    link.nameFrom = (method) => (method === "tasks/get" ? "taskId" : undefined);
     await call({ method: "tasks/get", params: { taskId: "täsk" } });
     equal(decodeHeaderValue(String(script.received[0]?.headers["mcp-name"])), "täsk");
   },

@@ -19,6 +19,10 @@ for (const era of ["modern", "legacy"] as const) {
       answer = rawError(-32602, "Resource not found", { uri });
       equal(await verdict(client.readResource(uri)), true);
       equal(await verdict(client.callTool("t")), false);
+      // As the official TypeScript SDK, version 1, words it.
+      answer = rawError(-32602, `MCP error -32602: Resource ${uri} not found`);
+      equal(await verdict(client.readResource(uri)), true);
+      equal(await verdict(client.callTool("t")), false);
       answer = rawError(-32602, "Invalid params");
       equal(await verdict(client.readResource(uri)), false);
       answer = rawError(-32603, "Internal error", { uri });

@@ -112,14 +112,13 @@ verifies("transport:stdio:restart-relisten", stdioWires, async ({ era }, t) => {
   await client.callTool("change");
   deepEqual((await changes.next()).value, { kind: "tools" });
   await rejects(client.callTool("die"), { exitSignal: "SIGKILL" });
-  for (;;) {
-    // The watch is made again beside the calls: whatever changes before it is there is not told.
-    await client.callTool("change");
-    const next = await Promise.race([changes.next(), client.callTool("add", { a: 1, b: 1 }).then(() => undefined)]);
-    if (next === undefined) continue;
-    deepEqual(next.value, { kind: "tools" });
-    break;
-  }
+  // The watch is made again beside the calls: it says from when on it hears, and what it may have missed before.
+  const resync = (await changes.next()).value;
+  ok(resync?.kind === "resync");
+  deepEqual(resync.missed, [{ kind: "tools" }]);
+  match(resync.reason?.message ?? "", /SIGKILL/);
+  await client.callTool("change");
+  deepEqual((await changes.next()).value, { kind: "tools" });
   equal(kept.ended, undefined);
   await client.close();
   await stderr.until("closed");
@@ -137,7 +136,9 @@ proves(
     await (await client.watch({ promptsListChanged: true })).close();
     equal((await stderr.count(2, "listen ")).length, 2);
     await rejects(client.callTool("exit"), { exitCode: 7 });
-    deepEqual((await changes.next()).value, { kind: "tools" });
+    // The server tells of a change together with its acknowledgment.
+    const both = [(await changes.next()).value?.kind, (await changes.next()).value?.kind];
+    deepEqual(both.sort(), ["resync", "tools"]);
     const listens = await stderr.count(3, "listen ");
     equal(listens.length, 3);
     match(listens[2] ?? "", /toolsListChanged/);

@@ -6,6 +6,7 @@ import {
   type ClientOptions,
   ConnectionError,
   connect,
+  type Resync,
   RpcError,
   TimeoutError,
 } from "bowline/client";
@@ -49,8 +50,8 @@ async function opened(client: Client, script: ServerScript, options = {}) {
   return { watch: await opening, listen };
 }
 
-async function collect(watch: AsyncIterable<Change>): Promise<Change[]> {
-  const changes: Change[] = [];
+async function collect(watch: AsyncIterable<Change | Resync>): Promise<(Change | Resync)[]> {
+  const changes: (Change | Resync)[] = [];
   for await (const change of watch) changes.push(change);
   return changes;
 }
@@ -82,8 +83,8 @@ proves("subscriptions:listen:client:concurrent-demux", wire, "ids alone tell sub
   tell(script, second.id);
   script.result(first, { resultType: "complete", _meta: { [ID]: first.id } });
   script.result(second, { resultType: "complete", _meta: { [ID]: second.id } });
-  deepEqual(await collect(a as AsyncIterable<Change>), [{ kind: "tools" }]);
-  deepEqual(await collect(b as AsyncIterable<Change>), [{ kind: "prompts" }, { kind: "tools" }]);
+  deepEqual(await collect(a as AsyncIterable<Change | Resync>), [{ kind: "tools" }]);
+  deepEqual(await collect(b as AsyncIterable<Change | Resync>), [{ kind: "prompts" }, { kind: "tools" }]);
 });
 
 verifies("subscriptions:listen:client:iteration", modernWires, async ({ connect }: World) => {
@@ -101,7 +102,7 @@ verifies("subscriptions:listen:client:iteration", modernWires, async ({ connect 
   server.changes.resourcesChanged();
   server.changes.resourceUpdated("a:1");
   await client.wire.until((seen) => seen.notifications("server").length === 5);
-  const changes: Change[] = [];
+  const changes: (Change | Resync)[] = [];
   for await (const change of watch) {
     // A slow reader loses nothing.
     await settled();
@@ -223,7 +224,7 @@ proves("subscriptions:listen:client:lost", wire, "a connection that goes is no g
   tell(script, listen.id);
   await script.next("tools/call");
   await script.close();
-  const seen: Change[] = [];
+  const seen: (Change | Resync)[] = [];
   const reading = (async () => {
     for await (const change of watch) seen.push(change);
   })();
@@ -253,7 +254,7 @@ proves(
     const client = await connect(script.url, { era: "modern" });
     t.after(() => client.close());
     for (const cut of [true, false]) {
-      const watch = await client.watch({ toolsListChanged: true });
+      const watch = await client.watch({ toolsListChanged: true }, { relisten: false });
       const listen = await script.next("subscriptions/listen");
       if (cut) listen.cut();
       else listen.end();

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { type Channel, McpServer } from "bowline/server";
-import type { RecordedMessage } from "bowline/testing";
+import { FakeClock, type RecordedMessage } from "bowline/testing";
 import { modernChannels, modernWires, type World } from "../../support/each-wire.js";
 import { enveloped, type Message, type RawClient, rawClient } from "../../support/raw-client.js";
 import { proves, verifies } from "../../support/verifies.js";
@@ -117,6 +117,42 @@ verifies("subscriptions:listen:honored-filter-narrows-to-advertised", modernWire
   const bare = await rawClient(world, new McpServer(me), t);
   deepEqual((await opened(bare, 2)).params?.notifications, {});
 });
+
+verifies(
+  "subscriptions:listen:honored-filter-narrows-to-advertised",
+  "a subscription to nothing is answered and ends",
+  modernWires,
+  async (world: World, t) => {
+    const server = harbour();
+    const client = await rawClient(world, server, t);
+    const answer = await client.ask(listen(1, {}));
+    deepEqual(methodsFor(client, 1).slice(0, 1), [ACK]);
+    deepEqual(heardFor(client, 1)[0]?.params?.notifications, {});
+    equal(answer.result?.resultType, "complete");
+    equal(server.stats().subscriptions, 0);
+  },
+);
+
+verifies(
+  "subscriptions:listen:graceful-close",
+  "none gets older than the server allows",
+  modernWires,
+  async (world: World, t) => {
+    const clock = new FakeClock();
+    const server = harbour({ clock, maxSubscriptionMs: 60_000 });
+    const client = await rawClient(world, server, t);
+    await opened(client, 1);
+    clock.advance(59_999);
+    await client.settled();
+    equal(server.stats().subscriptions, 1);
+    server.changes.toolsChanged();
+    clock.advance(1);
+    await client.until((heard) => heard.some(({ id, result }) => id === 1 && result !== undefined));
+    deepEqual(methodsFor(client, 1), [ACK, "notifications/tools/list_changed"]);
+    equal(server.stats().subscriptions, 0);
+    await opened(client, 2);
+  },
+);
 
 verifies("subscriptions:listen:filter-required", modernWires, async (world: World, t) => {
   const server = harbour();

@@ -1,0 +1,13 @@
+/** The floor: node itself, JSON.parse, one switch, JSON.stringify. No schema, no session, no check of the protocol. */
+export const peer = {
+  wires: [
+    "http modern",
+    "http legacy json",
+    "http legacy sse",
+    "stdio legacy",
+    "stdio modern",
+    "in-process legacy",
+    "in-process modern",
+  ],
+  cancels: { "http modern": "close" },
+};

@@ -1,0 +1,20 @@
+import { createServer } from "node:http";
+
+/** Serves a node listener on a free port of this machine and gives the port. */
+export function listen(listener) {
+  return new Promise((resolve) => {
+    const server = createServer(listener);
+    server.keepAliveTimeout = 120_000;
+    server.listen(0, "127.0.0.1", () => resolve(server.address().port));
+  });
+}
+
+/** For servers that open their port themselves. */
+export function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,58 @@
+import { readdirSync } from "node:fs";
+import { seen } from "../workload/app.mjs";
+
+/** What this process holds. Open files are known on Linux alone. */
+function holdings() {
+  const { rss, heapUsed } = process.memoryUsage();
+  return {
+    rss,
+    heap: heapUsed,
+    handles: process.getActiveResourcesInfo().length,
+    files: process.platform === "linux" ? readdirSync("/proc/self/fd").length : undefined,
+  };
+}
+
+const turn = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const commands = {
+  cpuMs() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  },
+
+  counts: () => ({ started: seen.started, cancelled: seen.cancelled }),
+
+  /** What is left once the garbage is gone. */
+  async settled() {
+    for (let round = 0; round < 4; round++) {
+      globalThis.gc();
+      await turn(30);
+    }
+    return holdings();
+  },
+
+  /** When the slow tool was cancelled, by tag, since the last question. */
+  cancelTimes() {
+    const times = Object.fromEntries(seen.at);
+    seen.at.clear();
+    return times;
+  },
+};
+
+/** Answers the runner's questions, and says when `start` is done. The process ends with the runner. */
+export async function answer(start, further = {}) {
+  const known = { ...commands, ...further };
+  process.on("message", async ({ number, command, args }) => {
+    try {
+      process.send({ number, value: await known[command](...args) });
+    } catch (error) {
+      process.send({ number, error: String(error?.stack ?? error) });
+    }
+  });
+  process.on("disconnect", () => process.exit(0));
+  try {
+    process.send({ ready: (await start()) ?? {} });
+  } catch (error) {
+    process.send({ error: String(error?.stack ?? error) });
+  }
+}

@@ -1,0 +1,92 @@
+import {
+  assertProper,
+  bodies,
+  bodyOf,
+  calls,
+  headersOf,
+  initialize,
+  initialized,
+  messagesIn,
+} from "../workload/requests.mjs";
+import { drive } from "./drive.mjs";
+import { HttpConnection, headerOf, headOf } from "./http-connection.mjs";
+
+/** Opens a session on a connection; undefined where the wire has none. */
+export async function openSession(connection, wire, facts) {
+  if (wire.modern) return undefined;
+  const hello = initialize(facts.version);
+  const { status, head, text } = await connection.request(
+    "POST",
+    headersOf(wire, hello, facts),
+    bodyOf(wire, hello, 1),
+  );
+  if (status !== 200) throw new Error(`initialize was answered by ${status} ${text}`);
+  const session = headerOf(head, "mcp-session-id");
+  const headers = headersOf(wire, { method: "notifications/initialized" }, { ...facts, session });
+  const reply = await connection.request("POST", headers, initialized);
+  if (reply.status >= 300) throw new Error(`initialized was answered by ${reply.status} ${reply.text}`);
+  return session;
+}
+
+/** Load on an HTTP server: keep-alive connections, each in a session of its own where the wire has sessions. */
+export class HttpLoad {
+  #lines = [];
+
+  constructor(port, wire, facts) {
+    this.port = port;
+    this.wire = wire;
+    this.facts = facts;
+  }
+
+  /** The first connection and its session. */
+  async first() {
+    await this.#grow(1);
+    return this.#lines[0];
+  }
+
+  async check(name) {
+    const { connection, session } = await this.first();
+    const headers = headersOf(this.wire, calls[name], { ...this.facts, session });
+    const { status, text } = await connection.request("POST", headers, bodies(this.wire, calls[name])().text);
+    if (status !== 200) throw new Error(`${name} was answered by ${status} ${text.slice(0, 300)}`);
+    assertProper(name, messagesIn(text));
+  }
+
+  async run(name, options) {
+    await this.#grow(options.concurrency);
+    const senders = this.#lines.map((line) => this.#sender(line, calls[name]));
+    const statuses = new Map();
+    const result = await drive(options, async (index) => {
+      const { status } = await senders[index]();
+      if (status !== 200) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    });
+    for (const [status, count] of statuses)
+      throw new Error(`${name}: ${count} of ${result.calls} answers were ${status}`);
+    return result;
+  }
+
+  close() {
+    for (const { connection } of this.#lines) connection.close();
+  }
+
+  #sender({ connection, session }, call) {
+    const make = bodies(this.wire, call);
+    const headers = headersOf(this.wire, call, { ...this.facts, session });
+    const head = headOf(this.port, "POST", headers, Buffer.byteLength(make().text));
+    return () => connection.send(head + make().text);
+  }
+
+  /** A server may have dropped idle connections since the last window. */
+  async #grow(count) {
+    for (const { connection } of this.#lines) if (connection.dead) await connection.open();
+    while (this.#lines.length < count) {
+      const missing = Math.min(64, count - this.#lines.length);
+      this.#lines.push(...(await Promise.all(Array.from({ length: missing }, () => this.#line()))));
+    }
+  }
+
+  async #line() {
+    const connection = await new HttpConnection(this.port).open();
+    return { connection, session: await openSession(connection, this.wire, this.facts) };
+  }
+}

@@ -1,0 +1,74 @@
+import { floor, on, peers } from "../adapters/peers.mjs";
+import { wires } from "../workload/wires.mjs";
+import { measure } from "./rounds.mjs";
+import { clientSubject, rawSubject, withSubjects } from "./subjects.mjs";
+
+/** What is called, how many at once, and how long a window takes as a share of the run's. */
+const whole = [
+  ["echo", 1, 1],
+  ["echo", 16, 1],
+  ["echo", 128, 1],
+  ["list", 1, 0.5],
+  ["list", 16, 0.5],
+  ["read1k", 1, 0.5],
+  ["read1m", 1, 0.5],
+  ["progress", 1, 0.5],
+  ["progress", 16, 0.5],
+];
+const short = [
+  ["echo", 16, 1],
+  ["echo", 128, 1],
+  ["list", 16, 1],
+  ["progress", 16, 1],
+];
+
+function planOf(run, keep = () => true) {
+  return (run.short ? short : whole)
+    .filter(([call, concurrency]) => keep(call, concurrency))
+    .map(([call, concurrency, share]) => ({ call, concurrency, ms: run.windowMs * share }));
+}
+
+/** The short form leaves some cells to those that its targets speak of. */
+const inShort = ["bare", "bowline", "official-v2"];
+
+function limited(run, subject) {
+  return run.short && !inShort.includes(subject.name) ? { ...subject, can: ["echo"] } : subject;
+}
+
+/** Every server of a wire under load by hand; in one process, every SDK's own client with its server. */
+export async function measureCalls(run, wire) {
+  const subject = wires[wire].transport === "memory" ? clientSubject : rawSubject;
+  const starts = on(wire).map((peer) => () => subject(peer, wire));
+  const keep = (call) => call !== "progress" || !wires[wire].json; // a JSON body carries no progress
+  return withSubjects(starts, (subjects) => {
+    const all = subjects.map((one) => limited(run, one));
+    return measure(run, all, planOf(run, keep), floor);
+  });
+}
+
+/**
+ * Every SDK's own client with its own server and, on HTTP, with the floor's: then the client is all that differs. The CPU
+ * time is the client's.
+ */
+export async function measureClients(run, wire) {
+  const http = wires[wire].transport === "http";
+  const starts = [];
+  for (const peer of on(wire).filter((name) => peers[name].client)) {
+    starts.push(() => withServer(peer, wire, peer, http));
+    if (http && !run.short) starts.push(() => withServer(peer, wire, floor, http));
+  }
+  if (http) starts.unshift(() => withServer(floor, wire, floor, http));
+  const keep = (call, concurrency) =>
+    call === "echo" ? concurrency < 128 || !run.short : concurrency === 1 && !(call === "progress" && wires[wire].json);
+  return withSubjects(starts, (subjects) => measure(run, subjects, planOf(run, keep), http ? floor : undefined));
+}
+
+async function withServer(peer, wire, serverPeer, http) {
+  const server = http ? await rawSubject(serverPeer, wire) : undefined;
+  try {
+    return await clientSubject(peer, wire, { name: peer === serverPeer ? peer : `${peer} -> ${serverPeer}`, server });
+  } catch (error) {
+    await server?.stop();
+    throw error;
+  }
+}

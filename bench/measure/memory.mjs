@@ -1,0 +1,66 @@
+import { on } from "../adapters/peers.mjs";
+import { round, spread } from "../lib/stats.mjs";
+import { openSessions } from "./scale.mjs";
+import { rawSubject, withSubjects } from "./subjects.mjs";
+
+const sessions = 1000;
+const kilobyte = 1024;
+const megabyte = 1_048_576;
+
+/**
+ * What an open session keeps resident: `{ peer: { rssKb, heapKb, perSecond } }`, from fresh processes. A server first
+ * answers some thousand calls, so that what it needs to run at all is not counted as its sessions'.
+ */
+export async function measureSessionMemory(run) {
+  const wire = "http legacy sse";
+  const result = {};
+  const chosen = on(wire).filter((peer) => peer !== "bare");
+  for (const peer of run.short ? ["bowline"] : chosen) {
+    const samples = [];
+    for (let round = 0; round < (run.short ? 1 : 3); round++) {
+      run.progress.step(`${peer}, ${sessions} sessions`);
+      samples.push(await withSubjects([() => rawSubject(peer, wire)], ([subject]) => oneSample(subject, wire, peer)));
+    }
+    const of = (key) => spread(samples.map((sample) => sample[key]));
+    result[peer] = { rssKb: of("rssKb"), heapKb: of("heapKb"), perSecond: of("perSecond") };
+  }
+  return result;
+}
+
+async function oneSample(subject, wire, peer) {
+  await subject.run("echo", { concurrency: 16, ms: 5000, most: 4000 });
+  await openSessions(subject.port, wire, peer, 100);
+  const before = await subject.child.ask("settled");
+  const ms = await openSessions(subject.port, wire, peer, sessions);
+  const after = await subject.child.ask("settled");
+  return {
+    rssKb: (after.rss - before.rss) / kilobyte / sessions,
+    heapKb: (after.heap - before.heap) / kilobyte / sessions,
+    perSecond: (sessions / ms) * 1000,
+  };
+}
+
+/** What many calls leave resident: `{ wire: { peer: { calls, rssMb, heapBytesPerCall } } }`. Slow peers make fewer. */
+export async function measureCallMemory(run) {
+  const [most, ms] = run.short ? [20_000, 4000] : [100_000, 15_000];
+  const result = {};
+  for (const wire of run.short ? ["http modern"] : ["http modern", "http legacy json", "stdio legacy"]) {
+    result[wire] = {};
+    for (const peer of run.short ? ["bowline"] : on(wire)) {
+      run.progress.step(`${peer}, ${wire}, ${most} calls`);
+      const start = () => rawSubject(peer, wire);
+      result[wire][peer] = await withSubjects([start], async ([subject]) => {
+        await subject.run("echo", { concurrency: 16, ms, most: most / 20 });
+        const before = await subject.child.ask("settled");
+        const { calls } = await subject.run("echo", { concurrency: 16, ms, most });
+        const after = await subject.child.ask("settled");
+        return {
+          calls,
+          rssMb: { before: round(before.rss / megabyte), after: round(after.rss / megabyte) },
+          heapBytesPerCall: Math.round((after.heap - before.heap) / calls),
+        };
+      });
+    }
+  }
+  return result;
+}

@@ -1,0 +1,60 @@
+import { peers } from "../adapters/peers.mjs";
+import { HttpConnection } from "../load/http-connection.mjs";
+import { openSession } from "../load/http-load.mjs";
+import { wires } from "../workload/wires.mjs";
+import { measure } from "./rounds.mjs";
+import { rawSubject, withSubjects } from "./subjects.mjs";
+
+/**
+ * The cost of one echo call as a server grows: `{ peer: { count: figures } }`. `cpuOfFloor` compares with the smallest, so
+ * 1 means that the cost is flat.
+ */
+export async function measureTools(run) {
+  const counts = run.short ? [1, 1000] : [1, 10, 100, 1000];
+  const chosen = run.short ? ["bowline"] : ["bowline", "official-v2", "tmcp"];
+  return grow(run, chosen, counts, (peer, count) =>
+    rawSubject(peer, "http modern", { name: String(count), env: { BENCH_TOOLS: String(count) } }),
+  );
+}
+
+export async function measureSessions(run) {
+  const wire = "http legacy json";
+  const start = async (peer, count) => {
+    const subject = await rawSubject(peer, wire, { name: String(count) });
+    run.progress.step(`${peer}: opening ${count} sessions`);
+    await openSessions(subject.port, wire, peer, count - 1);
+    return subject;
+  };
+  const most = run.short ? [1, 10_000] : [1, 100, 1000, 10_000];
+  const result = await grow(run, ["bowline"], most, start);
+  // A server per session costs the others up to 0.2 MB each.
+  if (!run.short) Object.assign(result, await grow(run, ["official-v2", "mcp-lite"], [1, 1000], start));
+  return result;
+}
+
+const warmUp = { calls: 8000, ms: 8000 };
+
+async function grow(run, chosen, counts, start) {
+  const plan = [{ call: "echo", concurrency: 16, ms: run.windowMs }];
+  const result = {};
+  for (const peer of chosen) {
+    const starts = counts.map((count) => () => start(peer, count));
+    const warm = { ...run, warmUp }; // each server as warm as the one that opened the most sessions
+    const table = await withSubjects(starts, (subjects) => measure(warm, subjects, plan, String(counts[0])));
+    result[peer] = Object.fromEntries(Object.entries(table).map(([count, cells]) => [count, cells["echo@16"]]));
+  }
+  return result;
+}
+
+/** Opens sessions over a few connections, which it closes; the sessions stay. Gives how long it took. */
+export async function openSessions(port, wire, peer, count) {
+  const begun = performance.now();
+  let left = count;
+  const worker = async () => {
+    const connection = await new HttpConnection(port).open();
+    while (left-- > 0) await openSession(connection, wires[wire], peers[peer].facts ?? {});
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: Math.min(32, count) }, worker));
+  return performance.now() - begun;
+}

@@ -1,0 +1,86 @@
+import { execFile, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { floor, on, peers, programOf } from "../adapters/peers.mjs";
+import { keepTrack } from "../lib/child.mjs";
+import { quiet } from "../lib/noise.mjs";
+import { ratio, spread } from "../lib/stats.mjs";
+import { bodyOf, calls, initialize, initialized } from "../workload/requests.mjs";
+import { wires } from "../workload/wires.mjs";
+
+const folder = fileURLToPath(new URL("..", import.meta.url));
+
+/**
+ * Cold start (a process is started, its first call answered) and import alone, in milliseconds:
+ * `{ cold: { wire: { peer } }, import: { server, client } }`. `of` compares Bowline with each of the others.
+ */
+export async function measureStart(run) {
+  const result = { cold: {}, import: {} };
+  for (const wire of ["stdio legacy", "stdio modern"]) {
+    const able = on(wire).filter((peer) => isChosen(run, peer) && programOf(peer, "stdio") !== undefined);
+    result.cold[wire] = await inRounds(run, able, (peer) => coldStart(programOf(peer, "stdio"), wires[wire]));
+  }
+  for (const side of ["server", "client"]) {
+    const able = Object.keys(peers).filter((peer) => isChosen(run, peer) && peers[peer].imports?.[side] !== undefined);
+    result.import[side] = await inRounds(run, able, (peer) => importTime(peers[peer].imports[side]));
+  }
+  return result;
+}
+
+const isChosen = (run, peer) => !run.short || ["bare", "bowline", "official-v2"].includes(peer);
+
+/** Peers take turns; the first round warms the file system's cache and does not count. */
+async function inRounds(run, chosen, once) {
+  const series = Object.fromEntries(chosen.map((peer) => [peer, []]));
+  const rounds = run.short ? run.rounds : run.rounds * 2;
+  for (let round = -1; round < rounds; round++) {
+    for (const peer of chosen) {
+      run.progress.step(`${peer}, round ${Math.max(0, round) + 1} of ${rounds}`);
+      await quiet(run.patience);
+      const ms = await once(peer);
+      if (round >= 0) series[peer].push(ms);
+    }
+  }
+  const result = {};
+  for (const peer of chosen) result[peer] = { ms: spread(series[peer]) };
+  const of = {};
+  for (const peer of chosen.filter((name) => name !== "bowline" && name !== floor)) {
+    of[peer] = ratio(series.bowline, series[peer]);
+  }
+  result.bowline.of = of;
+  return result;
+}
+
+function coldStart(program, wire) {
+  return new Promise((resolve, reject) => {
+    const begun = performance.now();
+    const child = keepTrack(spawn(process.execPath, [program], { cwd: folder, stdio: ["pipe", "pipe", "ignore"] }));
+    const write = (text) => child.stdin.write(`${text}\n`);
+    const end = (settle, value) => {
+      clearTimeout(guard);
+      child.once("exit", () => settle(value));
+      child.kill("SIGKILL");
+    };
+    const guard = setTimeout(() => end(reject, new Error(`${program} gave no answer in 15 seconds`)), 15_000);
+    let rest = "";
+    child.stdout.setEncoding("utf8").on("data", (chunk) => {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop();
+      for (const { id, result } of lines.map((line) => JSON.parse(line))) {
+        if (id === 2 && result?.content) return end(resolve, performance.now() - begun);
+        if (id === 2) return end(reject, new Error(`${program} gave a wrong answer`));
+        if (id === 1) write(`${initialized}\n${bodyOf(wire, calls.echo, 2)}`);
+      }
+    });
+    write(wire.modern ? bodyOf(wire, calls.echo, 2) : bodyOf(wire, initialize(), 1));
+  });
+}
+
+const execute = promisify(execFile);
+
+async function importTime(modules) {
+  const imports = modules.map((name) => `await import(${JSON.stringify(name)});`).join("");
+  const code = `const t = performance.now(); ${imports} console.log(performance.now() - t); process.exit(0)`;
+  const { stdout } = await execute(process.execPath, ["--input-type=module", "-e", code], { cwd: folder });
+  return Number(stdout);
+}

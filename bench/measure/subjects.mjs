@@ -1,0 +1,77 @@
+import { fileURLToPath } from "node:url";
+import { peers } from "../adapters/peers.mjs";
+import { Child } from "../lib/child.mjs";
+import { canPin, cores } from "../lib/pin.mjs";
+import { HttpLoad } from "../load/http-load.mjs";
+import { PipeLoad } from "../load/pipe-load.mjs";
+import { wires } from "../workload/wires.mjs";
+
+/**
+ * Something that runs the workload: `{ name, can, run, check, cpuMs, stop }`, and `child`, the process that is measured.
+ * `run(call, { concurrency, ms, most })` makes load, `cpuMs()` tells what the measured process has spent.
+ */
+
+/** A peer's server in a process of its own, under load from here by hand. */
+export async function rawSubject(peer, wire, { name = peer, env } = {}) {
+  const stdio = wires[wire].transport === "stdio";
+  const child = new Child("server", [peer, wire], { core: cores.measured, env, pipes: stdio });
+  const { port } = await child.ready;
+  const load = stdio
+    ? new PipeLoad(child.pipes, wires[wire])
+    : new HttpLoad(port, wires[wire], peers[peer].facts ?? {});
+  await load.open?.();
+  return {
+    name,
+    child,
+    load,
+    port,
+    can: ["echo", "list", "read1k", "read1m", ...(wires[wire].json ? [] : ["progress"])],
+    run: (call, options) => load.run(call, options),
+    check: (call) => load.check(call),
+    cpuMs: () => child.ask("cpuMs"),
+    async stop() {
+      load.close();
+      await child.stop();
+    },
+  };
+}
+
+/** A peer's own client in a process of its own: with its server in the same process, or with another peer's. */
+export async function clientSubject(peer, wire, { name = peer, server } = {}) {
+  const target = targetOf(peer, wire, server);
+  const args = [peer, wire, ...(target === undefined ? [] : [JSON.stringify(target)])];
+  const child = new Child("client", args, { core: target === undefined ? cores.measured : cores.load });
+  const { can } = await child.ready;
+  return {
+    name,
+    child,
+    can,
+    run: (call, options) => child.ask("run", call, options),
+    check: (call) => child.ask("check", call),
+    cpuMs: () => child.ask("cpuMs"),
+    async stop() {
+      await child.stop();
+      await server?.stop();
+    },
+  };
+}
+
+function targetOf(peer, wire, server) {
+  const { transport } = wires[wire];
+  if (transport === "memory") return undefined;
+  if (transport === "http") return { url: `http://127.0.0.1:${server.port}/mcp` };
+  const host = [process.execPath, fileURLToPath(new URL("../hosts/stdio.mjs", import.meta.url)), peer, wire];
+  const [command, ...args] = canPin ? ["taskset", "-c", String(cores.measured), ...host] : host;
+  return { command, args };
+}
+
+/** Starts subjects one after another and stops them all in the end, whatever happens. */
+export async function withSubjects(starts, use) {
+  const subjects = [];
+  try {
+    for (const start of starts) subjects.push(await start());
+    return await use(subjects);
+  } finally {
+    await Promise.all(subjects.map((subject) => subject.stop()));
+  }
+}

@@ -1,0 +1,55 @@
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { at, wantsJson } from "../scripts/lib/project.mjs";
+
+const help = `npm run bench -- [options]
+
+  --short           fewer rounds, cells and peers: two minutes
+  --only <name>     only what begins so, as "http modern", "client" or "cancel"; may be repeated
+  --rounds <n>      rounds in which all take turns (5, short 3)
+  --json            one JSON document on stdout
+  --out <folder>    where the results go (bench/results)
+  --docs            also docs/performance.md, .json and .svg`;
+
+export function parseOptions(args) {
+  const { values } = parse(args);
+  if (values.help) leave(0, help);
+  if (values.docs && values.only) leave(2, "--docs tells of a whole run: leave --only out");
+  const rounds = Number(values.rounds ?? (values.short ? 3 : 5));
+  if (!Number.isInteger(rounds) || rounds < 1) leave(2, "--rounds takes a whole number from 1");
+  return {
+    short: values.short === true,
+    docs: values.docs === true,
+    json: wantsJson(),
+    only: values.only ?? [],
+    rounds,
+    out: values.out === undefined ? at("bench/results") : resolve(values.out),
+    windowMs: values.short ? 80 : 500,
+    warmUp: values.short ? { calls: 3000, ms: 600 } : { calls: 10_000, ms: 4000 },
+  };
+}
+
+function parse(args) {
+  const flag = { type: "boolean" };
+  try {
+    return parseArgs({
+      args,
+      options: {
+        short: flag,
+        docs: flag,
+        json: flag,
+        help: flag,
+        only: { type: "string", multiple: true },
+        rounds: { type: "string" },
+        out: { type: "string" },
+      },
+    });
+  } catch (error) {
+    return leave(2, error.message);
+  }
+}
+
+function leave(code, text) {
+  console.error(text);
+  process.exit(code);
+}

@@ -1,0 +1,1 @@
+export const toJson = (document) => JSON.stringify(document, null, 2);

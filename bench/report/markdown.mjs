@@ -1,0 +1,215 @@
+import { boundOf, reachedOf, verdictOf } from "./targets.mjs";
+
+/** The results as Markdown: the targets first, then a table per section that was measured. */
+export function toMarkdown(document) {
+  const parts = [
+    heading(document),
+    targets(document.targets),
+    ...wires("Calls", callNote, document.calls),
+    ...wires("The SDKs' own clients", clientNote, document.clients),
+    ...scale(document.scale),
+    ...memory(document.memory),
+    ...cancel(document.cancel),
+    ...start(document.start),
+    ...size(document.size),
+    ...odd(document),
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+const callNote =
+  "Medians over the rounds with [lowest..highest]. `of floor` compares calls per second with `bare` round by round; CPU is the server's, per call, at 16 calls at once. In process, load comes from the SDK's own client.";
+const clientNote =
+  "Each client with its own server, a process each; `a -> b` is the client of a with the server of b. CPU is the client's.";
+
+/** A Markdown table; every column but the first is a number's. */
+export function table(head, rows) {
+  const line = (cells) => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map((_, index) => (index === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
+}
+
+/** A number as people read it: thousands apart, `-` for what is not known. */
+export function shown(value) {
+  if (value === undefined || value === null) return "-";
+  return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en-US") : String(value);
+}
+
+const mid = (spread) => shown(spread?.median);
+const range = (spread) => (spread === undefined ? "-" : `${spread.median} [${spread.min}..${spread.max}]`);
+
+function heading({ run }) {
+  const versions = Object.entries(run.versions).map(([name, version]) => `${name} ${version}`);
+  const windows = `${run.windows.all} windows, ${run.windows.noisy} of them while others used the machine (${run.windows.again} repeated)`;
+  return [
+    `${run.date}, Node ${run.node}, ${run.cores} cores (${run.processor}); ${run.short ? "short form, " : ""}${run.rounds} rounds, windows of ${run.windowMs} ms, ${run.seconds} s in all; ${windows}.`,
+    `Versions: ${versions.join(", ")}.`,
+  ].join("\n\n");
+}
+
+function targets(list) {
+  const rows = list.map((target) => [target.title, boundOf(target), reachedOf(target), verdictOf(target)]);
+  return `### Targets\n\n${table(["target", "bound", "reached", ""], rows)}`;
+}
+
+function wires(title, note, results) {
+  if (results === undefined) return [];
+  const sections = Object.entries(results).map(([wire, peers]) => {
+    const others = otherCalls(peers);
+    return `#### ${wire}\n\n${echo(peers)}${others === "" ? "" : `\n\n${others}`}`;
+  });
+  return [`### ${title}\n\n${note}`, ...sections];
+}
+
+const cellsOf = (peers) => [...new Set(Object.values(peers).flatMap((cells) => Object.keys(cells)))];
+
+function echo(peers) {
+  const cells = cellsOf(peers).filter((cell) => cell.startsWith("echo@"));
+  const floors = Object.values(peers).some((row) => row[cells[0]]?.ofFloor !== undefined);
+  const latency = cells[0];
+  const head = [
+    "echo",
+    ...cells.map((cell) => `calls/s at ${cell.slice(5)}`),
+    ...(floors ? cells.map((cell) => `of floor at ${cell.slice(5)}`) : []),
+    `p50 µs at ${latency.slice(5)}`,
+    `p99 µs at ${latency.slice(5)}`,
+    "CPU µs",
+    ...(floors ? ["CPU of floor"] : []),
+    "Bowline over it at 16",
+  ];
+  const over = peers.bowline?.["echo@16"]?.over ?? {};
+  const rows = Object.entries(peers).map(([peer, row]) => [
+    peer,
+    ...cells.map((cell) => mid(row[cell]?.perSecond)),
+    ...(floors ? cells.map((cell) => range(row[cell]?.ofFloor)) : []),
+    mid(row[latency]?.p50Us),
+    mid(row[latency]?.p99Us),
+    mid(row["echo@16"]?.cpuUs),
+    ...(floors ? [mid(row["echo@16"]?.cpuOfFloor)] : []),
+    over[peer] === undefined ? "-" : `${over[peer].median}x`,
+  ]);
+  return table(head, rows);
+}
+
+function otherCalls(peers) {
+  const cells = cellsOf(peers).filter((cell) => !cell.startsWith("echo@"));
+  if (cells.length === 0) return "";
+  const told = ({ perSecond, ofFloor } = {}) =>
+    perSecond === undefined ? "-" : `${mid(perSecond)}${ofFloor === undefined ? "" : ` (${ofFloor.median})`}`;
+  const rows = Object.entries(peers).map(([peer, row]) => [peer, ...cells.map((cell) => told(row[cell]))]);
+  return table(["calls/s (of floor)", ...cells.map((cell) => cell.replace("@", " at "))], rows);
+}
+
+function scale(results) {
+  const rows = [];
+  for (const [what, peers] of Object.entries(results ?? {})) {
+    for (const [peer, counts] of Object.entries(peers)) {
+      for (const [count, { cpuUs, cpuOfFloor, perSecond }] of Object.entries(counts)) {
+        rows.push([`${peer}, ${shown(Number(count))} ${what}`, mid(perSecond), mid(cpuUs), range(cpuOfFloor)]);
+      }
+    }
+  }
+  if (rows.length === 0) return [];
+  return [
+    `### Cost of a call as a server grows\n\n${table(["echo at 16", "calls/s", "CPU µs", "CPU, smallest = 1"], rows)}`,
+  ];
+}
+
+function memory({ sessions, calls } = {}) {
+  const parts = [];
+  if (sessions !== undefined) {
+    const rows = Object.entries(sessions).map(([peer, row]) => [
+      peer,
+      range(row.rssKb),
+      range(row.heapKb),
+      mid(row.perSecond),
+    ]);
+    parts.push(
+      `### Memory\n\n1,000 open sessions of a server with 101 tools, after a collection:\n\n${table(["server", "resident KB each", "heap KB each", "opened/s"], rows)}`,
+    );
+  }
+  if (calls !== undefined) {
+    const rows = Object.entries(calls).flatMap(([wire, peers]) =>
+      Object.entries(peers).map(([peer, row]) => [
+        `${peer}, ${wire}`,
+        shown(row.calls),
+        `${row.rssMb.before} -> ${row.rssMb.after}`,
+        shown(row.heapBytesPerCall),
+      ]),
+    );
+    parts.push(
+      `After many echo calls and a collection:\n\n${table(["server", "calls", "resident MB", "heap bytes per call"], rows)}`,
+    );
+  }
+  return parts;
+}
+
+function cancel(results) {
+  if (results === undefined) return [];
+  const head = [
+    "cancelled",
+    "p50 ms",
+    "p99 ms",
+    "calls",
+    "handlers begun",
+    "told",
+    "server: heap MB, handles, files",
+    "client: the same",
+  ];
+  const left = (side) => (side === undefined ? "-" : `${side.heapMb}, ${side.handles}, ${side.files}`);
+  const rows = (tree) =>
+    Object.entries(tree).flatMap(([wire, peers]) =>
+      Object.entries(peers).map(([peer, row]) => [
+        `${peer}, ${wire}`,
+        shown(row.p50Ms),
+        shown(row.p99Ms),
+        shown(row.calls),
+        shown(row.handlers),
+        shown(row.signals),
+        left(row.left.server),
+        left(row.left.client),
+      ]),
+    );
+  const part = (title, tree) => (Object.keys(tree).length === 0 ? [] : [`${title}:\n\n${table(head, rows(tree))}`]);
+  return [
+    "### Cancellation\n\nTime from the cancellation to the handler's signal, and what so many cancelled calls leave behind on each side.",
+    ...part("By hand", results.raw),
+    ...part("By the abort of the SDK's own client (in process both sides are one)", results.clients),
+  ];
+}
+
+function start(results) {
+  if (results === undefined) return [];
+  const of = (title, peers) => {
+    const over = peers.bowline.of;
+    return table(
+      [title, "ms", "Bowline of it"],
+      Object.entries(peers).map(([peer, { ms }]) => [peer, range(ms), shown(over[peer]?.median)]),
+    );
+  };
+  const cold = Object.entries(results.cold).map(([wire, peers]) => of(`process start to first answer, ${wire}`, peers));
+  const imports = Object.entries(results.import).map(([side, peers]) => of(`import, ${side}`, peers));
+  return ["### Start", ...cold, ...imports];
+}
+
+/** What is to be known of single figures, and what could not be measured. */
+function odd({ remarks = [], failures = [] }) {
+  const lines = [
+    ...remarks.map(({ section, text }) => `- ${section}, ${text}`),
+    ...failures.map(({ section, error }) => `- ${section} could not be measured: ${error.split("\n")[0]}`),
+  ];
+  return lines.length === 0 ? [] : [`### Remarks\n\n${lines.join("\n")}`];
+}
+
+function size(results) {
+  if (results === undefined) return [];
+  const parts = ["### Size\n\nMinified and gzipped, what is loaded at start, in units of 1000 bytes."];
+  for (const [kind, peers] of Object.entries(results.bundles)) {
+    const rows = Object.entries(peers).map(([peer, { kb, kbWithoutZod }]) => [peer, shown(kb), shown(kbWithoutZod)]);
+    parts.push(table([`${kind} program`, "kB", "kB with zod left out"], rows));
+  }
+  for (const [side, peers] of Object.entries(results.installed)) {
+    const rows = Object.entries(peers).map(([peer, { packages, mb }]) => [peer, shown(packages), shown(mb)]);
+    parts.push(table([`installed, ${side}`, "packages", "MB"], rows));
+  }
+  return parts;
+}

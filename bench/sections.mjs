@@ -1,0 +1,34 @@
+import { measureCalls, measureClients } from "./measure/calls.mjs";
+import { measureCancel } from "./measure/cancel.mjs";
+import { measureCallMemory, measureSessionMemory } from "./measure/memory.mjs";
+import { measureSessions, measureTools } from "./measure/scale.mjs";
+import { measureSize } from "./measure/size.mjs";
+import { measureStart } from "./measure/start.mjs";
+import { wires } from "./workload/wires.mjs";
+
+const networked = Object.keys(wires).filter((wire) => wires[wire].transport !== "memory");
+
+/**
+ * Everything that is measured: a name to choose it by, where its result goes in the document, and how. What is `long` is
+ * left out of the short form.
+ */
+export const sections = [
+  ...Object.keys(wires).map((wire) => ({
+    name: wire,
+    at: ["calls", wire],
+    measure: (run) => measureCalls(run, wire),
+  })),
+  ...networked.map((wire) => ({
+    name: `client ${wire}`,
+    at: ["clients", wire],
+    measure: (run) => measureClients(run, wire),
+    long: wires[wire].transport === "stdio" || wires[wire].json === true,
+  })),
+  { name: "tools", at: ["scale", "tools"], measure: measureTools },
+  { name: "sessions", at: ["scale", "sessions"], measure: measureSessions },
+  { name: "memory of sessions", at: ["memory", "sessions"], measure: measureSessionMemory },
+  { name: "memory of calls", at: ["memory", "calls"], measure: measureCallMemory },
+  { name: "cancel", at: ["cancel"], measure: measureCancel },
+  { name: "start", at: ["start"], measure: measureStart },
+  { name: "size", at: ["size"], measure: measureSize },
+];

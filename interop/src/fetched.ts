@@ -1,0 +1,44 @@
+/** How the project's scripts fetch what is not in the lockfile; see there. */
+interface Fetch {
+  fetchNode(version: string): Promise<string>;
+  fetchPackage(source: string): Promise<string>;
+}
+
+const script = new URL("../../../scripts/lib/fetch.mjs", import.meta.url);
+const { fetchNode, fetchPackage } = (await import(script.href)) as Fetch;
+
+const INSPECTOR = "@modelcontextprotocol/inspector@2.12.0";
+const MCP_REMOTE = "mcp-remote@0.15.1";
+const SUPERGATEWAY = "supergateway@4.0.0";
+/** The inspector needs Node 22.19. */
+const NODE = "22.23.3";
+
+/** A program in JavaScript and the node that runs it. */
+export interface Program {
+  readonly node: string;
+  readonly file: string;
+}
+
+export type PeerName = "inspector" | "mcp-remote" | "supergateway";
+
+const FETCH: Readonly<Record<PeerName, () => Promise<Program>>> = {
+  inspector: async () => {
+    const node = await fetchNode(NODE);
+    return { node, file: `${await fetchPackage(INSPECTOR)}/clients/launcher/build/index.js` };
+  },
+  "mcp-remote": async () => ({ node: process.execPath, file: `${await fetchPackage(MCP_REMOTE)}/dist/proxy.js` }),
+  supergateway: async () => ({ node: process.execPath, file: `${await fetchPackage(SUPERGATEWAY)}/dist/index.js` }),
+};
+
+const fetched = new Map<PeerName, Promise<Program>>();
+
+/** Another's program, fetched once; rejects with the reason when it cannot be had. */
+export function programOf(peer: PeerName): Promise<Program> {
+  const known = fetched.get(peer) ?? FETCH[peer]().catch((error: Error) => refuse(peer, error));
+  fetched.set(peer, known);
+  return known;
+}
+
+function refuse(peer: PeerName, { message }: Error): never {
+  throw new Error(`${peer}: ${message}`);
+}

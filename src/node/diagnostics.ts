@@ -1,0 +1,131 @@
+import { channel, tracingChannel } from "node:diagnostics_channel";
+import type { ClientInterceptor, ClientOptions } from "../client/options.js";
+import type { ServerFacts } from "../era/client-era.js";
+import type { Params, RequestId } from "../jsonrpc/message.js";
+import type { ServerInterceptor, ServerOptions } from "../server/options.js";
+
+/**
+ * The channels of `node:diagnostics_channel` that events go to. The requests are tracing channels; the others are plain,
+ * with `:open` or `:close` at their end.
+ */
+export const DIAGNOSTIC_CHANNELS = {
+  serverRequest: "bowline:server:request",
+  serverConnection: "bowline:server:connection",
+  serverSession: "bowline:server:session",
+  clientRequest: "bowline:client:request",
+  clientConnection: "bowline:client:connection",
+} as const;
+
+/** A request being served. `result` or `error` is there when it has ended. */
+export interface ServerRequestEvent {
+  readonly method: string;
+  readonly params: Params;
+  readonly id: RequestId;
+  readonly version: string;
+  readonly sessionId: string | undefined;
+  /** Whether the client gave it up, or the connection was lost: nothing is answered then. */
+  readonly cancelled: boolean;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** A request of a client. `result` or `error` is there when it has ended. */
+export interface ClientRequestEvent {
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** A connection of a client; `reason` is why it ended, unless it ended in order. */
+export interface ClientConnectionEvent {
+  readonly server?: ServerFacts;
+  readonly reason?: Error | undefined;
+}
+
+const NAMES = DIAGNOSTIC_CHANNELS;
+
+/** The options of a server whose requests, connections and sessions are published. Costs next to nothing while nobody listens. */
+export function diagnoseServer(options: ServerOptions = {}): ServerOptions {
+  const { interceptors = [], onConnection, http } = options;
+  const connections = lifeOf(NAMES.serverConnection);
+  return {
+    ...options,
+    interceptors: [publishServed(), ...interceptors],
+    onConnection(connection) {
+      connections.opened({ connection });
+      void connection.closed.then(() => connections.closed({ connection }));
+      onConnection?.(connection);
+    },
+    ...(http?.sessions === false ? undefined : { http: { ...http, sessions: publishSessions(http?.sessions ?? {}) } }),
+  };
+}
+
+/** The options of a client whose requests and connection are published. Costs next to nothing while nobody listens. */
+export function diagnoseClient(options: ClientOptions = {}): ClientOptions {
+  const { interceptors = [], onOpen, onClose } = options;
+  const connections = lifeOf(NAMES.clientConnection);
+  return {
+    ...options,
+    interceptors: [publishSent(), ...interceptors],
+    onOpen(server) {
+      connections.opened({ server } satisfies ClientConnectionEvent);
+      onOpen?.(server);
+    },
+    onClose(reason) {
+      connections.closed({ reason } satisfies ClientConnectionEvent);
+      onClose?.(reason);
+    },
+  };
+}
+
+function publishServed(): ServerInterceptor {
+  const requests = tracingChannel<unknown, object>(NAMES.serverRequest);
+  return (call, next) => {
+    if (!requests.hasSubscribers) return next(call);
+    const { method, params, id, client, origin, end } = call;
+    const event: ServerRequestEvent = {
+      method,
+      params,
+      id,
+      version: client.version,
+      sessionId: origin.sessionId,
+      get cancelled() {
+        return end.aborted;
+      },
+    };
+    return requests.tracePromise(() => next(call), event);
+  };
+}
+
+function publishSent(): ClientInterceptor {
+  const requests = tracingChannel<unknown, object>(NAMES.clientRequest);
+  return (call, next) => {
+    if (!requests.hasSubscribers) return next(call);
+    const { method, params } = call;
+    return requests.tracePromise(() => next(call), { method, params } satisfies ClientRequestEvent);
+  };
+}
+
+type Sessions = Exclude<NonNullable<NonNullable<ServerOptions["http"]>["sessions"]>, false>;
+
+function publishSessions(sessions: Sessions): Sessions {
+  const { onOpen, onEnd } = sessions;
+  const life = lifeOf(NAMES.serverSession);
+  return {
+    ...sessions,
+    async onOpen(sessionId) {
+      await onOpen?.(sessionId);
+      life.opened({ sessionId });
+    },
+    onEnd(sessionId) {
+      life.closed({ sessionId });
+      return onEnd?.(sessionId);
+    },
+  };
+}
+
+function lifeOf(name: string): { opened(event: object): void; closed(event: object): void } {
+  const [open, close] = [channel(`${name}:open`), channel(`${name}:close`)];
+  return { opened: (event) => open.publish(event), closed: (event) => close.publish(event) };
+}

@@ -1,0 +1,112 @@
+import { deepEqual, doesNotMatch, equal, match, throws } from "node:assert/strict";
+import { test } from "node:test";
+import { loadScript } from "./load-script.js";
+
+interface Target {
+  readonly title: string;
+  readonly at: readonly string[];
+  readonly least?: number;
+  readonly most?: number;
+}
+
+interface Judged {
+  readonly title: string;
+  readonly value?: number;
+  readonly met?: boolean;
+}
+
+const { judge, readTargets, toLines } = await loadScript<{
+  judge(targets: readonly Target[], results: object): readonly Judged[];
+  readTargets(): readonly Target[];
+  toLines(targets: readonly Judged[]): readonly string[];
+}>("bench/report/targets.mjs");
+const { toMarkdown, table, shown } = await loadScript<{
+  toMarkdown(document: object): string;
+  table(head: readonly string[], rows: readonly (readonly string[])[]): string;
+  shown(value: number | undefined): string;
+}>("bench/report/markdown.mjs");
+const { toSvg } = await loadScript<{ toSvg(document: object): string }>("bench/report/svg.mjs");
+const { fillIn } = await loadScript<{ fillIn(page: string, text: string): string }>("bench/report/docs.mjs");
+
+const figures = (perSecond: number, ofFloor: number) => ({
+  perSecond: { median: perSecond, min: perSecond, max: perSecond },
+  ofFloor: { median: ofFloor, min: ofFloor, max: ofFloor },
+});
+
+const run = {
+  date: "2026-11-15",
+  node: "v20.0.0",
+  cores: 2,
+  processor: "some",
+  versions: { bowline: "0.1.0" },
+  short: true,
+  rounds: 3,
+  windowMs: 80,
+  seconds: 100,
+  windows: { all: 9, noisy: 1, again: 0 },
+};
+
+const calls = {
+  "http modern": {
+    bare: { "echo@16": figures(20_000, 1) },
+    bowline: { "echo@16": figures(17_000, 0.85) },
+    "a < b": { "echo@16": figures(1000, 0.05) },
+  },
+};
+
+const targets = [
+  { title: "fast", at: ["calls", "http modern", "bowline", "echo@16", "ofFloor"], least: 0.8 },
+  { title: "small", at: ["size", "client"], most: 30 },
+  { title: "absent", at: ["cancel", "worst"], most: 0 },
+];
+
+test("a target is met, not met or not measured", () => {
+  const judged = judge(targets, { calls, size: { client: 31 } });
+  deepEqual(
+    judged.map(({ value, met }) => [value, met]),
+    [
+      [0.85, true],
+      [31, false],
+      [undefined, undefined],
+    ],
+  );
+  equal(toLines(judged).at(-1), "1 targets met, 1 not met, 1 not measured");
+});
+
+test("every target of the project has one bound and a path that a section fills", async () => {
+  const branches = ["calls", "clients", "scale", "memory", "cancel", "start", "size"];
+  for (const { title, at, least, most } of readTargets()) {
+    equal((least === undefined) !== (most === undefined), true, title);
+    equal(branches.includes(at[0] ?? ""), true, title);
+  }
+});
+
+test("the report has the targets and a table per wire", () => {
+  const text = toMarkdown({ run, targets: judge(targets, { calls }), calls });
+  match(text, /\| fast \| at least 0\.8 \| 0\.85 \[0\.85\.\.0\.85\] \| met \|/);
+  match(text, /#### http modern/);
+  match(text, /\| bowline \| 17,000 \| 0\.85 /);
+  doesNotMatch(text, /undefined|NaN|### Memory/);
+});
+
+test("a table is Markdown, and numbers are written for people", () => {
+  equal(table(["a", "b"], [["x", "1"]]), "| a | b |\n| --- | ---: |\n| x | 1 |");
+  deepEqual([shown(12_345.6), shown(0.5), shown(undefined)], ["12,346", "0.5", "-"]);
+});
+
+test("the chart is well-formed, has a bar for each but the floor, and both schemes of colours", () => {
+  const svg = toSvg({ run, calls });
+  equal(svg.match(/<rect /g)?.length, 2);
+  match(svg, /a &lt; b/);
+  match(svg, /prefers-color-scheme: dark/);
+  const opened = svg.match(/<(?:svg|style|text)\b/g)?.length;
+  equal(svg.match(/<\/(?:svg|style|text)>/g)?.length, opened);
+  doesNotMatch(svg, /NaN|undefined/);
+});
+
+test("a page keeps what is around its markers", () => {
+  const page = "before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n";
+  equal(fillIn(page, "new"), "before\n<!-- bench: begin -->\n\nnew\n<!-- bench: end -->\nafter\n");
+  equal(fillIn(fillIn(page, "old"), "new"), fillIn(page, "new"));
+  throws(() => fillIn("no markers", "new"), /lacks/);
+});

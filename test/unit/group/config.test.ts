@@ -1,0 +1,123 @@
+import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createGroup, DefinitionError, type ServersConfig } from "bowline/client";
+import { readServers } from "bowline/node";
+import { expandVariables } from "#src/client/expand-variables.js";
+import { planServers } from "#src/client/group-config.js";
+
+/** A variable as configurations write it. */
+const v = (inside: string) => ["$", "{", inside, "}"].join("");
+
+const open = async (config: unknown, variables: Record<string, string> = {}) => {
+  const plans = planServers(config as ServersConfig);
+  return Promise.all(plans.map(async (plan) => ({ name: plan.name, ...(await plan.open(variables)) })));
+};
+
+test("what hosts write down becomes targets", async () => {
+  const config = {
+    mcpServers: {
+      files: { command: "npx", args: ["-y", "server", v("FOLDER")], env: { TOKEN: v("env:TOKEN") }, cwd: "/tmp" },
+      web: { type: "http", url: "https://example.com/mcp", headers: { authorization: `Bearer ${v("TOKEN")}` } },
+      old: { type: "sse", url: `http://127.0.0.1:1/${v("PLACE:-sse")}`, unknown: 1 },
+      off: { command: "x", disabled: true },
+    },
+  };
+  deepEqual(await open(config, { FOLDER: "/data", TOKEN: "t" }), [
+    {
+      name: "files",
+      target: { command: "npx", args: ["-y", "server", "/data"], env: { TOKEN: "t" }, cwd: "/tmp" },
+      options: {},
+    },
+    { name: "web", target: "https://example.com/mcp", options: { headers: { authorization: "Bearer t" } } },
+    { name: "old", target: "http://127.0.0.1:1/sse", options: { headers: {}, sse: "any-4xx" } },
+  ]);
+  equal((await open({ servers: { a: { command: "x" } } })).length, 1);
+});
+
+test("what is wrong is said with its place", () => {
+  const wrong: [unknown, RegExp][] = [
+    [null, /^configuration: must be an object with mcpServers$/],
+    [{}, /^configuration: mcpServers is missing$/],
+    [{ mcpServers: [] }, /^configuration: mcpServers must be an object/],
+    [{ mcpServers: { a: 1 } }, /^configuration: server "a": must be an object with command or url$/],
+    [{ mcpServers: { a: {} } }, /server "a": command or url is missing$/],
+    [{ mcpServers: { a: { type: "http" } } }, /server "a": url is missing$/],
+    [{ mcpServers: { a: { type: "stdio" } } }, /server "a": command is missing$/],
+    [{ mcpServers: { a: { command: "x", url: "http://a" } } }, /server "a": has both command and url$/],
+    [{ mcpServers: { a: { command: 1 } } }, /server "a": command must be a text$/],
+    [{ mcpServers: { a: { command: "" } } }, /server "a": command is empty$/],
+    [{ mcpServers: { a: { command: "x", args: "y" } } }, /server "a": args must be a list of texts$/],
+    [{ mcpServers: { a: { command: "x", args: ["y", 2] } } }, /server "a": args\[1\] must be a text$/],
+    [{ mcpServers: { a: { command: "x", env: { PORT: 1 } } } }, /server "a": env.PORT must be a text$/],
+    [{ mcpServers: { a: { command: "x", type: "http" } } }, /server "a": type must be "stdio" beside command/],
+    [{ mcpServers: { a: { url: "http://a", type: "ws" } } }, /server "a": type must be "http".* not "ws"$/],
+    [{ mcpServers: { a: { url: "secret" } } }, /server "a": url is not a URL$/],
+    [{ mcpServers: { a: { url: "ftp://a" } } }, /server "a": url must begin with http: or https:, not ftp:$/],
+    [{ mcpServers: { a: { url: "http://a", headers: [] } } }, /server "a": headers must be an object of texts$/],
+    [{ mcpServers: { a: { command: "x", disabled: "no" } } }, /server "a": disabled must be true or false$/],
+    [{ mcpServers: { "": { command: "x" } } }, /server "": needs a name$/],
+    [{ source: "mcp.json", mcpServers: { a: {} } }, /^mcp.json: server "a": command or url is missing$/],
+  ];
+  for (const [config, message] of wrong) {
+    throws(() => createGroup(config as ServersConfig), { name: "DefinitionError", message });
+  }
+});
+
+test("variables", () => {
+  const values = { A: "1", EMPTY: "", NESTED: v("A") };
+  const text = [v("A"), v("env:A"), v("B:-b"), v("EMPTY:-e"), v("NESTED"), "$A", "{A}"].join(" ");
+  equal(expandVariables(text, values, "x"), `1 1 b e ${v("A")} $A {A}`);
+  equal(
+    expandVariables(v("input:key"), (name) => `<${name}>`, "x"),
+    "<input:key>",
+  );
+  throws(() => expandVariables(v("NO"), values, 'server "a": args[0]'), {
+    name: "DefinitionError",
+    message: 'server "a": args[0]: the variable "NO" is not set',
+  });
+  throws(() => expandVariables(v("toString"), values, "x"), DefinitionError);
+});
+
+test("a variable that is not set concerns its own server, when that is needed", async () => {
+  await using group = createGroup(
+    { source: "mcp.json", mcpServers: { a: { url: "http://127.0.0.1:1/mcp", headers: { key: v("NO_SUCH_KEY") } } } },
+    { variables: {} },
+  );
+  await rejects(group.client("a"), (error: Error) => {
+    match(error.message, /Server "a" is not available .*mcp.json: server "a": headers.key: the variable "NO_SUCH_KEY"/);
+    return true;
+  });
+});
+
+test("a file", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "bowline-group-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, "mcp.json");
+  await writeFile(
+    path,
+    `\uFEFF{
+  // The one that "everybody" has
+  "mcpServers": { /* "no": {}, */
+    "web": { "url": "https://example.com/a//b", },
+  },
+}`,
+  );
+  const config = await readServers(path);
+  deepEqual(await open(config), [{ name: "web", target: "https://example.com/a//b", options: { headers: {} } }]);
+  equal(config.source, path);
+
+  await writeFile(path, '{\n  "mcpServers": {\n    "a": { "url": secret }\n  }\n}');
+  await rejects(readServers(path), (error: Error) => {
+    equal(error.name, "DefinitionError");
+    match(error.message, /mcp\.json: is not JSON(, line 3)?$/);
+    return true;
+  });
+  await writeFile(path, '{ "mcpServers": { "a": { "command": ["x"] } } }');
+  await rejects(readServers(path), { message: `${path}: server "a": command must be a text` });
+  await writeFile(path, "[]");
+  await rejects(readServers(path), { message: `${path}: must be an object with mcpServers` });
+  await rejects(readServers(join(folder, "none.json")), /none\.json: cannot be read \(ENOENT\)/);
+});

@@ -1,0 +1,82 @@
+import { deepEqual, equal, match } from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "bowline/testing";
+import { type ListListeners, refreshLists } from "#src/client/list-refresh.js";
+import type { Listening } from "#src/client/relisten.js";
+import type { WatchEvents } from "#src/era/client-era.js";
+
+/** Lists that are read when the test says so. */
+async function listening(listeners: ListListeners) {
+  const clock = new FakeClock();
+  const problems: string[] = [];
+  const reads: { readonly kind: string; answer: (items: readonly unknown[]) => void }[] = [];
+  const missed: unknown[] = [];
+  const opened: WatchEvents[] = [];
+  const listen = async (_: unknown, events: WatchEvents) => {
+    opened.push(events);
+    return { honoured: { toolsListChanged: true }, close() {} };
+  };
+  const listChanged = { listChanged: true };
+  await refreshLists(listeners, {
+    clock,
+    listening: new Set<Listening>(),
+    capabilities: { tools: listChanged, prompts: listChanged },
+    read: (kind) => new Promise((answer) => reads.push({ kind, answer })),
+    begin: listen,
+    listen,
+    missed: (changes) => void missed.push(...changes),
+    onProblem: (problem) => void problems.push(problem.message),
+  });
+  return { clock, reads, problems, missed, opened };
+}
+
+const settled = () => new Promise(setImmediate);
+
+test("changes within the time given, and while the list is read, count as one; no list is told after a newer one", async () => {
+  const told: unknown[] = [];
+  const { clock, reads, opened } = await listening({
+    tools: { debounceMs: 100, onChange: ({ items }) => void told.push(items) },
+  });
+  const [events] = opened;
+  events?.onChange({ kind: "tools" });
+  clock.advance(60);
+  events?.onChange({ kind: "tools" });
+  equal(reads.length, 0);
+  clock.advance(40);
+  equal(reads.length, 1);
+  for (let n = 0; n < 5; n++) events?.onChange({ kind: "tools" });
+  clock.advance(1000);
+  equal(reads.length, 1);
+  reads[0]?.answer(["old"]);
+  await settled();
+  clock.advance(100);
+  equal(reads.length, 2);
+  reads[1]?.answer(["new"]);
+  await settled();
+  deepEqual(told, [["old"], ["new"]]);
+  equal(clock.pending, 0);
+});
+
+test("after a loss it listens again and reads what may have changed; in the end it says that it hears no more", async () => {
+  const told: unknown[] = [];
+  const { clock, reads, opened, missed, problems } = await listening({
+    tools: { onChange: ({ items }) => void told.push(items) },
+    prompts: { onChange: () => void told.push("prompts") },
+  });
+  opened[0]?.onEnd("lost", new Error("cut"));
+  clock.advance(250);
+  await settled();
+  equal(opened.length, 2);
+  deepEqual(missed, [{ kind: "tools" }]);
+  clock.advance(0);
+  reads[0]?.answer(["a"]);
+  await settled();
+  deepEqual(told, [["a"]]);
+  for (let lost = 1; lost < 6; lost++) {
+    opened[lost]?.onEnd("lost", new Error("cut again"));
+    clock.advance(8000);
+    await settled();
+  }
+  equal(opened.length, 6);
+  match(problems.at(-1) ?? "", /no longer heard/);
+});
