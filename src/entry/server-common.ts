@@ -1,6 +1,5 @@
 export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
-export type { Call, CallOrigin, ClientFacts } from "../era/call.js";
-export type { HandlerResult, ReportContext, Topics } from "../era/era.js";
+export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/era.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";

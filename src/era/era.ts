@@ -58,6 +58,8 @@ export interface ServerWire {
     scope: CallScope,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse>;
+  /** Whether nobody is there to hear now what belongs to no call. */
+  readonly deserted?: boolean;
   /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
   detachable?(call: Call | undefined): boolean;
   /**
@@ -293,7 +295,7 @@ export interface HttpBindingOptions {
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
   /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
-  readonly maxBehind?: number | undefined;
+  readonly maxBehind: number;
   /** The largest request body, in bytes. */
   readonly maxBodyBytes?: number | undefined;
   /** The two paths of the transport with a stream of its own, in the era that had it. */

@@ -25,6 +25,10 @@ export class DecoratedExchange implements HttpExchange {
     return this.#inner.url;
   }
 
+  get answered(): boolean {
+    return this.#inner.answered;
+  }
+
   header(name: string): string | undefined {
     return this.#inner.header(name);
   }

@@ -20,6 +20,8 @@ export interface HttpStream {
 
 export type HttpHeaders = { readonly [name: string]: string };
 
+export const JSON_HEADERS: HttpHeaders = { "content-type": "application/json" };
+
 /**
  * One HTTP request and the way to answer it, whatever server it came through.
  * Exactly one of `reply` and `stream` is called, once; both do nothing after the client has gone.
@@ -41,6 +43,8 @@ export interface HttpExchange {
   text(limit: number): Promise<string>;
   /** Calls the listener once, later, if the client goes away, or has already gone, before the response is complete. */
   onGone(listener: () => void): void;
+  /** Whether `reply` or `stream` has been called, or comes too late. */
+  readonly answered: boolean;
   /** Answers at once. `content-length` is set here. */
   reply(status: number, headers: HttpHeaders, body?: string): void;
   /** Sends status and headers at once and the body as it is written. */

@@ -1,8 +1,7 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { Asking, AskOptions, ElicitAnswer, Questions } from "../era/asking.js";
-import type { Call, ClientFacts } from "../era/call.js";
-import type { Result, ServerHost } from "../era/era.js";
+import type { Call, ClientFacts, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { FormSchema } from "../schema/elicit-schema.js";

@@ -4,8 +4,16 @@ import { exchange } from "../call/exchange.js";
 import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
-import type { Call, CallOrigin, ClientFacts, ServerWire } from "../era/call.js";
-import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
+import {
+  type Call,
+  type CallOrigin,
+  type ClientFacts,
+  type EraSession,
+  pickEra,
+  type ServerEra,
+  type ServerHost,
+  type ServerWire,
+} from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
 import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";

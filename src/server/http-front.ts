@@ -2,7 +2,14 @@ import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type Ser
 import type { GateRefusal, Operation } from "../http/admission.js";
 import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
 import { DecoratedExchange } from "../http/decorated-exchange.js";
-import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
+import {
+  BodyIncomplete,
+  BodyNotText,
+  BodyTaken,
+  BodyTooLarge,
+  type HttpExchange,
+  JSON_HEADERS,
+} from "../http/exchange.js";
 import type { GateVerdict, HttpGate } from "../http/gate.js";
 import { createGuard } from "../http/guard.js";
 import { isJson } from "../http/media-type.js";
@@ -13,8 +20,6 @@ import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { DefinitionError, ProtocolError } from "../schema/errors.js";
 import { messageOf } from "./era-of-request.js";
 import { DEFAULTS, type HttpServerOptions } from "./options.js";
-
-const JSON_HEADERS = { "content-type": "application/json" };
 
 export interface FrontHost extends ServerHost {
   /** What the definition that a request names requires of its caller. */
@@ -62,7 +67,7 @@ export class HttpFront {
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
         eventLog: options.resumable,
         retryMs: options.retryMs,
-        maxBehind: options.maxBehind,
+        maxBehind: options.maxBehind ?? DEFAULTS.maxBehind,
         maxBodyBytes: this.#maxBodyBytes,
         sse: options.sse,
         accept,
@@ -168,10 +173,14 @@ export class HttpFront {
     if (body.kind === "invalid" && body.failure.code === PARSE_ERROR) {
       return this.#fail(exchange, 400, PARSE_ERROR, body.failure.message);
     }
+    const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
+    this.#serveBy(this.#bindings.get(era) as HttpBinding, exchange, body);
+  }
+
+  #serveBy(binding: HttpBinding, exchange: HttpExchange, body: Parsed | undefined): void {
     try {
-      if (!this.#admits(exchange, body)) return;
-      const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
-      (this.#bindings.get(era) as HttpBinding).serve(exchange, body);
+      if (body !== undefined && !this.#admits(exchange, body)) return;
+      binding.serve(exchange, body);
     } catch (error) {
       this.#failInside(exchange, error);
     }
@@ -179,7 +188,7 @@ export class HttpFront {
 
   #serveBodiless(exchange: HttpExchange): void {
     const binding = [...this.#bindings.values()].find(({ methods }) => methods.includes(exchange.method));
-    if (binding !== undefined) return binding.serve(exchange, undefined);
+    if (binding !== undefined) return this.#serveBy(binding, exchange, undefined);
     const headers = { ...JSON_HEADERS, allow: this.#allowed };
     exchange.reply(405, headers, formatFailure(undefined, { code: INVALID_REQUEST, message: NOT_ALLOWED }));
     this.#report(exchange, 405, NOT_ALLOWED);
@@ -197,9 +206,10 @@ export class HttpFront {
     this.#fail(exchange, 503, INTERNAL_ERROR, "The server is shutting down", id);
   }
 
+  /** What goes wrong after the answer is only reported. */
   #failInside(exchange: HttpExchange, error: unknown): void {
     const body = formatFailure(undefined, { code: INTERNAL_ERROR, message: "Internal error" });
-    exchange.reply(500, JSON_HEADERS, body);
+    if (!exchange.answered) exchange.reply(500, JSON_HEADERS, body);
     this.#host.report(error, { where: "http" });
   }
 

@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { Call } from "../era/call.js";
-import type { HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
+import type { Call, HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
 import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -144,6 +143,7 @@ export const DEFAULTS = {
   maxWaitingChanges: 1024,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
+  maxBehind: 8 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,
   maxSessions: 10_000,
   keepAliveMs: 15_000,

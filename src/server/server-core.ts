@@ -2,8 +2,8 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
-import type { Call } from "../era/call.js";
 import type {
+  Call,
   EraSession,
   HandlerResult,
   LogMessage,

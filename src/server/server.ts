@@ -1,5 +1,4 @@
-import type { CallOrigin } from "../era/call.js";
-import type { AcceptChannel, ServerEra } from "../era/era.js";
+import type { AcceptChannel, CallOrigin, ServerEra } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";

@@ -22,7 +22,6 @@ export interface SseSurroundings {
 }
 
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
 const DEFAULT_MAX_BODY = 4 * 1024 * 1024;
 
 /**
@@ -131,7 +130,7 @@ class SseSession implements Channel {
 
   constructor(exchange: HttpExchange, { host, options, keepAlive }: SseSurroundings, onEnd: () => void) {
     const { clock } = host;
-    const maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
+    const { maxBehind } = options;
     const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
     this.principal = exchange.principal;
     this.#latest = exchange;
