@@ -148,6 +148,10 @@ proves("hosting:auth:as:consent:html-escape", http, "what an app says of itself 
   const policy = page.headers.get("content-security-policy") ?? "";
   match(policy, /^default-src 'none'/);
   doesNotMatch(policy, /script-src|unsafe-inline|img-src/);
+  const local = await world.register({ policy_uri: "http://localhost/policy", tos_uri: "https://p.example/tos" });
+  const linked = await (await world.browser().authorize({ client_id: local.id })).text();
+  match(linked, /<a href="https:\/\/p\.example\/tos"/);
+  doesNotMatch(linked, /http:\/\/localhost/);
   for (const member of ["logo_uri", "policy_uri", "tos_uri", "client_uri"]) {
     for (const link of ["javascript:alert(1)", "data:text/html,x", "http://p.example", "JAVASCRIPT://x/%0aalert(1)"]) {
       equal((await world.register({ [member]: link })).status, 400, `${member} ${link}`);
