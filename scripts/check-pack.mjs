@@ -29,7 +29,7 @@ export const pack = {
 };
 
 function strays(files) {
-  const welcome = /^(dist\/.+\.(js|d\.ts|js\.map)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+  const welcome = /^(dist\/.+\.(js|d\.ts)|bundled\/[\w-]+\.js|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   return files.filter((path) => !welcome.test(path)).map((path) => `the tarball holds ${path}`);
 }
 
