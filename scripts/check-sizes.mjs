@@ -5,8 +5,9 @@ import { at, readJson, shown } from "./lib/project.mjs";
 import { stagePackage } from "./package.mjs";
 
 /**
- * Bundles a small program per budget (scripts/budgets.json) with the package as users install it; what counts is minified, gzipped and loaded at start. A
- * budget is what was reached and may not grow unnoticed; the target is where it should go.
+ * Bundles a small program per budget (scripts/budgets.json) with the package as users install it; what counts is
+ * minified, gzipped and loaded at start. A budget is what was reached and may not grow unnoticed; the target is where it
+ * should go.
  */
 export const sizes = {
   name: "sizes",

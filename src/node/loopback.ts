@@ -1,5 +1,4 @@
-import { spawn } from "node:child_process";
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface LoopbackOptions {
@@ -28,6 +27,7 @@ const HEADERS = { "content-type": "text/html; charset=utf-8", "cache-control": "
  */
 export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
   const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
+  const { createServer } = await import("node:http");
   const waiting = new Map<string, (url: URL) => void>();
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? "/", redirectUrl);
@@ -76,7 +76,8 @@ function answer(response: ServerResponse, status: number, page: string): void {
 }
 
 /** Opens an address with what the system has for it. No shell sees the address. */
-function openBrowser(url: URL): void {
+async function openBrowser(url: URL): Promise<void> {
+  const { spawn } = await import("node:child_process");
   const [command, ...args] =
     process.platform === "darwin"
       ? ["open"]
