@@ -10,7 +10,7 @@ export interface Clock {
 }
 
 /** The longest delay timers can take; longer ones are re-armed. */
-const LONGEST_DELAY = 2_147_483_647;
+export const LONGEST_DELAY = 2_147_483_647;
 
 export const systemClock: Clock = {
   now: () => performance.now(),

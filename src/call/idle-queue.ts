@@ -1,7 +1,4 @@
-import { type Clock, unref } from "./clock.js";
-
-/** Longer delays overflow timers; what waits longer waits for ever. */
-const LONGEST_WAIT = 2_147_483_647;
+import { type Clock, LONGEST_DELAY, unref } from "./clock.js";
 
 /**
  * Things that are told when nothing has happened to them for `idleMs`. One timer for all of them; it never keeps a
@@ -20,7 +17,7 @@ export class IdleQueue<T> {
     this.#clock = clock;
     this.#idleMs = idleMs;
     this.#onIdle = onIdle;
-    this.#enabled = idleMs > 0 && idleMs <= LONGEST_WAIT;
+    this.#enabled = idleMs > 0 && idleMs <= LONGEST_DELAY;
   }
 
   get size(): number {

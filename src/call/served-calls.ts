@@ -1,6 +1,6 @@
 import type { RequestId } from "../jsonrpc/message.js";
 import { isRequestId } from "../jsonrpc/parse.js";
-import { idTwin } from "../jsonrpc/request-id.js";
+import { findByEither } from "../jsonrpc/request-id.js";
 import type { AbortSwitch } from "./abort-switch.js";
 
 /** A call being served, as far as the connection is concerned. */
@@ -33,9 +33,7 @@ export class ServedCalls<C extends Served> {
 
   /** The call with exactly this id, or else with this id in its other spelling. */
   find(id: unknown): C | undefined {
-    if (!isRequestId(id)) return undefined;
-    const twin = idTwin(id);
-    return this.#running.get(id) ?? (twin === undefined ? undefined : this.#running.get(twin));
+    return isRequestId(id) ? findByEither(this.#running, id) : undefined;
   }
 
   abortAll(reason: unknown): void {

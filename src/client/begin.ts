@@ -1,3 +1,4 @@
+import { toError } from "../schema/errors.js";
 import type { Client } from "./client.js";
 import type { ClientCore } from "./client-core.js";
 
@@ -7,16 +8,17 @@ type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
 export async function begin(client: Upkeep, core: ClientCore): Promise<void> {
   const connection = core.connected();
   const { logLevel, onListChanged, signal } = core.options;
+  const { heard, capabilities } = connection.server;
   // A server that was not asked what it can do may log.
-  const logs = connection.server.capabilities.logging !== undefined || !connection.era.handshakes;
-  const report = (error: unknown) => core.onProblem(error instanceof Error ? error : new Error(String(error)));
+  const logs = capabilities.logging !== undefined || !heard;
+  const report = (error: unknown) => core.onProblem(toError(error));
   if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(report);
   if (onListChanged === undefined) return;
   const { refreshLists } = await import("./list-refresh.js");
   await refreshLists(onListChanged, {
     clock: core.clock,
     listening: core.listening,
-    capabilities: connection.server.capabilities,
+    capabilities,
     read: (kind) => client[kind]({ cache: "refresh" }).all(),
     begin: (filter, events) => core.listen(filter, events, { signal }),
     listen: (filter, events) => core.listen(filter, events),

@@ -1,5 +1,5 @@
 import type { Clock } from "../call/clock.js";
-import type { ClientResult, ConnectionCall } from "../era/client-era.js";
+import type { ClientEra, ClientResult, ConnectionCall } from "../era/client-era.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { Change } from "../store/change-bus.js";
@@ -36,8 +36,7 @@ export function assertCacheOptions({ store, partition }: ClientCacheOptions): vo
 export interface CacheFacts {
   /** What tells this server from others. */
   readonly server: () => string;
-  /** Whether the server's hints for this method count. */
-  readonly honoursHints: (method: string) => boolean;
+  readonly era: () => ClientEra;
   readonly now: () => number;
   readonly clock: Clock;
   readonly onProblem: (problem: Error) => void;
@@ -67,7 +66,6 @@ type Found = { readonly kept: CachedResult; readonly fresh: boolean } | undefine
 const DAY_MS = 86_400_000;
 const MOST_PAGES = 1000;
 const STALE_KEY = "bowline/stale";
-const HEADER_MISMATCH = -32020;
 const LISTS: readonly string[] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
 const CHANGED: { readonly [kind: string]: readonly string[] } = {
   tools: ["tools/list"],
@@ -148,7 +146,7 @@ export class ClientCache {
   #watchForEvidence(send: () => Promise<ClientResult>): Promise<ClientResult> {
     return send().catch((error: unknown) => {
       const refused =
-        error instanceof RpcError && (error.rpcCode === INVALID_PARAMS || error.rpcCode === HEADER_MISMATCH);
+        error instanceof RpcError && (error.rpcCode === INVALID_PARAMS || this.#facts.era().isOfOldListing(error));
       if (refused) this.invalidate({ kind: "tools" });
       throw error;
     });
@@ -197,7 +195,7 @@ export class ClientCache {
 
   #ttlOf(method: string, hinted: unknown): number {
     const { defaultTtlMs = 0, maxTtlMs = DAY_MS } = this.#options;
-    const said = this.#facts.honoursHints(method) ? hinted : undefined;
+    const said = this.#facts.era().isCacheable(method) ? hinted : undefined;
     if (said === undefined) return Math.min(defaultTtlMs, maxTtlMs);
     return typeof said === "number" && Number.isFinite(said) && said > 0 ? Math.min(said, maxTtlMs) : 0;
   }

@@ -92,12 +92,12 @@ export class Caller {
   }
 
   #toSend({ method, params, options }: ClientCall): ConnectionCall {
-    const { capabilities, logLevel, cache, id, meta, onProgress: listener } = options;
+    const { capabilities, logLevel, cache, resume, onResumable, id, meta, onProgress: listener } = options;
     const onProgress =
       listener === undefined ? undefined : (told: Params) => tellProgress(listener, told, this.#onProblem);
     const sent = withMeta(params, meta);
     const kept = this.#mayBeAsked(options) ? structuredClone(sent) : sent;
-    return { method, params: kept, id, onProgress, capabilities, logLevel, cache };
+    return { method, params: kept, id, onProgress, capabilities, logLevel, cache, resume, onResumable };
   }
 
   /** Answers what the server asks, and calls again with the answers, until it asks no more. */

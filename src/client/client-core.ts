@@ -4,11 +4,12 @@ import { composeInterceptors } from "../call/interceptor.js";
 import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection, Subscription, WatchEvents } from "../era/client-era.js";
+import type { CloseOptions } from "../era/link.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
-import { ConnectionError, McpError, RpcError, UrlElicitationRequiredError } from "../schema/errors.js";
+import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type {
@@ -93,22 +94,22 @@ export class ClientCore implements ClientHost {
 
   /** The connection, if there is one. */
   get connection(): Connection | undefined {
-    return this.#connection;
+    return this.#closed ? undefined : this.#connection;
   }
 
   connected(): Connection {
-    if (this.#connection === undefined) throw notConnected();
-    return this.#connection;
+    const { connection } = this;
+    if (connection === undefined) throw notConnected();
+    return connection;
   }
 
-  /**
-   * Called when negotiation has made a connection. `address` tells its server from others; with `redetect`, no word of
-   * the server's own went into it.
-   */
-  attach(connection: Connection, address: string, redetect?: () => Promise<Connection>): void {
+  /** Called when negotiation has made a connection. `address` tells its server from others. */
+  attach(connection: Connection, address: string): void {
     this.#warnOfDeprecated(connection);
     const cache = createCache(this.#options, connection, address, this);
     this.#cache = cache;
+    this.#connection = connection;
+    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     const caller = new Caller(
       cache === undefined
         ? connection
@@ -118,41 +119,16 @@ export class ClientCore implements ClientHost {
       this.clock,
       (problem) => this.onProblem(toError(problem)),
     );
-    this.#connection = connection;
     this.#caller = caller;
-    if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
-    let unproved = redetect;
     this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
       const refusal = this.#refuse(call.method);
       if (refusal !== undefined) throw refusal;
-      let result: ClientResult;
-      try {
-        result = await caller.call(call);
-        unproved = undefined;
-      } catch (error) {
-        if (unproved === undefined || !isRefusal(error)) throw error;
-        const again = unproved;
-        unproved = undefined;
-        return this.#callInOtherEra(call, error, address, again);
-      }
+      const result = await caller.call(call);
       if (this.extensions === undefined) return result;
       return this.extensions.resolve(call, result, (method, params, options = {}) =>
         this.call({ method, params, options }),
       );
     });
-  }
-
-  /** A call was refused on hearsay: the server is asked once what it speaks, and the call made in that era if it is another. */
-  async #callInOtherEra(
-    call: ClientCall,
-    refused: unknown,
-    address: string,
-    redetect: () => Promise<Connection>,
-  ): Promise<ClientResult> {
-    const other = await redetect();
-    if (other.era === this.#connection?.era || this.#closed) throw refused;
-    this.attach(other, address);
-    return this.#call({ ...call, options: { ...call.options, id: undefined } });
   }
 
   /** What this client declares: what its handlers amount to. */
@@ -168,7 +144,7 @@ export class ClientCore implements ClientHost {
     assertExtensionIds("answerWith", handlers.capabilities?.extensions);
     const options = { ...this.#options, ...handlers };
     const capabilities = capabilitiesOf(options);
-    if (this.connected().era.handshakes && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
+    if (this.connected().era.declaresOnce && JSON.stringify(capabilities) !== JSON.stringify(this.#capabilities)) {
       const message = "answerWith: the handshake declared other capabilities, and they cannot change any more";
       throw new McpError("not_declared", message);
     }
@@ -186,14 +162,15 @@ export class ClientCore implements ClientHost {
   }
 
   async notify(method: string, params: Params | undefined): Promise<void> {
-    if (this.#closed || this.#connection === undefined) return;
+    const { connection } = this;
+    if (connection === undefined) return;
     const missing = this.missing(method);
     if (missing !== undefined) throw missing;
-    await this.#connection.notify(method, params);
+    await connection.notify(method, params);
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  close(options?: CloseOptions): Promise<void> {
+    this.#closing ??= this.#close(options);
     return this.#closing;
   }
 
@@ -207,9 +184,8 @@ export class ClientCore implements ClientHost {
   /** A refusal for what belongs to an extension that the server, if it was heard, did not announce. */
   #foreign(method: string): RpcError | undefined {
     if (this.extensions === undefined) return undefined;
-    const { era, prior, server } = this.connected();
-    const heard = era.handshakes || prior.discovered !== undefined;
-    return heard ? this.extensions.refuse(method, server.capabilities) : undefined;
+    const { heard, capabilities } = this.connected().server;
+    return heard ? this.extensions.refuse(method, capabilities) : undefined;
   }
 
   /** A refusal for what only other eras have. */
@@ -315,12 +291,11 @@ export class ClientCore implements ClientHost {
     quietly(() => this.#options.logger?.debug?.(message, fields));
   }
 
-  /** While connecting, whoever connects hears of it. */
-  onClose(reason: Error | undefined): void {
-    if (this.#caller === undefined) return;
-    this.#connection = undefined;
+  /** Only the connection in use matters: while connecting, whoever connects hears of it. */
+  onClose(reason: Error | undefined, connection: Connection): void {
+    if (connection !== this.#connection) return;
     this.#closed = true;
-    this.#caller.end(reason);
+    this.#caller?.end(reason);
     for (const one of [...this.listening]) one.over("lost", reason);
     quietly(() => this.#options.onClose?.(reason));
   }
@@ -341,20 +316,17 @@ export class ClientCore implements ClientHost {
     throw error;
   }
 
-  async #close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    const connection = this.#connection;
-    this.#connection = undefined;
+  async #close(options: CloseOptions | undefined): Promise<void> {
+    // One that is lost may still be going: whoever closes waits for that.
     for (const one of [...this.listening]) one.over("closed", undefined);
-    this.#caller?.end(undefined);
-    await connection?.close();
+    if (!this.#closed) this.#caller?.end(undefined);
+    this.#closed = true;
+    await this.#connection?.close(options);
   }
 
-  /** The eras with handshakes know nothing of it. */
   #warnOfDeprecated(connection: Connection): void {
     const { logger, warnDeprecated } = this.#options;
-    if (connection.era.handshakes || warnDeprecated === false) return;
+    if (!connection.era.deprecates || warnDeprecated === false) return;
     const warn =
       logger?.warn === undefined
         ? undefined
@@ -363,17 +335,6 @@ export class ClientCore implements ClientHost {
     if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
     if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
   }
-}
-
-/** Whether the server refused a call, rather than failed at it. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof RpcError) return !error.local;
-  const status = error instanceof ConnectionError ? (error.status ?? 0) : 0;
-  return status >= 400 && status < 500 && status !== 401 && status !== 403;
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 /** Loaded with the first question: a client that is never asked does not pay for it. */
@@ -393,14 +354,10 @@ function createCache(
       const { version, info } = connection.server;
       return JSON.stringify([address, version, info?.name, info?.version]);
     },
-    honoursHints: (method) => connection.era.isCacheable(method),
+    era: () => connection.era,
     // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
     now: () => options.clock?.now() ?? Date.now(),
     clock: client.clock,
     onProblem: (problem) => client.onProblem(problem),
   });
-}
-
-function notConnected(): ConnectionError {
-  return new ConnectionError("Not connected: the client is closed", { delivery: "not_sent" });
 }

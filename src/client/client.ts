@@ -1,5 +1,6 @@
-import type { ClientResult, PriorKnowledge } from "../era/client-era.js";
+import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-era.js";
 import { toCustomResult } from "../era/custom-result.js";
+import type { CloseOptions } from "../era/link.js";
 import type { Params } from "../jsonrpc/message.js";
 import { InputRequiredError, McpError } from "../schema/errors.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
@@ -107,6 +108,11 @@ export class Client<S extends AnyServer = AnyServer> {
   /** What a later client may start from (`prior`), as JSON. */
   get prior(): PriorKnowledge {
     return this.#core.connected().prior;
+  }
+
+  /** The session that this client is in, for another to go on with (`session`); undefined where there is none. A secret. */
+  get session(): SavedSession | undefined {
+    return this.#core.connected().session;
   }
 
   /** How many calls are under way. */
@@ -303,8 +309,8 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /** Ends every call and the connection. Idempotent: whoever asks waits for the same end. */
-  close(): Promise<void> {
-    return this.#core.close();
+  close(options?: CloseOptions): Promise<void> {
+    return this.#core.close(options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,7 @@
 import { systemClock } from "../call/clock.js";
 import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
-import type { ClientEra, ClientHost } from "../era/client-era.js";
+import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
 import { type ClientWire, NOBODY } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
@@ -67,7 +67,7 @@ export async function connectWith<S extends AnyServer>(
     core.extensions = new Extensions(options, (method) => dialer.eras.some((era) => era.specifies(method)));
   }
   let nextId = () => 0;
-  const open = async (host: ClientHost, way: Plan, limits: ClientOptions) => {
+  const open = async (host: ClientHost, plan: Plan, limits: ClientOptions) => {
     const openAgain = async () => {
       const opened = await openWire(dialer, target, options, core, nextId());
       if (opened.kind === "channel") nextId = () => opened.link.nextId;
@@ -84,24 +84,38 @@ export async function connectWith<S extends AnyServer>(
       return wire;
     };
     try {
-      return await negotiate("command" in Object(target) ? { wire, reopen } : { wire }, way, host, limits, clock);
+      const way = "command" in Object(target) ? { wire, reopen } : { wire };
+      const connection = await negotiate(way, plan, host, limits, clock);
+      if (wire.kind === "channel") wire.link.assertOpen();
+      return connection;
     } catch (error) {
       if (wire.kind === "channel") await wire.link.close();
       throw error;
     }
   };
-  const { signal, ...later } = options;
+  const { signal } = options;
   const restart = restartOf(target);
-  const connection =
-    restart === undefined
-      ? await open(core, plan, options)
-      : await (await import("./kept-connection.js")).KeptConnection.open(core, restart, (host, known) =>
-          known === undefined ? open(host, plan, options) : open(host, planAgain(plan, known), later),
-        );
   // What was only handed over, and not yet heard from the server itself, may have become wrong.
   const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
-  const redetect = () => open(core, { ...plan, discovered: undefined }, later);
-  core.attach(connection, identityOf(target), isHearsay ? redetect : undefined);
+  let connection: Connection;
+  if (restart !== undefined) {
+    const { KeptConnection } = await import("./kept-connection.js");
+    connection = await KeptConnection.open(core, restart, (host, again) =>
+      again === undefined
+        ? open(host, plan, options)
+        : open(host, planAgain(plan, again.known), { ...options, signal: again.signal }),
+    );
+  } else if (isHearsay) {
+    const { HearsayConnection } = await import("./hearsay-connection.js");
+    connection = await HearsayConnection.open(core, (host, signal) =>
+      signal === undefined
+        ? open(host, plan, options)
+        : open(host, { ...plan, discovered: undefined }, { ...options, signal }),
+    );
+  } else {
+    connection = await open(core, plan, options);
+  }
+  core.attach(connection, identityOf(target));
   // Where the author left no choice, nothing was learnt about what the server prefers.
   if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);

@@ -1,6 +1,7 @@
 import { pause } from "../call/clock.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { CallScope } from "../call/scope.js";
+import { withinScope } from "../call/within-scope.js";
 import type {
   ClientEra,
   ClientHost,
@@ -13,8 +14,9 @@ import type {
   WatchEvents,
 } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
-import { ConnectionError } from "../schema/errors.js";
+import { ConnectionError, notConnected, toError } from "../schema/errors.js";
 import type { LoggingLevel, SubscriptionFilter } from "../schema/types.js";
+import { innerHost } from "./inner-host.js";
 
 export interface RestartLimits {
   /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */
@@ -23,8 +25,11 @@ export interface RestartLimits {
   readonly delayMs?: number;
 }
 
-/** Makes a connection; `known` is what an earlier one has learnt. */
-export type Reopen = (host: ClientHost, known: PriorKnowledge | undefined) => Promise<Connection>;
+/** Makes a connection; `again` tells of an earlier one and when to give up. */
+export type Reopen = (
+  host: ClientHost,
+  again?: { readonly known: PriorKnowledge; readonly signal: AbortSignal },
+) => Promise<Connection>;
 
 const STABLE_MS = 60_000;
 
@@ -54,6 +59,8 @@ export class KeptConnection implements Connection {
   readonly #stop = new AbortController();
   #connection!: Connection;
   #state: State | undefined;
+  /** Never rejects. */
+  #restarting: Promise<void> = Promise.resolve();
   #failures = 0;
   #logLevel: LoggingLevel | undefined;
   #pings: PingOptions | undefined;
@@ -66,7 +73,7 @@ export class KeptConnection implements Connection {
 
   static async open(host: ClientHost, limits: RestartLimits, reopen: Reopen): Promise<KeptConnection> {
     const kept = new KeptConnection(host, limits, reopen);
-    kept.#connection = await reopen(kept.#innerHost(), undefined);
+    kept.#connection = await reopen(kept.#innerHost());
     kept.#state = { name: "up", since: host.clock.now() };
     return kept;
   }
@@ -118,31 +125,14 @@ export class KeptConnection implements Connection {
 
   async close(): Promise<void> {
     const state = this.#state;
-    if (state?.name === "over") return;
-    this.#finish(undefined);
-    if (state?.name === "down") return this.#host.onClose(undefined);
-    await this.#connection.close();
+    if (state?.name !== "over") this.#finish(undefined);
+    if (state?.name !== "down") return this.#connection.close();
+    await this.#restarting;
+    this.#host.onClose(undefined, this);
   }
 
   #innerHost(): ClientHost {
-    const host = this.#host;
-    return {
-      info: host.info,
-      extensions: host.extensions,
-      deprecated: (deprecation) => host.deprecated?.(deprecation),
-      get capabilities() {
-        return host.capabilities;
-      },
-      identify: host.identify,
-      clock: host.clock,
-      timeoutMs: host.timeoutMs,
-      answer: (method, params, end, progress) => host.answer(method, params, end, progress),
-      relearnTools: (connection, scope) => host.relearnTools(connection, scope),
-      onNotification: (notification) => host.onNotification(notification),
-      onProblem: (problem) => host.onProblem(problem),
-      debug: (message, fields) => host.debug(message, fields),
-      onClose: (reason) => this.#lost(reason),
-    };
+    return innerHost(this.#host, (reason, connection) => this.#lost(reason, connection));
   }
 
   /** An end that comes with the end of the connection is not passed on before it is clear that none follows. */
@@ -159,37 +149,40 @@ export class KeptConnection implements Connection {
     };
   }
 
-  #lost(reason: Error | undefined): void {
+  #lost(reason: Error | undefined, connection: Connection): void {
     const state = this.#state;
     // An attempt that fails is told by its rejection.
-    if (state?.name === "down") return;
+    if (connection !== this.#connection) return;
     if (state?.name !== "up" || reason === undefined) {
       this.#finish(reason);
-      return this.#host.onClose(reason);
+      return this.#host.onClose(reason, this);
     }
     if (this.#host.clock.now() - state.since >= STABLE_MS) this.#failures = 0;
     this.#state = downState();
     this.#host.onProblem(reason);
-    void this.#restart(reason);
+    this.#restarting = this.#restart(reason);
   }
 
   async #restart(reason: Error): Promise<void> {
     const { attempts, delayMs } = this.#limits;
+    const { signal } = this.#stop;
+    // It may still be going, and two at a time are one too many.
+    await this.#connection.close();
     let last = reason;
     while (this.#failures < attempts) {
-      await pause(this.#host.clock, delayMs * 2 ** this.#failures++, this.#stop.signal);
-      if (this.#stop.signal.aborted) return;
+      await pause(this.#host.clock, delayMs * 2 ** this.#failures++, signal);
+      if (signal.aborted) return;
       try {
-        const connection = await this.#reopen(this.#innerHost(), this.#connection.prior);
-        if (this.#stop.signal.aborted) return await connection.close();
+        const connection = await this.#reopen(this.#innerHost(), { known: this.#connection.prior, signal });
+        if (signal.aborted) return await connection.close();
         return this.#resume(connection, reason);
       } catch (error) {
-        last = error instanceof Error ? error : new Error(String(error));
+        last = toError(error);
       }
     }
-    if (this.#stop.signal.aborted) return;
+    if (signal.aborted) return;
     this.#finish(last);
-    this.#host.onClose(last);
+    this.#host.onClose(last, this);
   }
 
   #resume(connection: Connection, reason: Error): void {
@@ -214,8 +207,7 @@ export class KeptConnection implements Connection {
     } catch (error) {
       // When the connection has gone again, the next one is the next chance.
       if (this.#state?.name !== "up" || this.#connection !== connection) return;
-      const failure = error instanceof Error ? error : new Error(String(error));
-      if (this.#watches.delete(kept)) kept.events.onEnd("lost", failure);
+      if (this.#watches.delete(kept)) kept.events.onEnd("lost", toError(error));
     }
   }
 
@@ -245,11 +237,8 @@ export class KeptConnection implements Connection {
 
   #whenUp(scope: CallScope): Promise<void> {
     const state = this.#state;
-    if (state?.name !== "down") return Promise.reject(new ConnectionError("Not connected: the client is closed"));
-    return new Promise<void>((resolve, reject) => {
-      scope.onAbort(reject);
-      state.up.then(resolve, reject).finally(() => scope.offAbort(reject));
-    });
+    if (state?.name !== "down") return Promise.reject(notConnected());
+    return withinScope(state.up, scope);
   }
 }
 

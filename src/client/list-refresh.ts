@@ -1,4 +1,5 @@
 import type { WatchEvents } from "../era/client-era.js";
+import { toError } from "../schema/errors.js";
 import type { Prompt, Resource, ServerCapabilities, SubscriptionFilter, Tool } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 import { changesOf, LastingSubscription, type ListenHost } from "./relisten.js";
@@ -95,7 +96,7 @@ class Refresher implements WatchEvents {
     try {
       listener.onChange(update);
     } catch (error) {
-      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+      this.#host.onProblem(toError(error));
     }
   }
 
@@ -103,7 +104,7 @@ class Refresher implements WatchEvents {
     try {
       return { items: await this.#host.read(kind) };
     } catch (error) {
-      return { error: error instanceof Error ? error : new Error(String(error)) };
+      return { error: toError(error) };
     }
   }
 }

@@ -37,10 +37,11 @@ export function planNegotiation(
     .map((era) => ({ era, versions: era.versions.filter((known) => wanted?.includes(known) ?? true) }))
     .filter(({ versions }) => versions.length > 0);
   if (steps.length === 0) throw new McpError("unknown_version", `No such protocol version: ${wanted?.join(", ")}`);
-  if (options.era !== undefined && options.era !== "auto") {
-    steps = steps.filter(({ era }) => era.name === options.era);
+  const only = options.session?.era ?? options.era ?? "auto";
+  if (only !== "auto") {
+    steps = steps.filter(({ era }) => era.name === only);
     if (steps.length === 0)
-      throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${options.era}`);
+      throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${only}`);
   }
   const known = prior?.era ?? remembered;
   if (prior !== undefined && prior !== null) assertPrior(prior, steps);
@@ -51,7 +52,7 @@ export function planNegotiation(
     options.strictCapabilities === true &&
     pinned &&
     prior?.discovered === undefined &&
-    steps[0]?.era.handshakes === false
+    steps[0]?.era.alwaysAsks === false
   ) {
     throw new McpError(
       "strict_needs_knowledge",
@@ -92,7 +93,8 @@ export async function negotiate(
   let isProbed = false;
   for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
     const last = waiting.length === 0;
-    const open: OpenOptions = { versions: step.versions, pinned: plan.pinned, last, discovered };
+    const { session } = options;
+    const open: OpenOptions = { versions: step.versions, pinned: plan.pinned, last, discovered, session };
     try {
       return await attempt(step.era, wire, host, open, options, clock);
     } catch (error) {

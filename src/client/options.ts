@@ -2,7 +2,14 @@ import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallProgress } from "../call/tell-progress.js";
-import type { ClientResult, PriorKnowledge, ReportProgress, ServerFacts } from "../era/client-era.js";
+import type {
+  ClientResult,
+  PriorKnowledge,
+  ReportProgress,
+  ResumeToken,
+  SavedSession,
+  ServerFacts,
+} from "../era/client-era.js";
 import type { ReconnectOptions } from "../era/link.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -71,6 +78,13 @@ export interface CallOptions {
   readonly input?: "auto" | "manual" | undefined;
   /** Listings and resources: whether what is kept may be used. It may unless told otherwise. */
   readonly cache?: CacheMode | undefined;
+  /**
+   * HTTP, in the era with sessions: called with each place from which the answer can be read on, if the server keeps what
+   * it sends. The token serves another client, in this process or in another, as `resume`.
+   */
+  readonly onResumable?: ((token: ResumeToken) => void) | undefined;
+  /** Sends nothing, and reads on the answer to a call that was made earlier. The client must be in the token's session. */
+  readonly resume?: ResumeToken | undefined;
 }
 
 export interface ToolCallOptions extends CallOptions {
@@ -136,6 +150,8 @@ export interface ClientOptions {
   readonly versions?: readonly string[];
   /** What an earlier client learnt about this server (`client.prior`). */
   readonly prior?: PriorKnowledge | null;
+  /** HTTP: a session to go on with (`client.session`, or that of a `ResumeToken`), instead of opening one. */
+  readonly session?: SavedSession | undefined;
   /** Ends connecting. */
   readonly signal?: AbortSignal;
   /** For calls that set none. */

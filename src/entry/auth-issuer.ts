@@ -1,5 +1,13 @@
+export type {
+  IdentityAssertionOptions,
+  TrustedIssuer,
+  WorkloadGrant,
+  WorkloadIdentityOptions,
+  WorkloadIssuer,
+} from "../auth/issuer/assertion-options.js";
 export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/client.js";
 export type { ClientMetadata } from "../auth/issuer/client-metadata.js";
+export type { IssuerDpopOptions } from "../auth/issuer/dpop-options.js";
 export { createIssuer, type Issuer } from "../auth/issuer/issuer.js";
 export { OAuthProblem, type ProblemOptions } from "../auth/issuer/oauth-problem.js";
 export type {

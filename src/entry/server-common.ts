@@ -1,7 +1,8 @@
 export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
-export type { Call, CallOrigin, ClientFacts } from "../era/call.js";
-export type { HandlerResult, ReportContext, Topics } from "../era/era.js";
+export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/era.js";
+export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
+export type { GateVerdict, HttpGate } from "../http/gate.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export { type AnySchema, withJsonSchema } from "../schema/standard.js";
@@ -24,8 +25,6 @@ export {
 export type { HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
-  GateVerdict,
-  HttpGate,
   HttpServerOptions,
   Logger,
   ServerInterceptor,

@@ -42,6 +42,11 @@ export class ChannelLink implements Link {
     return this.#peer.closed;
   }
 
+  /** Throws when the channel has ended. */
+  assertOpen(): void {
+    this.#peer.assertOpen();
+  }
+
   request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
     const { onProgress, onId } = request;
     if (onProgress === undefined && onId === undefined) return exchange(this.#peer, request, scope, request);

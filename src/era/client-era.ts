@@ -4,6 +4,7 @@ import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
 import type { Deprecation } from "../schema/deprecated.js";
+import type { RpcError } from "../schema/errors.js";
 import type {
   ClientCapabilities,
   Implementation,
@@ -12,7 +13,7 @@ import type {
   SubscriptionFilter,
 } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
-import type { ClientWire } from "./link.js";
+import type { ClientWire, CloseOptions } from "./link.js";
 
 /** Tells the other side how far a request has got, if it asked. */
 export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
@@ -46,12 +47,15 @@ export interface ClientHost {
   /** A feature that the protocol has deprecated is being used. */
   deprecated?(deprecation: Deprecation): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  onClose(reason: Error | undefined): void;
+  /** `connection` has ended; a client may have others meanwhile. */
+  onClose(reason: Error | undefined, connection: Connection): void;
 }
 
 /** What is known about the server of a connection. */
 export interface ServerFacts {
   readonly version: string;
+  /** Whether the server itself, or whoever asked it before, has told what it can do. */
+  readonly heard: boolean;
   readonly capabilities: ServerCapabilities;
   /** Self-reported: for display and logs, never for decisions. */
   readonly info: Implementation | undefined;
@@ -68,6 +72,24 @@ export interface ConnectionCall {
   readonly logLevel?: LoggingLevel | undefined;
   /** Whether what is kept may be used instead of asking. */
   readonly cache?: "use" | "refresh" | "bypass" | undefined;
+  readonly resume?: ResumeToken | undefined;
+  readonly onResumable?: ((token: ResumeToken) => void) | undefined;
+}
+
+/** A session that another client may go on with: JSON. Whoever has it can act as this client: keep it as a secret. */
+export interface SavedSession {
+  readonly era: string;
+  readonly id: string;
+  /** What the server said when the session was opened. */
+  readonly initialized: ClientResult;
+}
+
+/** The place that the answer to a call has reached, from where it can be read on: JSON, and as secret as its session. */
+export interface ResumeToken {
+  readonly session: SavedSession;
+  /** The id of the call's request. */
+  readonly id: RequestId;
+  readonly lastEventId: string;
 }
 
 /** What a subscription tells its owner, in order; `onEnd` is last. */
@@ -94,6 +116,8 @@ export interface Connection {
   readonly mirrorsHeaders: boolean;
   /** What another client may start from without asking. */
   readonly prior: PriorKnowledge;
+  /** The session that calls are made in, where there is one that can be gone on with. */
+  readonly session?: SavedSession | undefined;
   /** One request. Resolves with the result, which may ask for input; rejects with an `RpcError` for an error answer. */
   call(call: ConnectionCall, scope: CallScope): Promise<ClientResult>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
@@ -101,7 +125,7 @@ export interface Connection {
   /** Asks for signs of life until the connection ends, in the era that can. */
   keepPinging?(options: PingOptions): void;
   watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription>;
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** What a client learnt about a server: JSON, good for the next connection. */
@@ -120,6 +144,8 @@ export interface OpenOptions {
   readonly last: boolean;
   /** An answer to discovery from an earlier connection. */
   readonly discovered: ClientResult | undefined;
+  /** A session of this era to go on with. */
+  readonly session?: SavedSession | undefined;
 }
 
 /** What a protocol era answers for on the client. Built once, shared, no state. */
@@ -128,8 +154,14 @@ export interface ClientEra {
   readonly versions: readonly string[];
   /** Whether results of a method carry hints about keeping them. */
   isCacheable(method: string): boolean;
-  /** Whether connecting always tells what the server can do. */
-  readonly handshakes: boolean;
+  /** Whether connecting asks the server what it can do even where the version is given. */
+  readonly alwaysAsks: boolean;
+  /** Whether what the client can do is said once, and cannot change then. */
+  readonly declaresOnce: boolean;
+  /** Whether it has deprecated features of earlier ones. */
+  readonly deprecates: boolean;
+  /** Whether a refusal says that what was listed about a tool has changed since. */
+  isOfOldListing(error: RpcError): boolean;
   /** What to call for nothing but a sign of life. */
   readonly pingMethod: string;
   /** For a method that only other eras have: what to do instead. */

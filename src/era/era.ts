@@ -2,6 +2,7 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
+import type { GateAdmission } from "../http/admission.js";
 import type { HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { Channel } from "../jsonrpc/channel.js";
@@ -57,6 +58,8 @@ export interface ServerWire {
     scope: CallScope,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse>;
+  /** Whether nobody is there to hear now what belongs to no call. */
+  readonly deserted?: boolean;
   /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
   detachable?(call: Call | undefined): boolean;
   /**
@@ -72,6 +75,8 @@ export interface CallOrigin {
   readonly auth?: unknown;
   /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
   readonly principal?: string | undefined;
+  /** What the gate says of what the caller is about to do. */
+  readonly judge?: GateAdmission["judge"];
   /** Path and query as requested, on HTTP. */
   readonly url?: string;
   /** A request header by lower-case name, on HTTP. */
@@ -290,13 +295,15 @@ export interface HttpBindingOptions {
   /** What clients are told to wait before they reconnect. */
   readonly retryMs: number | undefined;
   /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
-  readonly maxBehind?: number | undefined;
+  readonly maxBehind: number;
   /** The largest request body, in bytes. */
   readonly maxBodyBytes?: number | undefined;
   /** The two paths of the transport with a stream of its own, in the era that had it. */
   readonly sse?: boolean | SsePaths | undefined;
   /** Serves a channel that this binding makes. */
   readonly accept?: AcceptChannel | undefined;
+  /** Whether a body may be served; answers the exchange where it may not. */
+  readonly admits?: (exchange: HttpExchange, body: Parsed) => boolean;
 }
 
 export interface SsePaths {
@@ -306,8 +313,8 @@ export interface SsePaths {
   readonly messagesPath?: string;
 }
 
-/** Serves a channel in one era alone; settles when it is being served. */
-export type AcceptChannel = (era: ServerEra, channel: Channel, origin: CallOrigin) => Promise<unknown>;
+/** Serves a channel in one era alone, each request with the origin of its moment; settles when it is being served. */
+export type AcceptChannel = (era: ServerEra, channel: Channel, origin: () => CallOrigin) => Promise<unknown>;
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
 export interface ServerEra {

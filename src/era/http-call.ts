@@ -15,6 +15,8 @@ export class HttpCall {
   readonly cancellable: boolean;
   readonly scope: CallScope;
   readonly answered: Promise<RpcResponse>;
+  /** Told where the call's stream can be read on from, as long as it is not over. */
+  readonly onEventId: ((eventId: string) => void) | undefined;
   /** Ends what the call has on the wire. */
   readonly wire = new AbortController();
   readonly #onProgress: ((params: Params) => void) | undefined;
@@ -35,6 +37,8 @@ export class HttpCall {
     this.#onProgress = request.onProgress;
     this.#token = request.onProgress === undefined ? undefined : progressTokenOf(this.params);
     this.#onOver = onOver;
+    const { onEventId } = request;
+    this.onEventId = onEventId && ((eventId) => void (this.#over || onEventId(id, eventId)));
     this.answered = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -5,7 +5,7 @@ import { isEventStream, isJson } from "../http/media-type.js";
 import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
 import { fetchSameOrigin } from "../http/same-origin-fetch.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
-import { ConnectionError, ProtocolError } from "../schema/errors.js";
+import { ConnectionError, ProtocolError, toError } from "../schema/errors.js";
 import type { HttpCall } from "./http-call.js";
 import { type HttpTarget, type LinkReceiver, NOBODY } from "./link.js";
 
@@ -134,7 +134,8 @@ export class HttpWire {
       onMessage(parsed);
       if (call.over) linger = clock.schedule(() => call.wire.abort(), LINGER_MS);
     };
-    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, take, clock);
+    const onEventId = call.onEventId && ((id: string) => this.guard(() => call.onEventId?.(id)));
+    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, take, clock, onEventId);
     if (linger !== undefined) clock.cancel(linger);
     return trace;
   }
@@ -191,14 +192,6 @@ export function closedBeforeAnswer(call: HttpCall): ConnectionError {
   return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery });
 }
 
-export function notConnected(): ConnectionError {
-  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent" });
-}
-
 export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-export function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

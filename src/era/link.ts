@@ -21,11 +21,21 @@ export interface LinkRequest {
   readonly onProgress?: ((params: Params) => void) | undefined;
   /** Called with the id that the request goes out under, before it is written. */
   readonly onId?: ((id: RequestId) => void) | undefined;
+  /** Nothing is sent: the answer to a request that was sent earlier, under this id, is read on. */
+  readonly resume?: { readonly id: RequestId; readonly lastEventId: string } | undefined;
+  /** Called with each place from which the answer can be read on. */
+  readonly onEventId?: ((id: RequestId, lastEventId: string) => void) | undefined;
+}
+
+export interface CloseOptions {
+  /** Leaves the session open on the server, where there is one, for another client to go on with. */
+  readonly keepSession?: boolean | undefined;
 }
 
 /** What comes from the server without having been called for. */
 export interface LinkReceiver {
-  onRequest(request: RpcRequest): void;
+  /** `call` is the life of the request on whose stream it came, where the wire can tell. */
+  onRequest(request: RpcRequest, call?: CallScope): void;
   /** `call` is the id of the request on whose stream it came, where the wire can tell. */
   onNotification(notification: RpcNotification, call?: RequestId): void;
   onProblem(problem: Error): void;
@@ -48,7 +58,7 @@ export interface Link {
   respond(id: RequestId, result: JsonText): void;
   respondError(id: RequestId, error: RpcErrorObject): void;
   /** Ends every call at once and lets go of everything. Idempotent. */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 export interface ReconnectOptions {

@@ -2,8 +2,8 @@ import type { HttpExchange, HttpHeaders } from "./exchange.js";
 
 /** What scripts of allowed origins may send and read, beside what every page may. */
 const ALLOWED =
-  "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id";
-const EXPOSED = "mcp-protocol-version, mcp-session-id, www-authenticate";
+  "accept, authorization, content-type, dpop, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id";
+const EXPOSED = "dpop-nonce, mcp-protocol-version, mcp-session-id, www-authenticate";
 /** Headers that mirror arguments have names of the tools' own. */
 const PARAM = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const MAX_AGE_SECONDS = "7200";

@@ -1,25 +1,20 @@
+import type { GateAdmission } from "./admission.js";
 import type { HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
-
-/** What is added to an exchange on its way in. */
-export interface Decoration {
-  readonly auth?: unknown;
-  readonly principal?: string | undefined;
-  /** Headers that go along with every answer. */
-  readonly headers?: HttpHeaders | undefined;
-}
 
 /** An exchange that knows more about its caller, or says more with its answer, than the one it stands for. */
 export class DecoratedExchange implements HttpExchange {
   readonly auth: unknown;
   readonly principal: string | undefined;
+  readonly judge: GateAdmission["judge"];
   readonly #inner: HttpExchange;
   readonly #headers: HttpHeaders | undefined;
 
-  constructor(inner: HttpExchange, decoration: Decoration) {
+  constructor(inner: HttpExchange, decoration: GateAdmission) {
     this.#inner = inner;
     this.#headers = decoration.headers;
     this.auth = decoration.auth ?? inner.auth;
     this.principal = decoration.principal ?? inner.principal;
+    this.judge = decoration.judge;
   }
 
   get method(): string {
@@ -28,6 +23,10 @@ export class DecoratedExchange implements HttpExchange {
 
   get url(): string {
     return this.#inner.url;
+  }
+
+  get answered(): boolean {
+    return this.#inner.answered;
   }
 
   header(name: string): string | undefined {

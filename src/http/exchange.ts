@@ -1,3 +1,5 @@
+import type { GateAdmission } from "./admission.js";
+
 /** A response body that is written piece by piece. */
 export interface HttpStream {
   /**
@@ -17,6 +19,8 @@ export interface HttpStream {
 }
 
 export type HttpHeaders = { readonly [name: string]: string };
+
+export const JSON_HEADERS: HttpHeaders = { "content-type": "application/json" };
 
 /**
  * One HTTP request and the way to answer it, whatever server it came through.
@@ -39,6 +43,8 @@ export interface HttpExchange {
   text(limit: number): Promise<string>;
   /** Calls the listener once, later, if the client goes away, or has already gone, before the response is complete. */
   onGone(listener: () => void): void;
+  /** Whether `reply` or `stream` has been called, or comes too late. */
+  readonly answered: boolean;
   /** Answers at once. `content-length` is set here. */
   reply(status: number, headers: HttpHeaders, body?: string): void;
   /** Sends status and headers at once and the body as it is written. */
@@ -47,6 +53,8 @@ export interface HttpExchange {
   readonly auth?: unknown;
   /** Who the gate says is calling, in one word that does not change from request to request. */
   readonly principal?: string | undefined;
+  /** What the gate says of what the caller is about to do; undefined without one that knows. */
+  readonly judge?: GateAdmission["judge"];
 }
 
 export class BodyTooLarge extends Error {

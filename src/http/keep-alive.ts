@@ -1,4 +1,4 @@
-import type { Clock } from "../call/clock.js";
+import { type Clock, LONGEST_DELAY, unref } from "../call/clock.js";
 
 /** Something open that may fall silent. */
 export interface Quiet {
@@ -8,8 +8,6 @@ export interface Quiet {
   onQuiet(now: number): void;
 }
 
-/** Longer delays overflow timers; nobody waits that long for a sign of life. */
-const LONGEST_INTERVAL = 2_147_483_647;
 /** What is due within this share of the interval is served together: many streams cost few wake-ups. */
 const SHARE = 8;
 
@@ -29,7 +27,7 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
   constructor(clock: Clock, intervalMs: number) {
     this.#clock = clock;
     this.#intervalMs = intervalMs;
-    this.#enabled = intervalMs > 0 && intervalMs < LONGEST_INTERVAL;
+    this.#enabled = intervalMs > 0 && intervalMs < LONGEST_DELAY;
   }
 
   get size(): number {
@@ -80,10 +78,4 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
     }
     if (this.#open.size > 0) this.#arm(oldest + this.#intervalMs - now);
   }
-}
-
-/** What is open holds the process by its socket; the timer alone must not. */
-function unref(timer: unknown): void {
-  const handle = timer as { unref?: () => void } | null | undefined;
-  if (typeof handle === "object" && typeof handle?.unref === "function") handle.unref();
 }

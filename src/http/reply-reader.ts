@@ -84,8 +84,8 @@ export interface StreamTrace {
 }
 
 /**
- * Reads an event stream to its end and hands out each message as it arrives. Never rejects. Events of another type and
- * events without data carry no message.
+ * Reads an event stream to its end and hands out each message as it arrives, and then its event id. Never rejects. Events
+ * of another type and events without data carry no message.
  */
 export async function readEvents(
   response: Response,
@@ -93,13 +93,16 @@ export async function readEvents(
   signal: AbortSignal,
   onMessage: (parsed: Parsed) => void,
   clock: Clock,
+  onEventId?: ((id: string) => void) | undefined,
 ): Promise<StreamTrace> {
   let spoke = false;
   let error: unknown;
-  const onEvent = ({ event, data }: SseEvent) => {
-    if (event !== "message" || data === "") return;
-    spoke = true;
-    onMessage(parseFrame(data));
+  const onEvent = ({ event, data, id }: SseEvent) => {
+    if (event === "message" && data !== "") {
+      spoke = true;
+      onMessage(parseFrame(data));
+    }
+    if (id) onEventId?.(id);
   };
   const reader = new SseReader(onEvent, { maxEventSize: maxChars });
   let giveUp: (reason: unknown) => void = () => {};

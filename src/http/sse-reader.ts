@@ -1,3 +1,5 @@
+import { LONGEST_DELAY } from "../call/clock.js";
+
 /** One dispatched event. */
 export interface SseEvent {
   /** The event's type; `message` unless the stream names another. */
@@ -20,8 +22,6 @@ export class SseEventTooLarge extends Error {
 }
 
 const DEFAULT_MAX_EVENT_SIZE = 4 * 1024 * 1024;
-/** The longest time a timer can wait; a longer one would fire at once. */
-const MAX_TIMER_MS = 2_147_483_647;
 const DIGITS = /^[0-9]+$/;
 const LF = 10;
 const SPACE = 32;
@@ -168,7 +168,7 @@ export class SseReader {
         const at = findValue(text, start, end, "retry");
         if (at === -1) return;
         const retry = text.slice(at, end);
-        if (DIGITS.test(retry)) this.retryMs = Math.min(Number(retry), MAX_TIMER_MS);
+        if (DIGITS.test(retry)) this.retryMs = Math.min(Number(retry), LONGEST_DELAY);
       }
     }
   }

@@ -1,4 +1,4 @@
-import type { Clock } from "../call/clock.js";
+import { type Clock, unref } from "../call/clock.js";
 
 /** No stream is given up for a shorter silence than this. */
 const SHORTEST_MS = 60_000;
@@ -47,6 +47,6 @@ export class StreamPulse {
     const leftMs = this.#heardAt + allowedMs - this.#clock.now();
     if (leftMs <= 0) return this.#onDead();
     this.#timer = this.#clock.schedule(() => this.#arm(), leftMs);
-    (this.#timer as { unref?: () => void } | undefined)?.unref?.();
+    unref(this.#timer);
   }
 }

@@ -59,6 +59,10 @@ class WebExchange implements HttpExchange {
     });
   }
 
+  get answered(): boolean {
+    return this.#stream !== undefined || this.#state !== "open";
+  }
+
   header(name: string): string | undefined {
     const value = this.#request.headers.get(name);
     if (value !== null) return value;

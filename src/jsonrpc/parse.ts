@@ -1,4 +1,4 @@
-import type { RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
+import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
 
 /** Why a text is not a JSON-RPC message; `id` is the request's own where it could be read. */
 export interface ParseFailure {
@@ -91,4 +91,10 @@ export function isFailure(
   response: RpcMessage,
 ): response is RpcResponse & { error: { code: number; message: string } } {
   return "error" in response;
+}
+
+/** The id that an error in answer to this message carries, where one can be read. */
+export function answerableId(parsed: Parsed): RequestId | undefined {
+  if (parsed.kind === "request") return parsed.message.id;
+  return parsed.kind === "invalid" && !parsed.failure.answer ? parsed.failure.id : undefined;
 }

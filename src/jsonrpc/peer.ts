@@ -1,4 +1,4 @@
-import { AuthError, ConnectionError, type McpError, ProtocolError } from "../schema/errors.js";
+import { AuthError, ConnectionError, type McpError, notConnected, ProtocolError, toError } from "../schema/errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable } from "./inflight-table.js";
@@ -68,6 +68,10 @@ export class Peer {
     return this.#closed !== undefined;
   }
 
+  assertOpen(): void {
+    if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
+  }
+
   /** Where a successor goes on counting. */
   get nextId(): number {
     return this.#inflight.nextId;
@@ -80,7 +84,7 @@ export class Peer {
 
   /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
   request(out: OutgoingRequest, sink: ResponseSink): Inflight {
-    if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
+    this.assertOpen();
     const id = this.#inflight.reserve(out.id);
     const entry: Inflight = { id, sink };
     const params = typeof out.params === "function" ? out.params(id) : out.params;
@@ -124,7 +128,7 @@ export class Peer {
   }
 
   #onUnwritten(error: unknown, entry: Inflight | undefined): void {
-    const reason = error instanceof Error ? error : new Error(String(error));
+    const reason = toError(error);
     if (entry === undefined) {
       if (this.#closed === undefined) this.#events.onProblem(reason);
     } else if (this.#inflight.remove(entry)) entry.sink.onFailure(notWritten(reason));
@@ -198,10 +202,6 @@ export class Peer {
     this.#closed = { reason };
     for (const entry of this.#inflight.drain()) entry.sink.onFailure(connectionLost(reason));
   }
-}
-
-function notConnected(reason: Error | undefined): ConnectionError {
-  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
 }
 
 /** The channel knows best how far the frame had got. What an authorization failed with stands for itself. */

@@ -12,8 +12,16 @@ export function idKey(id: RequestId): RequestId {
   return Number.isSafeInteger(twin) ? twin : id;
 }
 
+/** What is filed under exactly this id, or else under its other spelling. */
+export function findByEither<T>(filed: ReadonlyMap<RequestId, T>, id: RequestId): T | undefined {
+  const exact = filed.get(id);
+  if (exact !== undefined) return exact;
+  const twin = idTwin(id);
+  return twin === undefined ? undefined : filed.get(twin);
+}
+
 /** The same id in its other spelling, if it has one. */
-export function idTwin(id: RequestId): RequestId | undefined {
+function idTwin(id: RequestId): RequestId | undefined {
   if (typeof id === "number") return String(id);
   const key = idKey(id);
   return key === id ? undefined : key;

@@ -11,7 +11,6 @@ const HEADER = "bowline-store-1";
 const SALT_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const NEVER = new AbortController().signal;
 
 /**
  * Keeps clients and tokens in a file that only its owner can read, encrypted (AES-256-GCM) with a key made of `secret`.
@@ -24,15 +23,11 @@ export function createFileStore(path: string, secret: string | Uint8Array): Auth
 
   const change = async (edit: (values: Values) => void): Promise<void> => {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await withFileLock(
-      lock,
-      async () => {
-        const values = await load(path, secret, keys);
-        edit(values);
-        await save(path, values, secret, keys);
-      },
-      NEVER,
-    );
+    await withFileLock(lock, async () => {
+      const values = await load(path, secret, keys);
+      edit(values);
+      await save(path, values, secret, keys);
+    });
   };
 
   return {

@@ -11,12 +11,21 @@ interface Waiter {
   reject(reason: Error): void;
 }
 
-/** Writes frames as lines to a byte stream, in order, and tells when the stream has room again. */
+/** Lines are gathered up to this many characters. */
+const MOST_AT_ONCE = 16 * 1024;
+
+/**
+ * Writes frames as lines to a byte stream, in order, and tells when the stream has room again. What is sent within one
+ * turn of the event loop is written at once, since each write to a pipe is a system call of its own.
+ */
 export class FrameWriter {
   readonly #stream: Writable;
   readonly #write: WriteLine;
   readonly #onBroken: (cause: Error) => void;
-  /** Frames handed to the stream and not yet written. */
+  /** Lines that wait for the end of this turn. */
+  #gathered = "";
+  #scheduled = false;
+  /** Pieces handed to the stream and not yet written. */
   #pending = 0;
   #room: Waiter | undefined;
   #idle: Waiter | undefined;
@@ -37,14 +46,27 @@ export class FrameWriter {
   send(text: string): void | Promise<void> {
     if (this.#shut)
       return quietly(Promise.reject(new ConnectionError("The channel is closed: the frame was not sent")));
+    this.#gathered += toLine(text);
+    if (this.#gathered.length >= MOST_AT_ONCE) this.flush();
+    else if (!this.#scheduled) {
+      this.#scheduled = true;
+      process.nextTick(this.#onTurnOver);
+    }
+    return this.#room?.promise;
+  }
+
+  /** Hands what was gathered to the stream now. */
+  flush(): void {
+    if (this.#gathered === "") return;
+    const lines = this.#gathered;
+    this.#gathered = "";
     this.#pending++;
-    if (this.#write(toLine(text), this.#onWritten)) return;
-    this.#room ??= createWaiter();
-    return this.#room.promise;
+    if (!this.#write(lines, this.#onWritten)) this.#room ??= createWaiter();
   }
 
   /** Refuses further frames. What was taken is still written. */
   shut(): void {
+    this.flush();
     this.#shut = true;
   }
 
@@ -61,6 +83,11 @@ export class FrameWriter {
     this.#room?.reject(new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }));
     this.#room = undefined;
   }
+
+  readonly #onTurnOver = (): void => {
+    this.#scheduled = false;
+    this.flush();
+  };
 
   readonly #onWritten = (error?: Error | null): void => {
     if (this.#pending > 0) this.#pending--;
@@ -89,6 +116,7 @@ export class FrameWriter {
   #abandonStream(): void {
     this.#stream.off("drain", this.#onDrain).off("error", this.#onError).off("close", this.#onStreamClose);
     this.#shut = true;
+    this.#gathered = "";
     this.#pending = 0;
     this.#idle?.resolve();
     this.#idle = undefined;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { AuthError } from "../schema/errors.js";
 
 export interface LoopbackOptions {
   /** The port to listen on; any free one unless told otherwise. */
@@ -7,7 +8,7 @@ export interface LoopbackOptions {
   readonly path?: string;
   /** Shows the address to the user; in the system's browser unless told otherwise. */
   readonly open?: (url: URL) => void | Promise<void>;
-  /** What the user reads in the browser afterwards. */
+  /** What the user reads in the browser afterwards: HTML, in which no script runs and nothing is loaded. */
   readonly page?: string;
 }
 
@@ -19,7 +20,15 @@ export interface Loopback {
 }
 
 const PAGE = "<!doctype html><title>Done</title><p>You can close this window and go back to the program.";
-const HEADERS = { "content-type": "text/html; charset=utf-8", "cache-control": "no-store", connection: "close" };
+/** The address of the page holds the code: nothing in it may run, and nothing outside may learn of it. */
+const HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  connection: "close",
+};
 
 /**
  * Listens on this machine for the browser to come back. It keeps no program alive by itself. Whatever comes is handed on
@@ -28,13 +37,12 @@ const HEADERS = { "content-type": "text/html; charset=utf-8", "cache-control": "
 export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
   const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
   const { createServer } = await import("node:http");
-  const waiting = new Map<string, (url: URL) => void>();
+  const waiting = new Map<string, { readonly arrive: (url: URL) => void; readonly fail: (reason: unknown) => void }>();
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? "/", redirectUrl);
-    const state = url.searchParams.get("state") ?? "";
-    const arrive = url.pathname === path && request.method === "GET" ? waiting.get(state) : undefined;
-    answer(response, arrive === undefined ? 404 : 200, arrive === undefined ? "" : page);
-    arrive?.(url);
+    const url = request.method === "GET" ? callbackOf(request.url ?? "", redirectUrl) : undefined;
+    const user = url === undefined ? undefined : waiting.get(url.searchParams.get("state") ?? "");
+    answer(response, user === undefined ? 404 : 200, user === undefined ? "" : page);
+    if (url !== undefined) user?.arrive(url);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -50,7 +58,7 @@ export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopb
     server.ref();
     try {
       const arrival = new Promise<URL>((resolve, reject) => {
-        waiting.set(state, resolve);
+        waiting.set(state, { arrive: resolve, fail: reject });
         giveUp = () => reject(signal.reason);
         signal.addEventListener("abort", giveUp, { once: true });
       });
@@ -65,10 +73,20 @@ export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopb
   }
 
   const close = async () => {
+    const closed = new AuthError("callback", "Nobody listens any more for the browser to come back");
+    for (const { fail } of waiting.values()) fail(closed);
     server.closeAllConnections();
     await new Promise<void>((resolve) => server.close(() => resolve()));
   };
   return { redirectUrl, authorize, close };
+}
+
+/** The address that was asked for, if it is the redirect address with parameters. Whoever asks may send anything. */
+function callbackOf(target: string, redirectUrl: string): URL | undefined {
+  const { origin, pathname } = new URL(redirectUrl);
+  if (!target.startsWith("/") || !URL.canParse(`${origin}${target}`)) return undefined;
+  const url = new URL(`${origin}${target}`);
+  return url.pathname === pathname ? url : undefined;
 }
 
 function answer(response: ServerResponse, status: number, page: string): void {
@@ -85,6 +103,8 @@ async function openBrowser(url: URL): Promise<void> {
         ? ["rundll32", "url.dll,FileProtocolHandler"]
         : ["xdg-open"];
   const child = spawn(command as string, [...args, url.href], { stdio: "ignore", detached: true });
-  child.on("error", () => process.stderr.write(`Open this address to log in: ${url.href}\n`));
+  const tell = () => process.stderr.write(`Open this address to log in: ${url.href}\n`);
+  child.once("error", tell);
+  child.once("exit", (code) => code !== 0 && tell());
   child.unref();
 }

@@ -64,6 +64,10 @@ class NodeExchange implements HttpExchange {
     return (this.#req as { originalUrl?: string }).originalUrl ?? this.#req.url ?? "/";
   }
 
+  get answered(): boolean {
+    return this.#res.headersSent || this.#res.destroyed;
+  }
+
   header(name: string): string | undefined {
     const { headers } = this.#req;
     const value = headers[name] ?? (name === "host" ? headers[":authority"] : undefined);

@@ -5,6 +5,7 @@ import { ConnectionError, McpError } from "../schema/errors.js";
 import { FrameWriter } from "./frame-writer.js";
 import { likelyCauseOf } from "./likely-cause.js";
 import type { ServerProcess, ServerProcessOptions, StopTimes } from "./server-process.js";
+import { settlesWithin } from "./settles-within.js";
 import { StderrTail } from "./stderr-tail.js";
 
 /** The program is started without a shell; `env` comes on top of `defaultEnvironment()`. */
@@ -40,14 +41,21 @@ interface Link {
   readonly events: ChannelEvents;
   readonly writer: FrameWriter;
   readonly decoder: LineDecoder;
+  /** Resolves when nothing more can be heard from the server. */
+  readonly silent: Promise<void>;
+  /** Whether the owner has been told of the end. */
+  told: boolean;
 }
+
+/** How long a server that is heard no more has to exit, so that the loss can be told with its exit code and last words. */
+const LAST_WORDS_MS = 250;
 
 /**
  * A server process and the channel over its standard input and output.
  *
  * `open` starts the process, and rejects with a `ConnectionError` when it cannot be started; then no `onClose` follows.
  * When the process goes away unasked, `onClose` gets a `ConnectionError` with its exit code or signal and its last lines
- * on stderr. `close` ends the server's input, and by force the process and its descendants if that does not suffice;
+ * on stderr; a process that only closes its output is lost too, and is ended beside that. `close` ends the server's input, and by force the process and its descendants if that does not suffice;
  * it resolves when they are gone.
  */
 export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
@@ -117,28 +125,38 @@ class StdioClientChannelImpl implements StdioClientChannel {
     const lost = (sign: string, cause?: Error) => {
       if (this.#closing === undefined) this.#end(link, { by: "server", sign, cause });
     };
+    let fallSilent = () => {};
+    const silent = new Promise<void>((resolve) => {
+      fallSilent = resolve;
+    });
+    const lastHeard = (sign: string, cause?: Error) => {
+      fallSilent();
+      lost(sign, cause);
+    };
     const writer = new FrameWriter(server.stdin, (cause) => lost("closed its input", cause));
     const decoder = new LineDecoder(
       {
         onLine: (line) => {
           this.#spoke = true;
-          events.onFrame(line);
+          if (!link.told) events.onFrame(line);
         },
-        onProblem: (problem) => events.onProblem(problem),
+        onProblem: (problem) => {
+          if (!link.told) events.onProblem(problem);
+        },
         onOverflow: (problem) => {
-          events.onProblem(problem);
-          lost("wrote a line over the limit", problem);
+          if (!link.told) events.onProblem(problem);
+          lastHeard("wrote a line over the limit", problem);
         },
       },
       { maxLineBytes: this.#options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
     );
-    const link: Link = { server, events, writer, decoder };
+    const link: Link = { server, events, writer, decoder, silent, told: false };
     server.stdout.on("data", (chunk: Buffer) => decoder.push(chunk));
-    server.stdout.on("end", () => lost("closed its output"));
-    server.stdout.on("error", (cause) => lost("broke its output", cause));
+    server.stdout.on("end", () => lastHeard("closed its output"));
+    server.stdout.on("error", (cause) => lastHeard("broke its output", cause));
     server.stderr?.on("data", (chunk: Buffer) => this.#takeStderr(chunk));
     server.stderr?.on("error", () => {});
-    server.exited.then(() => lost("exited"));
+    server.exited.then(() => lastHeard("exited"));
     return link;
   }
 
@@ -159,12 +177,23 @@ class StdioClientChannelImpl implements StdioClientChannel {
   async #finish(link: Link, ending: Ending): Promise<void> {
     const { stdinMs = 2000, termMs = 2000 } = this.#options.shutdown ?? {};
     link.writer.shut();
-    await link.server.stop({ stdinMs, termMs });
-    link.writer.detach();
-    link.decoder.end();
+    const stopped = link.server.stop({ stdinMs, termMs });
+    if (ending.by === "server") {
+      await Promise.race([stopped, link.silent.then(() => settlesWithin(link.server.gone, LAST_WORDS_MS))]);
+      this.#tell(link, this.#lossOf(link.server, ending));
+    }
+    await stopped;
+    this.#tell(link, undefined);
     this.#tail.end();
     this.#stderr?.end();
-    link.events.onClose(ending.by === "us" ? undefined : this.#lossOf(link.server, ending));
+  }
+
+  #tell(link: Link, reason: Error | undefined): void {
+    if (link.told) return;
+    link.writer.detach();
+    link.decoder.end();
+    link.told = true;
+    link.events.onClose(reason);
   }
 
   #lossOf(server: ServerProcess, ending: Ending & { by: "server" }): ConnectionError {
@@ -196,7 +225,8 @@ async function start(options: ServerProcessOptions, stderr: "pipe" | "ignore"): 
 }
 
 function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {
-  if (server.exit === undefined || server.forced) return `${ending.sign} and was terminated`;
+  if (server.exit === undefined) return `${ending.sign} and is being ended`;
+  if (server.forced) return `${ending.sign} and was terminated`;
   if (server.exit.signal !== null) return `was ended by ${server.exit.signal}`;
   return `exited with code ${server.exit.code}`;
 }

@@ -71,6 +71,7 @@ class StdioServerChannel implements Channel {
     const input = this.#input;
     input.on("end", this.#onEnd).on("close", this.#onEnd).on("error", this.#onInputError).on("data", this.#onData);
     if (input.readableEnded || input.destroyed) queueMicrotask(this.#onEnd);
+    if (this.#output === process.stdout) process.on("exit", this.#onExit);
   }
 
   send(text: string): void | Promise<void> {
@@ -109,6 +110,9 @@ class StdioServerChannel implements Channel {
 
   readonly #onEnd = (): void => this.#closeAtOnce(undefined);
 
+  /** Whoever ends the process in the turn of an answer does not take the answer along. */
+  readonly #onExit = (): void => this.#writer.flush();
+
   readonly #onInputError = (cause: Error): void => this.#lose("input", cause);
 
   /** A frame that cannot be read may be the one that someone waits for: going on would leave them waiting. */
@@ -146,6 +150,7 @@ class StdioServerChannel implements Channel {
     this.#writer.shut();
     const written = await settlesWithin(this.#writer.flushed(), this.#drainMs);
     this.#writer.detach();
+    process.off("exit", this.#onExit);
     this.#input.off("error", this.#onInputError);
     this.#releaseStreams(written);
   }

@@ -265,7 +265,8 @@ export type AuthStep =
   | "refresh"
   | "scope"
   | "unauthorized"
-  | "revocation";
+  | "revocation"
+  | "store";
 
 export interface AuthErrorDetails extends ErrorOptions {
   /** The addresses that were asked, in order. */
@@ -318,4 +319,13 @@ export class AuthError extends McpError {
 /** Whether a value lists protocol versions, one at least. */
 export function isVersionList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
+}
+
+/** What was thrown, as an error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+export function notConnected(reason?: Error): ConnectionError {
+  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
 }

@@ -1,10 +1,6 @@
 import type { Problem } from "./check.js";
+import { toolChoiceOf } from "./tool-choice.js";
 import type { CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage } from "./types.js";
-
-/** Whether the model may, must or must not use tools; what is left open means that it may. */
-export function toolChoiceOf(params: CreateMessageParams): "auto" | "required" | "none" {
-  return params.toolChoice?.mode ?? "auto";
-}
 
 /**
  * What is wrong with a conversation, beyond its shape: a message with tool results holds nothing else, and each use of a

@@ -4,7 +4,10 @@ import type { Context } from "./context.js";
 export interface AccessOptions {
   /** Whether it exists for this caller. */
   readonly visible?: (ctx: Context) => boolean | Promise<boolean>;
-  /** What the caller's authorization must grant; without all of it, the thing does not exist for the caller. */
+  /**
+   * What the caller's authorization must grant. Where the gate can ask for more, as `protect` does, a caller without it
+   * sees the thing and is told what to ask for; without such a gate the thing does not exist for the caller.
+   */
   readonly requires?: { readonly scopes: readonly string[] };
 }
 
@@ -14,13 +17,5 @@ export type Access = (ctx: Context) => boolean | Promise<boolean>;
 export function toAccess({ visible, requires }: AccessOptions): Access | undefined {
   if (requires === undefined) return visible;
   const { scopes } = requires;
-  return (ctx) => {
-    const granted = scopesOf(ctx.auth);
-    return scopes.every((scope) => granted.includes(scope)) && (visible === undefined || visible(ctx));
-  };
-}
-
-function scopesOf(auth: unknown): readonly unknown[] {
-  const scopes = typeof auth === "object" && auth !== null ? (auth as { scopes?: unknown }).scopes : undefined;
-  return Array.isArray(scopes) ? scopes : [];
+  return (ctx) => ctx.grants(scopes) && (visible === undefined || visible(ctx));
 }

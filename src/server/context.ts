@@ -1,8 +1,7 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { Asking, AskOptions, ElicitAnswer, Questions } from "../era/asking.js";
-import type { Call, ClientFacts } from "../era/call.js";
-import type { Result, ServerHost } from "../era/era.js";
+import type { Call, ClientFacts, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { FormSchema } from "../schema/elicit-schema.js";
@@ -81,6 +80,15 @@ export class Context {
   /** The caller in one word, as far as a gate could tell. */
   get principal(): string | undefined {
     return this.#call.origin.principal;
+  }
+
+  /** Whether the caller's authorization grants all of these scopes. */
+  grants(scopes: readonly string[]): boolean {
+    const { method } = this;
+    const { auth, judge } = this.#call.origin;
+    if (judge !== undefined) return judge([{ method, scopes }]) === undefined;
+    const granted = (auth as { readonly scopes?: unknown } | null | undefined)?.scopes;
+    return scopes.every((scope) => Array.isArray(granted) && granted.includes(scope));
   }
 
   /** The session, in the era that has them. */

@@ -1,6 +1,6 @@
 import type { Asker, Asking, Questions } from "../era/asking.js";
-import { type Call, ServedCall } from "../era/call.js";
-import type { ServerHost } from "../era/era.js";
+import type { Call, ServerHost } from "../era/era.js";
+import { ServedCall } from "../era/served-call.js";
 
 /**
  * A call of its own that does the same as another and outlives it: for extensions that answer now and do the work later.

@@ -1,5 +1,4 @@
-import type { Call } from "../era/call.js";
-import type { HandlerResult, ServerHost } from "../era/era.js";
+import type { Call, HandlerResult, ServerHost } from "../era/era.js";
 import { missingCapability, undeclared } from "../era/input-capability.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { toResult } from "../era/to-result.js";

@@ -4,8 +4,16 @@ import { exchange } from "../call/exchange.js";
 import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
-import type { Call, CallOrigin, ClientFacts, ServerWire } from "../era/call.js";
-import { type EraSession, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
+import {
+  type Call,
+  type CallOrigin,
+  type ClientFacts,
+  type EraSession,
+  pickEra,
+  type ServerEra,
+  type ServerHost,
+  type ServerWire,
+} from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { INTERNAL_ERROR, toErrorObject } from "../jsonrpc/error-codes.js";
 import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.js";
@@ -33,14 +41,14 @@ export class Door implements ServedConnection, ServerWire {
   readonly closed: Promise<void>;
   readonly #host: ServerHost;
   readonly #eras: readonly ServerEra[];
-  readonly #origin: CallOrigin;
+  readonly #origin: () => CallOrigin;
   readonly #peer: Peer;
   readonly #sessions = new Map<ServerEra, EraSession>();
   readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
-  constructor(host: ServerHost, eras: readonly ServerEra[], channel: Channel, origin: CallOrigin = {}) {
+  constructor(host: ServerHost, eras: readonly ServerEra[], channel: Channel, origin: () => CallOrigin) {
     this.#host = host;
     this.#eras = eras;
     this.#origin = origin;
@@ -113,7 +121,7 @@ export class Door implements ServedConnection, ServerWire {
     const era = pickEra(this.#eras, request);
     let call: Call;
     try {
-      call = this.#sessionFor(era).decode(request, this.#origin);
+      call = this.#sessionFor(era).decode(request, this.#origin());
     } catch (error) {
       return this.#refuse(request, era, error);
     }

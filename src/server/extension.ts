@@ -1,6 +1,5 @@
 import { composeInterceptors } from "../call/interceptor.js";
-import type { Call, ClientFacts } from "../era/call.js";
-import type { HandlerResult, ServerHost, Topics } from "../era/era.js";
+import type { Call, ClientFacts, HandlerResult, ServerHost, Topics } from "../era/era.js";
 import { missingCapability } from "../era/input-capability.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { methodNotFound } from "../jsonrpc/error-codes.js";

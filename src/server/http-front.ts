@@ -1,25 +1,37 @@
 import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
+import type { GateRefusal, Operation } from "../http/admission.js";
 import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
 import { DecoratedExchange } from "../http/decorated-exchange.js";
-import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge, type HttpExchange } from "../http/exchange.js";
+import {
+  BodyIncomplete,
+  BodyNotText,
+  BodyTaken,
+  BodyTooLarge,
+  type HttpExchange,
+  JSON_HEADERS,
+} from "../http/exchange.js";
+import type { GateVerdict, HttpGate } from "../http/gate.js";
 import { createGuard } from "../http/guard.js";
 import { isJson } from "../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
 import { formatFailure } from "../jsonrpc/format.js";
-import type { RequestId } from "../jsonrpc/message.js";
+import type { RequestId, RpcRequest } from "../jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { DefinitionError, ProtocolError } from "../schema/errors.js";
 import { messageOf } from "./era-of-request.js";
-import { DEFAULTS, type GateVerdict, type HttpGate, type HttpServerOptions } from "./options.js";
+import { DEFAULTS, type HttpServerOptions } from "./options.js";
 
-const JSON_HEADERS = { "content-type": "application/json" };
+export interface FrontHost extends ServerHost {
+  /** What the definition that a request names requires of its caller. */
+  requiredScopes(method: unknown, params: { readonly [key: string]: unknown }): readonly string[];
+}
 
 /**
  * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
  * gate, the media type, the size, the parser, and the choice of era.
  */
 export class HttpFront {
-  readonly #host: ServerHost;
+  readonly #host: FrontHost;
   readonly #eras: readonly ServerEra[];
   readonly #bindings = new Map<ServerEra, HttpBinding>();
   /** Those that serve paths of their own. */
@@ -32,12 +44,13 @@ export class HttpFront {
   readonly #allowed: string;
   #closing = false;
 
-  constructor(host: ServerHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
+  constructor(host: FrontHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
     const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
     this.#guard = createGuard(options);
     this.#gate = options.gate;
+    for (const warning of options.gate?.warnings ?? []) host.warn(warning);
     this.#cors = options.cors === true;
     this.#maxBodyBytes = options.maxBodyBytes ?? DEFAULTS.maxBodyBytes;
     if (!(this.#maxBodyBytes > 0)) throw new DefinitionError("http.maxBodyBytes must be positive");
@@ -54,10 +67,11 @@ export class HttpFront {
         keepAliveMs: options.keepAliveMs ?? DEFAULTS.keepAliveMs,
         eventLog: options.resumable,
         retryMs: options.retryMs,
-        maxBehind: options.maxBehind,
+        maxBehind: options.maxBehind ?? DEFAULTS.maxBehind,
         maxBodyBytes: this.#maxBodyBytes,
         sse: options.sse,
         accept,
+        admits: this.#admits,
       });
       this.#bindings.set(era, binding);
     }
@@ -67,6 +81,7 @@ export class HttpFront {
 
   /** Answers one exchange. Never throws: what goes wrong is answered and reported. */
   serve(exchange: HttpExchange): void {
+    if (this.#gate?.route?.(exchange) === true) return;
     const refusal = this.#guard(exchange);
     if (refusal !== undefined) return this.#fail(exchange, refusal.status, INVALID_REQUEST, refusal.message);
     const origin = this.#cors ? exchange.header("origin") : undefined;
@@ -110,11 +125,36 @@ export class HttpFront {
         this.#warnOfUnnamed(verdict);
         return this.#admit(new DecoratedExchange(exchange, verdict));
       }
-      exchange.reply(verdict.status, verdict.headers ?? {}, verdict.body);
-      this.#report(exchange, verdict.status, "the gate let nobody in");
+      if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
+      const { amend } = verdict;
+      exchange
+        .text(this.#maxBodyBytes)
+        .then((text) => amend(this.#operationsOf(parseFrame(text))))
+        .catch(() => verdict)
+        .then((refusal) => this.#refuse(exchange, refusal));
     };
     const gate = this.#gate;
     (async () => pass(await gate(exchange)))().catch((error: unknown) => this.#failInside(exchange, error));
+  }
+
+  #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
+    exchange.reply(status, headers, body);
+    if (error === undefined) this.#report(exchange, status, "the gate let nobody in");
+    else this.#host.report(error, { where: "http" });
+  }
+
+  /** Whether the gate, where there is one that cares, lets the caller do this; answers where it does not. */
+  readonly #admits = (exchange: HttpExchange, body: Parsed): boolean => {
+    const refusal = exchange.judge?.(this.#operationsOf(body));
+    if (refusal !== undefined) this.#refuse(exchange, refusal);
+    return refusal === undefined;
+  };
+
+  #operationsOf(body: Parsed): readonly Operation[] {
+    return messagesOf(body).map((message) => {
+      const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
+      return { method, params, scopes: this.#host.requiredScopes(method, params ?? {}) };
+    });
   }
 
   #admit(exchange: HttpExchange): void {
@@ -134,8 +174,13 @@ export class HttpFront {
       return this.#fail(exchange, 400, PARSE_ERROR, body.failure.message);
     }
     const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
+    this.#serveBy(this.#bindings.get(era) as HttpBinding, exchange, body);
+  }
+
+  #serveBy(binding: HttpBinding, exchange: HttpExchange, body: Parsed | undefined): void {
     try {
-      (this.#bindings.get(era) as HttpBinding).serve(exchange, body);
+      if (body !== undefined && !this.#admits(exchange, body)) return;
+      binding.serve(exchange, body);
     } catch (error) {
       this.#failInside(exchange, error);
     }
@@ -143,7 +188,7 @@ export class HttpFront {
 
   #serveBodiless(exchange: HttpExchange): void {
     const binding = [...this.#bindings.values()].find(({ methods }) => methods.includes(exchange.method));
-    if (binding !== undefined) return binding.serve(exchange, undefined);
+    if (binding !== undefined) return this.#serveBy(binding, exchange, undefined);
     const headers = { ...JSON_HEADERS, allow: this.#allowed };
     exchange.reply(405, headers, formatFailure(undefined, { code: INVALID_REQUEST, message: NOT_ALLOWED }));
     this.#report(exchange, 405, NOT_ALLOWED);
@@ -161,9 +206,10 @@ export class HttpFront {
     this.#fail(exchange, 503, INTERNAL_ERROR, "The server is shutting down", id);
   }
 
+  /** What goes wrong after the answer is only reported. */
   #failInside(exchange: HttpExchange, error: unknown): void {
     const body = formatFailure(undefined, { code: INTERNAL_ERROR, message: "Internal error" });
-    exchange.reply(500, JSON_HEADERS, body);
+    if (!exchange.answered) exchange.reply(500, JSON_HEADERS, body);
     this.#host.report(error, { where: "http" });
   }
 
@@ -179,3 +225,7 @@ export class HttpFront {
 
 const NOT_JSON = "Unsupported media type: Content-Type must be application/json";
 const NOT_ALLOWED = "Method not allowed";
+
+function messagesOf(body: Parsed): readonly unknown[] {
+  return body.kind === "batch" ? body.items : "message" in body ? [body.message] : [];
+}

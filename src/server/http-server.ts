@@ -241,13 +241,14 @@ export class HttpServer<
 
   /** Told by whoever listens for this server: which host it is bound to, and which paths beside the endpoint's it has. */
   onListening(host: string): readonly string[] {
-    const { allowedHosts, sse } = this.#http;
+    const { allowedHosts, gate, sse } = this.#http;
     if (ANY_ADDRESS.has(host) && allowedHosts === undefined) {
       this.core.warn(`listening on all interfaces (${host}) without http.allowedHosts: only local names are served`);
     }
-    if (sse === undefined || sse === false) return [];
+    const paths = gate?.paths ?? [];
+    if (sse === undefined || sse === false) return paths;
     const { stream, messages } = resolveSsePaths(sse);
-    return [stream, pathOf(messages)];
+    return [stream, pathOf(messages), ...paths];
   }
 
   /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */

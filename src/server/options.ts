@@ -1,9 +1,8 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { Call } from "../era/call.js";
-import type { HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
-import type { HttpExchange, HttpHeaders } from "../http/exchange.js";
+import type { Call, HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
+import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { JsonObject, LoggingLevel } from "../schema/types.js";
@@ -21,19 +20,6 @@ export interface Logger {
 }
 
 export type ServerInterceptor = Interceptor<Call, HandlerResult>;
-
-/** Who is calling, or the answer to somebody who may not. */
-export type GateVerdict =
-  | {
-      /** Handlers read it as `ctx.auth`. */
-      readonly auth?: unknown;
-      /** The caller in one word that does not change from request to request: a session is its opener's alone. */
-      readonly principal?: string | undefined;
-    }
-  | { readonly status: number; readonly headers?: HttpHeaders; readonly body?: string };
-
-/** Looks at every request before anything else does, but for the checks of Host and Origin. */
-export type HttpGate = (exchange: HttpExchange) => GateVerdict | Promise<GateVerdict>;
 
 export interface HttpServerOptions extends GuardOptions {
   /** Lets scripts of the allowed origins call from a browser. No such header is sent without it. */
@@ -157,6 +143,7 @@ export const DEFAULTS = {
   maxWaitingChanges: 1024,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
+  maxBehind: 8 * 1024 * 1024,
   sessionIdleMs: 30 * 60_000,
   maxSessions: 10_000,
   keepAliveMs: 15_000,

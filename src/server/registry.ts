@@ -2,6 +2,7 @@ import { DefinitionError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
 import type { CacheScope, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
+import type { AccessOptions } from "./access.js";
 import { assertCacheHints } from "./cache-hints.js";
 import { Catalogue } from "./catalogue.js";
 import type { Context } from "./context.js";
@@ -151,6 +152,19 @@ export class Registry {
       if (visible) return this.#allowsUnsafePaths || resource.isSafe(variables) ? { resource, variables } : undefined;
     }
     return undefined;
+  }
+
+  /** The definition that a request names, whoever asks. */
+  named(
+    method: unknown,
+    { name, uri }: { readonly [key: string]: unknown },
+  ): { readonly options: AccessOptions } | undefined {
+    if (method === "tools/call") return this.tools.get(name as string);
+    if (method === "prompts/get") return this.prompts.get(name as string);
+    if (typeof uri !== "string") return undefined;
+    return (
+      this.resources.get(uri) ?? this.templates.values().find(({ template }) => template?.match(uri) !== undefined)
+    );
   }
 
   get #allowsUnsafePaths(): boolean {

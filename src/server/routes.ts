@@ -1,5 +1,4 @@
-import type { Call } from "../era/call.js";
-import type { HandlerResult } from "../era/era.js";
+import type { Call, HandlerResult } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";

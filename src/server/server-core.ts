@@ -2,8 +2,8 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
-import type { Call } from "../era/call.js";
 import type {
+  Call,
   EraSession,
   HandlerResult,
   LogMessage,
@@ -128,6 +128,10 @@ export class ServerCore implements ServerHost {
     } finally {
       call.close();
     }
+  }
+
+  requiredScopes(method: unknown, params: { readonly [key: string]: unknown }): readonly string[] {
+    return this.registry.named(method, params)?.options.requires?.scopes ?? [];
   }
 
   knows(method: string): boolean {

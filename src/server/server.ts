@@ -1,5 +1,4 @@
-import type { CallOrigin } from "../era/call.js";
-import type { AcceptChannel, ServerEra } from "../era/era.js";
+import type { AcceptChannel, CallOrigin, ServerEra } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
@@ -60,11 +59,11 @@ export class Server<
   }
 
   /** Serves a channel until it ends. Many channels may be served at once. */
-  async accept(channel: Channel, origin?: CallOrigin): Promise<ServedConnection> {
-    return this.#accept(this.core.eras, channel, origin);
+  async accept(channel: Channel, origin: CallOrigin = {}): Promise<ServedConnection> {
+    return this.#accept(this.core.eras, channel, () => origin);
   }
 
-  async #accept(eras: readonly ServerEra[], channel: Channel, origin: CallOrigin | undefined): Promise<Door> {
+  async #accept(eras: readonly ServerEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
     if (this.#ended) throw new McpError("server_closing", "The server has been closed");
     const door = new Door(this.core, eras, channel, origin);
     this.#doors.add(door);

@@ -71,6 +71,10 @@ class MemoryExchange implements ArrayExchange {
     });
   }
 
+  get answered(): boolean {
+    return this.#state !== "open";
+  }
+
   header(name: string): string | undefined {
     return this.#requestHeaders[name];
   }

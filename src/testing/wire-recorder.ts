@@ -143,6 +143,10 @@ class RecordedHttpExchange implements HttpExchange {
     return this.#inner.url;
   }
 
+  get answered(): boolean {
+    return this.#inner.answered;
+  }
+
   get auth(): unknown {
     return this.#inner.auth;
   }

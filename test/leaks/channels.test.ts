@@ -1,16 +1,16 @@
 import { deepEqual } from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { connect } from "bowline/client";
-import { assertNoGrowth, createWaiting, type WaitCounts } from "../support/abort-many.js";
+import { assertNoGrowth, createWaiting } from "../support/abort-many.js";
 import { bareChannels } from "../support/bare-wire.js";
 import { type Census, takeCensus } from "../support/census.js";
 import { proves, verifies } from "../support/verifies.js";
 
 verifies("protocol:cancel:frees-resources", bareChannels, async (world) => {
   const empty = await takeCensus();
-  const { server, counts } = createWaiting();
-  const { client, rest, close } = await world.connect(server);
-  await assertNoGrowth(client, { counts, stats: () => server.stats(), rest });
+  const { server, reached } = createWaiting();
+  const { client, close } = await world.connect(server);
+  await assertNoGrowth(client, { reached, stats: () => server.stats() });
   await close();
   deepEqual((await takeCensus()).resources, empty.resources);
 });
@@ -28,7 +28,10 @@ for (const era of ["modern", "legacy"]) {
       return { ...others, running: running - 1 };
     };
     try {
-      const view = { counts: () => ask<WaitCounts>("counts"), stats };
+      const view = {
+        stats,
+        reached: async (kind: string, count: number) => void (await client.callTool("reached", { kind, count })),
+      };
       await assertNoGrowth(client, view, () => ask<Census>("census"));
     } finally {
       await client.close();

@@ -6,9 +6,9 @@ import { verifies } from "../support/verifies.js";
 
 verifies("protocol:cancel:frees-resources", legacyNode, async (world) => {
   const empty = await takeCensus();
-  const { server, counts } = createWaiting();
-  const { client, rest, close } = await world.connect(server);
-  await assertNoGrowth(client, { counts, stats: () => server.stats(), rest });
+  const { server, reached } = createWaiting();
+  const { client, quiet, close } = await world.connect(server);
+  await assertNoGrowth(client, { reached, stats: () => server.stats(), quiet });
   await close();
   deepEqual((await takeCensus()).resources, empty.resources);
 });

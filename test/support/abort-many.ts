@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Client } from "bowline/client";
 import { McpServer, type ServerOptions } from "bowline/server";
-import { type Census, takeCensus, until } from "./census.js";
+import { type Census, takeCensus } from "./census.js";
 import { aborted } from "./gate.js";
 
 /** How many calls of `wait` there were. */
@@ -12,108 +12,94 @@ export interface WaitCounts {
 
 /** A server whose `wait` lasts until it is cancelled. */
 export function createWaiting(options: ServerOptions = {}) {
-  let started = 0;
-  let ended = 0;
+  const counts = { started: 0, ended: 0 };
+  const waiting: { readonly kind: keyof WaitCounts; readonly count: number; resolve(): void }[] = [];
+  const note = (kind: keyof WaitCounts) => {
+    counts[kind]++;
+    for (const waiter of waiting.splice(0)) {
+      if (counts[waiter.kind] >= waiter.count) waiter.resolve();
+      else waiting.push(waiter);
+    }
+  };
   const server = new McpServer({ name: "waiting", version: "1.0.0" }, options)
     .tool("wait", {}, async (_, ctx) => {
-      started++;
+      note("started");
       try {
         throw await aborted(ctx.signal);
       } finally {
-        ended++;
+        note("ended");
       }
     })
     .tool("echo", {}, () => "here");
-  return { server, counts: (): WaitCounts => ({ started, ended }) };
+  /** Resolves when so many handlers have started, or ended, in all. */
+  const reached = (kind: keyof WaitCounts, count: number): Promise<void> =>
+    counts[kind] >= count ? Promise.resolve() : new Promise((resolve) => void waiting.push({ kind, count, resolve }));
+  return { server, counts: (): WaitCounts => ({ ...counts }), reached };
 }
 
 /** What can be seen of the server, in this process or in another. */
 export interface ServerView {
-  counts(): WaitCounts | Promise<WaitCounts>;
+  reached(kind: keyof WaitCounts, count: number): Promise<void>;
   stats(): Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
-  /** Closes connections that are kept for later calls. */
-  rest?(): void;
+  /** Closes connections that wait for later calls, and resolves when they, and those of calls that are over, are closed. */
+  quiet?(): Promise<void>;
 }
 
-const BATCH = 50;
+const AT_ONCE = 100;
 const REASON = "enough";
 
 /**
- * Makes calls in batches and aborts each batch at once: one in five when its handlers run, one in five a turn of the event
- * loop after the calls were made, when they are somewhere on their way, the others right after they were made.
+ * Makes calls, so many at once, and aborts them when the server runs all of them. Then every one has ended on both sides.
+ * `before` is how many there were on this server before.
  */
-export async function abortMany(client: Client, server: ServerView, total: number): Promise<void> {
-  for (let made = 0, batch = 0; made < total; made += BATCH, batch++) {
+export async function abortRunning(client: Client, server: ServerView, total: number, before = 0): Promise<void> {
+  for (let made = before; made < before + total; made += AT_ONCE) {
     const abort = new AbortController();
-    const { started } = await server.counts();
-    const calls = Array.from({ length: BATCH }, () => client.callTool("wait", {}, { signal: abort.signal }));
+    const calls = Array.from({ length: AT_ONCE }, () => client.callTool("wait", {}, { signal: abort.signal }));
     const settled = Promise.allSettled(calls);
-    if (batch % 5 === 0) {
-      await until("all handlers run", async () => (await server.counts()).started >= started + BATCH);
-    } else if (batch % 5 === 1) {
-      await new Promise(setImmediate);
-    }
+    await server.reached("started", made + AT_ONCE);
     abort.abort(REASON);
-    const outcomes = await settled;
-    ok(outcomes.every((outcome) => outcome.status === "rejected" && outcome.reason === REASON));
+    assertGivenUp(await settled);
     equal(client.pending, 0);
-    await until("all handlers ended", async () => isIdle(await server.counts()));
+    await server.reached("ended", made + AT_ONCE);
   }
 }
 
-const FIRST = 2000;
-const TOTAL = 10_000;
-/** Under two hundred bytes for each call: what one forgotten call costs is several times that. */
-const HEAP_BOUND = 1_500_000;
-/** A pool keeps as many connections as were in use at once: one for a call and one for its cancellation, with two ends. */
-const SOCKET_BOUND = 4 * BATCH + 10;
-/** Connections that stay: that of the server's own messages and, for a moment, one or two others. */
-const RESTING_SOCKETS = 6;
+export function assertGivenUp(outcomes: readonly PromiseSettledResult<unknown>[], reason: unknown = REASON): void {
+  ok(outcomes.every((outcome) => outcome.status === "rejected" && outcome.reason === reason));
+}
 
-/** Aborts ten thousand calls and compares what is held then with what was held after the first two thousand, when the engine has warmed up. */
+/** Enough for the engine to have compiled what it will compile, and to have allocated what it keeps for that. */
+const WARM_UP = 2000;
+const TOTAL = 10_000;
+/** A hundred and fifty bytes for each call. What one forgotten call costs is several times that. */
+const HEAP_BOUND = 1_500_000;
+
+/** Aborts ten thousand calls that run and compares what is held then with what was held before. */
 export async function assertNoGrowth(
   client: Client,
   server: ServerView,
   remote?: () => Promise<Census>,
 ): Promise<void> {
   equal((await client.callTool("echo")).text, "here");
-  await abortMany(client, server, FIRST);
-  const first = await settle(server);
-  const firstRemote = await remote?.();
-  await abortMany(client, server, TOTAL - FIRST);
-  const last = await settle(server);
-  deepEqual(last.stats, first.stats);
-  assertSame(last.census, first.census);
-  if (firstRemote !== undefined) assertSame((await remote?.()) as Census, firstRemote);
+  await abortRunning(client, server, WARM_UP);
+  const before = await holdings(server, remote);
+  await abortRunning(client, server, TOTAL, WARM_UP);
+  const after = await holdings(server, remote);
+  deepEqual(after.stats, before.stats);
+  equal(after.stats.running, 0);
+  assertSame(after.census, before.census);
+  if (before.remote !== undefined) assertSame(after.remote as Census, before.remote);
   equal((await client.callTool("echo")).text, "here");
 }
 
-/** What is held once nothing goes on any more: no call, and no timer of one that has been given up. */
-async function settle(server: ServerView) {
-  await until("nothing runs", async () => {
-    const { running, openRequests = 0 } = await server.stats();
-    return running === 0 && openRequests === 0 && active("Timeout") === 0 && isIdle(await server.counts());
-  });
-  await until(`at most ${SOCKET_BOUND} ends of connections are open`, () => active("TCPSocketWrap") <= SOCKET_BOUND);
-  await until("connections rest", () => {
-    server.rest?.();
-    return active("TCPSocketWrap") + active("ConnectWrap") <= RESTING_SOCKETS;
-  });
-  return { census: await takeCensus(), stats: { ...(await server.stats()) } };
+async function holdings(server: ServerView, remote?: () => Promise<Census>) {
+  await server.quiet?.();
+  return { stats: { ...(await server.stats()) }, remote: await remote?.(), census: await takeCensus() };
 }
 
-function assertSame(last: Census, first: Census): void {
-  const { TCPSocketWrap: _, ...others } = last.resources;
-  const { TCPSocketWrap: __, ...othersBefore } = first.resources;
-  deepEqual(others, othersBefore);
-  const growth = last.heap - first.heap;
-  ok(growth < HEAP_BOUND, `the heap grew by ${growth} bytes in ${TOTAL - FIRST} calls`);
-}
-
-function active(kind: string): number {
-  return process.getActiveResourcesInfo().filter((each) => each === kind).length;
-}
-
-function isIdle({ started, ended }: WaitCounts): boolean {
-  return started === ended;
+function assertSame(after: Census, before: Census): void {
+  deepEqual(after.resources, before.resources);
+  const growth = after.heap - before.heap;
+  ok(growth < HEAP_BOUND, `the heap grew by ${growth} bytes in ${TOTAL} calls`);
 }

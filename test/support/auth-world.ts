@@ -31,6 +31,8 @@ export type Handler = (request: Arrival) => Reply | undefined | Promise<Reply | 
 const realFetch = globalThis.fetch;
 const HOST_HEADER = "x-asked-origin";
 export const CALLBACK = "http://127.0.0.1:9/callback";
+/** The address of the transport of 2024-11-05: a stream, and no place to post to. */
+const OLD_PATH = "/sse";
 
 /**
  * A protected MCP server, an authorization server and whatever hosts a test adds, behind one listener on this machine.
@@ -40,14 +42,22 @@ export class AuthWorld {
   readonly arrivals: Arrival[] = [];
   /** Overrules the built-in answer for `METHOD address`, without query; undefined leaves it to the built-in one. */
   readonly routes = new Map<string, Handler>();
+  /** Whole origins that something else answers for. */
+  readonly hosts = new Map<string, (request: Request) => Promise<Response>>();
   readonly mcp: string;
+  /** The requests that carry messages, and those that come first, as `METHOD address`. */
+  readonly posts: string;
+  readonly entrance: string;
+  /** Where the resource's metadata is. */
+  readonly metadataAt: string;
   readonly as = new MockIssuer("https://as.example");
   readonly issuers = [this.as];
   /** Issuers that the resource's metadata lists. */
   listed = [this.as.issuer];
   prm: Record<string, unknown> = {};
-  challenge = 'Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp"';
+  challenge: string;
   readonly era: "modern" | "legacy";
+  readonly wire: "modern" | "legacy" | "sse";
   readonly #t: TestContext;
   /** Where the listener is. */
   readonly base: string;
@@ -55,8 +65,13 @@ export class AuthWorld {
 
   private constructor(t: TestContext, era: "modern" | "legacy", base: string, path: string) {
     this.mcp = `https://mcp.example${path}`;
+    this.posts = `POST ${path === OLD_PATH ? "https://mcp.example/messages" : this.mcp}`;
+    this.entrance = path === OLD_PATH ? `GET ${this.mcp}` : this.posts;
+    this.metadataAt = `https://mcp.example/.well-known/oauth-protected-resource${path}`;
+    this.challenge = `Bearer resource_metadata="${this.metadataAt}"`;
     this.#t = t;
     this.era = era;
+    this.wire = path === OLD_PATH ? "sse" : era;
     this.base = base;
     const versions = era === "modern" ? ["2026-07-28"] : ["2025-11-25"];
     this.#server = new McpServer(
@@ -106,6 +121,16 @@ export class AuthWorld {
     return client;
   }
 
+  /** What a client does on its wire: it connects, calls a tool and leaves. */
+  async visit(auth: ClientOptions, tool = "echo"): Promise<void> {
+    const client = await this.connect(auth);
+    try {
+      await client.callTool(tool, {});
+    } finally {
+      await client.close();
+    }
+  }
+
   /** A request of the MCP server's own, without a client around it. */
   call(auth: OAuth, init: RequestInit = {}, url = this.mcp): Promise<Response> {
     return auth.fetch(url, { method: "POST", body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', ...init });
@@ -144,6 +169,8 @@ export class AuthWorld {
 
   async #answer(request: Arrival): Promise<Reply | Response> {
     const { url } = request;
+    const host = this.hosts.get(url.origin);
+    if (host !== undefined) return await host(toRequest(request));
     if (/^https:\/\/mcp\.example\/\.well-known\/oauth-protected-resource\/(mcp|sse)/.test(url.href))
       return this.#metadata();
     if (url.origin + url.pathname === this.mcp || url.pathname === "/messages") return await this.#serveMcp(request);
@@ -156,12 +183,9 @@ export class AuthWorld {
   }
 
   async #serveMcp(request: Arrival): Promise<Reply | Response> {
+    if (request.url.pathname === OLD_PATH && request.method === "POST") return { status: 405 };
     if (!this.accepts(request)) return { status: 401, headers: { "www-authenticate": this.challenge } };
-    const { method, headers, body } = request;
-    const passed = new Headers(headers);
-    passed.set("host", "mcp.example");
-    const init = method === "POST" ? { method, headers: passed, body } : { method, headers: passed };
-    return await this.#server.fetch(new Request(request.url, init));
+    return await this.#server.fetch(toRequest(request));
   }
 }
 
@@ -170,6 +194,8 @@ export class MockIssuer {
   metadata: Record<string, unknown>;
   /** Access tokens that are good. */
   readonly live = new Set<string>();
+  /** Every code and token that it ever made. */
+  readonly issued: string[] = [];
   readonly codes = new Map<string, URLSearchParams>();
   /** Refresh tokens, each good once. */
   readonly refresh = new Set<string>();
@@ -256,8 +282,16 @@ export class MockIssuer {
   }
 
   #make(kind: string): string {
-    return `${kind}-${new URL(this.issuer).host}-${++this.#made}-0123456789abcdef`;
+    const made = `${kind}-${new URL(this.issuer).host}-${++this.#made}-0123456789abcdef`;
+    this.issued.push(made);
+    return made;
   }
+}
+
+function toRequest({ method, url, headers, body }: Arrival): Request {
+  const passed = new Headers(headers);
+  passed.set("host", url.host);
+  return new Request(url, method === "POST" ? { method, headers: passed, body } : { method, headers: passed });
 }
 
 function write({ status = 200, headers = {}, json, text }: Reply, response: ServerResponse): void {
@@ -286,7 +320,7 @@ export const eachEra: readonly Wire<AuthWorld>[] = (["modern", "legacy"] as cons
 
 /** The protected server behind the transport of 2024-11-05. */
 export const oldTransport: readonly Wire<AuthWorld>[] = [
-  { name: "sse", open: (t) => AuthWorld.open(t, "legacy", "/sse") },
+  { name: "sse", open: (t) => AuthWorld.open(t, "legacy", OLD_PATH) },
 ];
 
 /** Each era, and the old transport. */

@@ -3,7 +3,9 @@ import { type Client, type ClientOptions, connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import type { Server, ToolTypes } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
+import type { Clock } from "#src/call/clock.js";
 import { createPipePair } from "./each-wire.js";
+import { Counter, openResponses, openSockets } from "./open-sockets.js";
 import type { Wire } from "./verifies.js";
 
 /** A wire without a recorder: nothing but the SDK itself remembers anything. */
@@ -16,19 +18,30 @@ export interface BareWorld {
 
 export interface BareClient {
   readonly client: Client;
-  /** Closes connections that are kept for later calls, where there are such. */
-  rest(): void;
+  /**
+   * Closes connections that are kept for later calls. Resolves when they, and those of calls that are over, are closed:
+   * then no socket is left but the two ends of the stream that the client listens to, in the era that has one.
+   */
+  quiet(): Promise<void>;
   /** Ends client, server and listener. */
   close(): Promise<void>;
 }
+
+/** Real timers that are too long to fire: a busy machine must not look like a silent peer. */
+const patientClock: Clock = {
+  now: () => performance.now() / 100,
+  schedule: (callback, ms) => setTimeout(callback, Math.min(ms * 100, 1_000_000_000)),
+  cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
+};
 
 function bareWorld(t: TestContext, era: BareWorld["era"], transport: BareWorld["transport"]): BareWorld {
   return {
     era,
     transport,
     async connect(server, options = {}) {
-      const { client, rest, close } = await dial(transport, server as unknown as Server<ToolTypes>, {
+      const { client, quiet, close } = await dial(transport, server as unknown as Server<ToolTypes>, {
         era,
+        clock: patientClock,
         ...options,
       });
       const end = async () => {
@@ -36,32 +49,48 @@ function bareWorld(t: TestContext, era: BareWorld["era"], transport: BareWorld["
         await close();
       };
       t.after(end);
-      return { client, rest, close: end };
+      return { client, quiet, close: end };
     },
   };
 }
+
+type Fetch = NonNullable<ClientOptions["fetch"]>;
 
 async function dial(
   transport: BareWorld["transport"],
   server: Server<ToolTypes>,
   options: ClientOptions,
 ): Promise<BareClient> {
+  const requests = new Counter();
+  const counted = (fetch: Fetch): Fetch => {
+    return (url, init) => {
+      requests.add();
+      return fetch(url, init).finally(requests.remove);
+    };
+  };
   if (transport === "fetch") {
-    const client = await connect("http://localhost/mcp", { ...options, fetch: fetchInto(server) });
-    return { client, rest() {}, close: () => server.close() };
+    const client = await connect("http://localhost/mcp", { ...options, fetch: counted(fetchInto(server)) });
+    return { client, quiet: () => requests.down(0), close: () => server.close() };
   }
   if (transport === "node") {
     const running = await serveHttp(server);
-    const rest = () => running.server.closeIdleConnections();
-    return { client: await connect(running.url, options), rest, close: running.close };
+    const responses = openResponses(running.server);
+    const streams = options.era === "legacy" ? 1 : 0;
+    const quiet = async () => {
+      await requests.down(0);
+      await responses.down(streams);
+      running.server.closeIdleConnections();
+      await openSockets.down(2 * streams);
+    };
+    return { client: await connect(running.url, { ...options, fetch: counted(fetch) }), quiet, close: running.close };
   }
   const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
   await server.accept(theirs);
-  return { client: await connect({ channel: ours }, options), rest() {}, close: () => server.close() };
+  return { client: await connect({ channel: ours }, options), quiet: async () => {}, close: () => server.close() };
 }
 
 /** A fetch handler in place of the network: like a fetch, it rejects when its signal fires. */
-function fetchInto(server: Server<ToolTypes>): NonNullable<ClientOptions["fetch"]> {
+function fetchInto(server: Server<ToolTypes>): Fetch {
   return (url, init) =>
     new Promise((resolve, reject) => {
       const { signal } = init;

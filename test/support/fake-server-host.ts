@@ -1,5 +1,4 @@
-import type { Call } from "#src/era/call.js";
-import type { HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
+import type { Call, HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
 import { UrlElicitations } from "#src/era/url-elicitations.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes.js";
@@ -39,6 +38,10 @@ export class FakeServerHost implements ServerHost {
     open: async (sealed: string) => JSON.parse(sealed) as unknown,
     tryOpen: async (text: string) => JSON.parse(text) as unknown,
   };
+
+  requiredScopes(): readonly string[] {
+    return [];
+  }
 
   on(method: string, handler: FakeHandler): this {
     this.handlers.set(method, handler);

@@ -1,11 +1,15 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { serveStdio } from "bowline/node";
-import { createWaiting } from "./abort-many.js";
+import { createWaiting, type WaitCounts } from "./abort-many.js";
 import { takeCensus } from "./census.js";
 
 /** A program: the waiting server on its standard streams, which also tells what it holds. */
-const { server, counts } = createWaiting();
-server.tool("counts", {}, () => ({ ...counts() }));
+const { server, reached } = createWaiting();
+server.tool("reached", { input: { type: "object" } }, async (input) => {
+  const { kind, count } = input as { readonly kind: keyof WaitCounts; readonly count: number };
+  await reached(kind, count);
+  return "reached";
+});
 server.tool("stats", {}, async () => {
   await turn();
   return { ...server.stats() };

@@ -1,14 +1,32 @@
-import { equal } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
 import { EarlyCancels } from "#src/era/legacy/early-cancels.js";
+import { answer, LegacyEndpoint, messages, settle, status, textOf } from "../support/legacy-endpoint.js";
 
-test("a cancellation that overtook its request is found by it, once and by the very id", () => {
+test("a cancellation that overtook its request is found by it, once, in either spelling of the id", () => {
+  const early = new EarlyCancels(new FakeClock());
+  for (const [kept, taken] of [
+    [7, 7],
+    [7, "7"],
+    ["7", 7],
+    ["a", "a"],
+  ] as const) {
+    early.keep(kept);
+    equal(early.take(taken), true);
+    equal(early.take(taken), false);
+    equal(early.take(kept), false);
+  }
+  early.keep("07");
+  equal(early.take(7), false);
+});
+
+test("of two spellings the exact one is taken", () => {
   const early = new EarlyCancels(new FakeClock());
   early.keep(7);
-  equal(early.take("7"), false);
+  early.keep("7");
+  equal(early.take("7"), true);
   equal(early.take(7), true);
-  equal(early.take(7), false);
 });
 
 test("it is not kept for long, nor are many", () => {
@@ -21,4 +39,34 @@ test("it is not kept for long, nor are many", () => {
   equal(early.take(0), false);
   equal(early.take(1), true);
   equal(early.take(256), true);
+});
+
+test("one that comes after the end of its call is not kept for a call that has the same id later", () => {
+  const clock = new FakeClock();
+  const early = new EarlyCancels(clock);
+  early.onOver(7);
+  early.keep(7);
+  early.keep("7");
+  equal(early.take(7), false);
+  // The id is in use again since it was taken: what comes now is about the new call.
+  early.keep(7);
+  equal(early.take(7), true);
+  early.onOver("b");
+  clock.advance(10_000);
+  early.keep("b");
+  equal(early.take("b"), true);
+});
+
+test("a server runs a call whose id an earlier one had, whatever comes late about that", async () => {
+  const endpoint = new LegacyEndpoint();
+  endpoint.server.tool("echo", {}, () => "here");
+  const client = await endpoint.open();
+  equal(textOf(await answer(client.call("x", "echo"))), "here");
+  await status(client.cancel("x"), 202);
+  equal(textOf(await answer(client.call("x", "echo"))), "here");
+  await status(client.cancel("9"), 202);
+  const overtaken = client.call(9, "echo");
+  await overtaken.done;
+  await settle();
+  deepEqual(messages(overtaken), []);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { IdleQueue } from "#src/call/idle-queue.js";
 import { CallScope } from "#src/call/scope.js";
-import type { ServerWire } from "#src/era/call.js";
+import type { ServerWire } from "#src/era/era.js";
 import { legacyServer } from "#src/era/legacy/server-era.js";
 import { KeepAlive } from "#src/http/keep-alive.js";
 import { SseConnection } from "#src/http/sse-connection.js";
@@ -142,6 +142,7 @@ test("a session that ends lets go of the resources it watched and of the changes
     keepAliveMs: 0,
     eventLog: undefined,
     retryMs: undefined,
+    maxBehind: 8_000_000,
   });
   const send = async (method: string, body?: object, session?: string) => {
     const headers = { "content-type": "application/json", "mcp-session-id": session };

@@ -1,7 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { Call } from "#src/era/call.js";
-import type { HttpBinding, HttpBindingOptions } from "#src/era/era.js";
+import type { Call, HttpBinding, HttpBindingOptions } from "#src/era/era.js";
 import { modernServer } from "#src/era/modern/server-era.js";
 import { parseFrame } from "#src/jsonrpc/parse.js";
 import { ConnectionError, RpcError } from "#src/schema/errors.js";
@@ -16,6 +15,7 @@ const options: HttpBindingOptions = {
   keepAliveMs: KEEP_ALIVE,
   eventLog: undefined,
   retryMs: undefined,
+  maxBehind: 8_000_000,
 };
 
 interface Endpoint {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 import { PassThrough, Writable } from "node:stream";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { createStdioClientChannel } from "#src/node/stdio-client.js";
 import { createStdioServerChannel } from "#src/node/stdio-server.js";
 import { guardStdout } from "#src/node/stdout-guard.js";
@@ -93,9 +94,8 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
     const channel = createStdioServerChannel({ input: new PassThrough(), output });
     const log = await ChannelLog.open(channel);
     assert.equal(channel.send('"1"'), undefined);
-    const second = channel.send(`"${"2".repeat(20)}"`);
+    const second = channel.send(`"${"2".repeat(20_000)}"`);
     assert.ok(second instanceof Promise);
-    output.takeOne();
     output.takeOne();
     await second;
     assert.equal(channel.send('"3"'), undefined);
@@ -103,8 +103,33 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
     assert.deepEqual(log.closes, []);
     output.takeOne();
     await closing;
-    assert.deepEqual(output.taken, ['"1"\n', `"${"2".repeat(20)}"\n`, '"3"\n']);
+    assert.deepEqual(output.taken, [`"1"\n"${"2".repeat(20_000)}"\n`, '"3"\n']);
     assert.deepEqual(log.closes, [undefined]);
+  });
+
+  test("writes what is sent in one turn in one piece, when the turn is over", async () => {
+    const output = new SlowOutput();
+    const channel = createStdioServerChannel({ input: new PassThrough(), output });
+    await ChannelLog.open(channel);
+    channel.send('"1"');
+    channel.send('"2"');
+    assert.equal(output.writableLength, 0);
+    await new Promise((resolve) => process.nextTick(resolve));
+    assert.equal(output.writableLength, '"1"\n"2"\n'.length);
+    output.takeOne();
+    await channel.close();
+    assert.deepEqual(output.taken, ['"1"\n"2"\n']);
+  });
+
+  test("what was sent is written, also when the process is ended in the same turn", async () => {
+    const program = `
+      import { createStdioServerChannel } from "bowline/node";
+      const channel = createStdioServerChannel();
+      channel.open({ onFrame() {}, onProblem() {}, onClose() {} });
+      channel.send('"last words"');
+      process.exit(0);`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
+    assert.equal(stdout, '"last words"\n');
   });
 
   test("does not wait for ever for an output that nobody reads", async (t) => {
@@ -112,7 +137,7 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
     const output = new SlowOutput();
     const channel = createStdioServerChannel({ input: new PassThrough(), output, drainMs: 1000 });
     const log = await ChannelLog.open(channel);
-    const sent = channel.send("x".repeat(100));
+    const sent = channel.send("x".repeat(20_000));
     const closing = channel.close();
     t.mock.timers.tick(1000);
     await closing;

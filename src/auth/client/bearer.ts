@@ -15,6 +15,7 @@ export function createBearer({ token, onUnauthorized, fetch = globalFetch }: Bea
   const send: Fetch = async (url, init) => {
     const value = await token();
     if (value === undefined) return await fetch(url, init);
+    if (!isHeaderSafe(value)) throw new AuthError("configuration", "The token cannot be sent in a header");
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${value}`);
     return await fetch(url, { ...init, headers });
@@ -31,6 +32,11 @@ export function createBearer({ token, onUnauthorized, fetch = globalFetch }: Bea
       return second;
     },
   };
+}
+
+/** What `Headers` refuses it repeats in its error: a token has to be looked at before. */
+export function isHeaderSafe(token: string): boolean {
+  return /^[\x21-\x7e]+$/.test(token);
 }
 
 const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);

@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AuthError } from "../../schema/errors.js";
+import { oneLine, quoted } from "./oauth-error.js";
 
 /** A private key that signs assertions: of Web Crypto, as a JWK, or as PKCS #8 in PEM. The last two need `jose`. */
 export type SigningKey = CryptoKey | JsonWebKey | string;
@@ -62,7 +63,7 @@ export async function toClientAuth(
         ? await signing(signer ?? {}, metadata)
         : presenting(signer.assertion, metadata.issuer, signal);
     default:
-      throw new AuthError("configuration", `The client cannot authenticate by ${JSON.stringify(method)}`);
+      throw new AuthError("configuration", `The client cannot authenticate by ${quoted(method)}`);
   }
 }
 
@@ -97,7 +98,7 @@ async function signing(
   if (Array.isArray(listed) && !listed.includes(alg)) {
     throw new AuthError(
       "configuration",
-      `${metadata.issuer} takes assertions signed by ${listed.join(", ")}, not ${alg}`,
+      `${metadata.issuer} takes assertions signed by ${oneLine(listed.join(", "))}, not ${alg}`,
     );
   }
   try {

@@ -31,6 +31,7 @@ export async function startAttempt(
   redirectUrl: string,
   scope: string | undefined,
   startedAt: number,
+  more: Readonly<Record<string, string>>,
 ): Promise<{ attempt: Attempt; url: URL }> {
   const { metadata, resource } = guard;
   assertCodeFlow(metadata, guard.guessed);
@@ -50,7 +51,9 @@ export async function startAttempt(
     scope,
     prompt: scopesOf(scope).includes("offline_access") ? "consent" : undefined,
   };
-  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value);
+  for (const [name, value] of [...Object.entries(more), ...Object.entries(parameters)]) {
+    if (value !== undefined) url.searchParams.set(name, value);
+  }
   const attempt = { state, verifier, server, guard, clientId, redirectUrl, scope, startedAt };
   return { attempt, url };
 }

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../schema/errors.js";
 import type { Demand } from "./challenge.js";
+import { isPlain, quoted } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import { canonicalResource, covers } from "./resource.js";
 import { findServerMetadata } from "./server-metadata.js";
@@ -19,6 +20,8 @@ export interface Guard {
 }
 
 export interface DiscoverOptions {
+  /** Metadata of authorization servers that publish none, or too little: taken instead of what they publish. */
+  readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
   /** The only issuer to trust. */
   readonly issuer?: string | undefined;
   /** Chooses among several authorization servers; the first unless told otherwise. */
@@ -64,7 +67,7 @@ export async function discover(
   if (metadata !== undefined) return { issuer, resource, scopes, metadata, guessed: false };
   throw new AuthError(
     "server_metadata",
-    `The authorization server ${issuer} has no metadata: tried ${run.tried.join(", ")}`,
+    `The authorization server ${issuer} has no metadata: tried ${run.tried.join(", ")}. If you know what it would say, give it (option serverMetadata)`,
     {
       tried: run.tried,
     },
@@ -105,7 +108,9 @@ export function resourceCandidates(server: URL, named: string | undefined): URL[
 function readResourceMetadata(json: { readonly [member: string]: unknown }): ResourceMetadata | undefined {
   const { resource, authorization_servers: servers, scopes_supported: scopes } = json;
   if (typeof resource !== "string" || !Array.isArray(servers)) return undefined;
-  const issuers = servers.filter((issuer): issuer is string => typeof issuer === "string" && URL.canParse(issuer));
+  const issuers = servers.filter(
+    (issuer): issuer is string => typeof issuer === "string" && isPlain(issuer) && URL.canParse(issuer),
+  );
   if (issuers.length === 0) return undefined;
   const listed = Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : undefined;
   return { resource, issuers, scopes: listed };
@@ -122,7 +127,7 @@ function chooseResource(
   if (covers(named, server)) return named;
   throw new AuthError(
     "resource_metadata",
-    `The metadata is for the resource ${JSON.stringify(named)}, which is not ${canonicalResource(server)}`,
+    `The metadata is for the resource ${quoted(named)}, which is not ${canonicalResource(server)}`,
     { tried: run.tried },
   );
 }

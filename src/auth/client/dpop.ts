@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AuthError } from "../../schema/errors.js";
 import type { Guard } from "./discover.js";
+import { oneLine } from "./oauth-error.js";
 import type { AuthRecords } from "./store.js";
 
 export interface DpopOptions {
@@ -25,7 +26,10 @@ export function wantsDpop({ metadata }: Guard, options: DpopOptions | undefined)
   const listed: unknown = metadata.dpop_signing_alg_values_supported;
   if (!Array.isArray(listed)) return required;
   if (listed.includes(alg)) return true;
-  throw new AuthError("configuration", `${metadata.issuer} takes DPoP proofs by ${listed.join(", ")}, not ${alg}`);
+  throw new AuthError(
+    "configuration",
+    `${metadata.issuer} takes DPoP proofs by ${oneLine(listed.join(", "))}, not ${alg}`,
+  );
 }
 
 /** The keys that tokens are bound to, one pair per issuer, kept beside the tokens. */
@@ -47,9 +51,16 @@ export class DpopKeys {
     return stored === undefined ? undefined : this.#remember(issuer, await this.#toPair(stored));
   }
 
-  async findOrCreate(issuer: string): Promise<oauth.DPoPHandle> {
-    const found = await this.find(issuer);
-    if (found !== undefined) return found;
+  /** Whoever else needs the pair at the same time gets the same. */
+  findOrCreate(issuer: string, signal: AbortSignal): Promise<oauth.DPoPHandle> {
+    return this.#records.locked(
+      `dpop ${issuer}`,
+      async () => (await this.find(issuer)) ?? (await this.#create(issuer)),
+      signal,
+    );
+  }
+
+  async #create(issuer: string): Promise<oauth.DPoPHandle> {
     const textOnly = this.#records.store.textOnly === true;
     const pair = await oauth.generateKeyPair(this.#alg, { extractable: textOnly });
     await this.#records.write("dpop", issuer, textOnly ? await toText(pair) : pair);

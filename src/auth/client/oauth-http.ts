@@ -1,7 +1,8 @@
-import { BodyTooLarge, discard, readText } from "../../http/reply-reader.js";
+import { discard, readText } from "../../http/reply-reader.js";
 import type { Fetch } from "../../http/same-origin-fetch.js";
 import { AuthError, type AuthStep } from "../../schema/errors.js";
 import { type AddressPolicy, addressProblem } from "../address-policy.js";
+import { messageOf } from "./oauth-error.js";
 
 /** One run of an authorization: what ends it, and which addresses it has asked. */
 export interface AuthRun {
@@ -33,15 +34,19 @@ export class OAuthHttp {
   }
 
   /** Gets a metadata document. Rejects only when the network fails or the run ends. */
-  async getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
+  getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
+    return withinTime(run, (signal) => this.#follow(url, run, step, signal));
+  }
+
+  async #follow(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Document> {
     let at = url;
     for (let hops = 0; hops <= MAX_HOPS; hops++) {
       run.tried.push(at.href);
-      const refusal = await addressProblem(at, this.#policy);
+      const refusal = await this.#refusal(at, run, step);
       if (refusal !== undefined) return { kind: "absent", why: refusal };
-      const response = await this.#get(at, run, step);
+      const response = await this.#get(at, run, step, signal);
       const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
-      if (location === null || !URL.canParse(location, at)) return await this.#toDocument(response, run.signal);
+      if (location === null || !URL.canParse(location, at)) return await toDocument(response, run, signal);
       discard(response);
       at = new URL(location, at);
     }
@@ -50,29 +55,38 @@ export class OAuthHttp {
 
   /** Posts to an endpoint that metadata or the author named. The answer is read whole; redirects are not followed. */
   async post(url: URL, init: RequestInit, run: AuthRun, step: AuthStep): Promise<Response> {
-    const refusal = await addressProblem(url, this.#policy);
+    const refusal = await this.#refusal(url, run, step);
     if (refusal !== undefined) {
       throw new AuthError("configuration", `${url.href} is not asked: ${refusal}`, { tried: run.tried });
     }
     run.tried.push(url.href);
-    const signal = bounded(run.signal);
     try {
-      const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
-      const text = await readText(response, MAX_BYTES, signal);
-      const body = text === "" ? null : text;
-      return new Response(body, { status: response.status, headers: response.headers });
+      return await withinTime(run, async (signal) => {
+        const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
+        const text = await readText(response, MAX_BYTES, signal);
+        const body = text === "" ? null : text;
+        return new Response(body, { status: response.status, headers: response.headers });
+      });
     } catch (cause) {
       throw failure(url, cause, run, step);
     }
   }
 
-  async #get(url: URL, run: AuthRun, step: AuthStep): Promise<Response> {
-    const init = { redirect: "manual", signal: bounded(run.signal) } as const;
+  async #refusal(url: URL, run: AuthRun, step: AuthStep): Promise<string | undefined> {
+    try {
+      return await addressProblem(url, this.#policy);
+    } catch (cause) {
+      throw failure(url, cause, run, step);
+    }
+  }
+
+  async #get(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Response> {
+    const init = { redirect: "manual", signal } as const;
     const headers = { accept: "application/json" };
     try {
       return await this.#fetch(url, { ...init, method: "GET", headers: { ...headers, ...this.#discoveryHeaders } });
     } catch (cause) {
-      if (run.signal.aborted || !isPreflightFailure(cause)) throw failure(url, cause, run, step);
+      if (signal.aborted || !isPreflightFailure(cause)) throw failure(url, cause, run, step);
     }
     try {
       return await this.#fetch(url, { ...init, method: "GET", headers });
@@ -80,29 +94,41 @@ export class OAuthHttp {
       throw failure(url, cause, run, step);
     }
   }
-
-  async #toDocument(response: Response, signal: AbortSignal): Promise<Document> {
-    const { status } = response;
-    if (status !== 200) {
-      discard(response);
-      return { kind: "absent", why: `status ${status}`, status };
-    }
-    let json: unknown;
-    try {
-      json = JSON.parse(await readText(response, MAX_BYTES, bounded(signal)));
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      return { kind: "absent", why: error instanceof BodyTooLarge ? error.message : "not JSON", status };
-    }
-    if (typeof json !== "object" || json === null || Array.isArray(json)) {
-      return { kind: "absent", why: "not a JSON object", status };
-    }
-    return { kind: "found", json: json as { [member: string]: unknown } };
-  }
 }
 
-function bounded(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
+async function toDocument(response: Response, run: AuthRun, signal: AbortSignal): Promise<Document> {
+  const { status } = response;
+  if (status !== 200) {
+    discard(response);
+    return { kind: "absent", why: `status ${status}`, status };
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(await readText(response, MAX_BYTES, signal));
+  } catch (error) {
+    if (run.signal.aborted) throw run.signal.reason;
+    return { kind: "absent", why: error instanceof SyntaxError ? "not JSON" : messageOf(error), status };
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    return { kind: "absent", why: "not a JSON object", status };
+  }
+  return { kind: "found", json: json as { [member: string]: unknown } };
+}
+
+/** Runs `work` with a signal that fires when the run ends, or when this has taken too long by itself. */
+async function withinTime<T>({ signal }: AuthRun, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const limit = new AbortController();
+  const end = () => limit.abort(signal.reason);
+  const late = () => limit.abort(new DOMException(`not within ${REQUEST_MS} ms`, "TimeoutError"));
+  const timer = setTimeout(late, REQUEST_MS);
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
 }
 
 /** In a browser, a refused CORS preflight looks like a network failure; without the extra header there is none. */
@@ -113,6 +139,6 @@ function isPreflightFailure(cause: unknown): boolean {
 /** The end of the run stands for itself; anything else is named with the address it happened at. */
 function failure(url: URL, cause: unknown, run: AuthRun, step: AuthStep): unknown {
   if (run.signal.aborted) return run.signal.reason;
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new AuthError(step, `${url.origin}${url.pathname}: no usable answer (${why})`, { tried: run.tried, cause });
+  const what = `${url.origin}${url.pathname}: no usable answer (${messageOf(cause)})`;
+  return new AuthError(step, what, { tried: run.tried, cause });
 }

@@ -7,16 +7,17 @@ import {
 import { discard } from "../../http/reply-reader.js";
 import type { FetchInit } from "../../http/same-origin-fetch.js";
 import { AuthError } from "../../schema/errors.js";
+import { Attempts } from "./attempts.js";
 import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";
-import { type Attempt, type Callback, parseCallback } from "./code-flow.js";
+import { type Callback, parseCallback } from "./code-flow.js";
 import { oneLine } from "./oauth-error.js";
 import type { OAuthOptions } from "./options.js";
 import { ServerAuth } from "./server-auth.js";
 import { type Settings, toSettings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 
-/** Attempts that nobody has finished for this long are void. */
-const ATTEMPT_MS = 3_600_000;
+/** How many refused operations are remembered for one server. */
+const MAX_FUTILE = 1000;
 
 /**
  * Authorization for a client: options for `connect`, as they are or spread among others. `fetch` adds tokens to requests,
@@ -42,23 +43,26 @@ export function createOAuthWith(options: OAuthOptions, discoveryHeaders: Readonl
     servers.set(key.href, known);
     return known;
   };
+  const fetchAt = async (auth: ServerAuth, url: URL, init: FetchInit) => {
+    auth.users++;
+    try {
+      return await fetchWith(settings, auth, url, init);
+    } finally {
+      // An address that needed no token leaves nothing behind.
+      if (--auth.users === 0 && auth.isBlank) servers.delete(auth.key);
+    }
+  };
   const extension = options.grant?.extension;
   return {
-    fetch: (url, init: FetchInit = {}) => fetchWith(settings, authFor(init.server ?? url), new URL(url), init),
+    fetch: (url, init: FetchInit = {}) => fetchAt(authFor(init.server ?? url), new URL(url), init),
     capabilities: extension === undefined ? {} : { extensions: { [extension]: {} } },
     async finish(callback, { signal } = {}) {
-      const attempt = await findAttempt(settings, parseCallback(callback, settings.redirectUrl));
-      await authFor(attempt.server).finish(attempt, parseCallback(callback), signal);
+      const params = parseCallback(callback, settings.redirectUrl);
+      const attempt = await new Attempts(settings.records, settings.now).find(params);
+      await authFor(attempt.server).finish(attempt, params, signal);
     },
     logout: (server, { signal } = {}) => authFor(server).logout(signal),
   };
-}
-
-async function findAttempt(settings: Settings, params: URLSearchParams): Promise<Attempt> {
-  const state = params.get("state");
-  const attempt = state === null ? undefined : await settings.records.read<Attempt>("attempt", state);
-  if (attempt !== undefined && settings.now() - attempt.startedAt < ATTEMPT_MS) return attempt;
-  throw new AuthError("callback", "The answer belongs to no attempt that is known here");
 }
 
 /** What one message has already cost. */
@@ -105,8 +109,10 @@ async function afterUnauthorized(
 ): Promise<TokenRecord | undefined> {
   discard(response);
   const refresh = !tally.refreshed && used?.refreshToken !== undefined;
-  if (tally.authorized)
-    throw refusal("unauthorized", "The server refuses the token that it asked for", demand, response);
+  if (tally.authorized) {
+    const issuer = used === undefined ? "" : ` and ${used.issuer} issued`;
+    throw refusal("unauthorized", `The server refuses the token that it asked for${issuer}`, demand, response);
+  }
   if (refresh) tally.refreshed = true;
   else tally.authorized = true;
   const { mark } = tally;
@@ -126,7 +132,7 @@ async function afterForbidden(
   const operation = operationOf(init.body);
   const futile = used !== undefined && auth.futile.get(operation) === used.accessToken;
   if (settings.throwsOnScope || futile || tally.stepUps >= settings.maxStepUps) {
-    if (used !== undefined) auth.futile.set(operation, used.accessToken);
+    if (used !== undefined && auth.futile.size < MAX_FUTILE) auth.futile.set(operation, used.accessToken);
     throw refusal("scope", "The token's scope does not suffice", demand, response);
   }
   tally.stepUps++;

@@ -40,6 +40,8 @@ export interface OAuthOptions extends DiscoverOptions {
   readonly warnDeprecated?: boolean;
   /** The scope to ask for where the server names none. */
   readonly scope?: string;
+  /** Further parameters of authorization and token requests, such as `audience` where `resource` is not understood. */
+  readonly parameters?: Readonly<Record<string, string>>;
   /** Where tokens are kept; in memory unless told otherwise. */
   readonly store?: AuthStore;
   /** Bind tokens to a key. */

@@ -3,7 +3,7 @@ import { AuthError } from "../../schema/errors.js";
 import { isLoopback } from "../address.js";
 import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
 import type { Guard } from "./discover.js";
-import { readOAuthError, shown } from "./oauth-error.js";
+import { quoted, readOAuthError, shown } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
 
@@ -54,8 +54,19 @@ export async function identify(
   options: IdentityOptions,
   run: AuthRun,
 ): Promise<Identity> {
-  const recalled = await recall(records, guard, options, run);
-  if (recalled !== undefined) return recalled;
+  const work = async () =>
+    (await recall(records, guard, options, run)) ?? (await registerAt(http, records, guard, options, run));
+  // Servers with the same guard share a client: of several who need one at once, one registers.
+  return await records.locked(`client ${guard.issuer}`, work, run.signal);
+}
+
+async function registerAt(
+  http: OAuthHttp,
+  records: AuthRecords,
+  guard: Guard,
+  options: IdentityOptions,
+  run: AuthRun,
+): Promise<Identity> {
   if (typeof guard.metadata.registration_endpoint !== "string") {
     throw new AuthError(
       "registration",
@@ -69,12 +80,16 @@ export async function identify(
   return toIdentity(record);
 }
 
-/** Who this client already is there; undefined when it would have to register. */
+/**
+ * Who this client already is there; undefined when it would have to register. For tokens that it has already got, the
+ * redirect address does not matter: a program that listens on another port each time is still the same client.
+ */
 export async function recall(
   records: AuthRecords,
   guard: Guard,
   options: IdentityOptions,
   run: AuthRun,
+  redirects = true,
 ): Promise<Identity | undefined> {
   const known = await knownClient(records, guard, options, run);
   if (known !== undefined) return known;
@@ -84,7 +99,8 @@ export async function recall(
   }
   if (!options.interactive) return { clientId: undefined, method: "none", registered: false };
   const stored = await records.client(guard.issuer);
-  return stored !== undefined && isUsable(stored, options.redirectUrl, run.now()) ? toIdentity(stored) : undefined;
+  const redirectUrl = redirects ? options.redirectUrl : undefined;
+  return stored !== undefined && isUsable(stored, redirectUrl, run.now()) ? toIdentity(stored) : undefined;
 }
 
 async function knownClient(
@@ -96,7 +112,8 @@ async function knownClient(
   const all = client === undefined ? [] : [client].flat();
   if (all.length === 0) return undefined;
   const known = all.find((each) => each.issuer === issuer) ?? all.find((each) => each.issuer === undefined);
-  const bound = known === undefined ? undefined : (known.issuer ?? (await boundTo(records, known.id, issuer)));
+  const bound =
+    known === undefined ? undefined : (known.issuer ?? (await boundTo(records, known.id, issuer, run.signal)));
   if (known === undefined || bound !== issuer) {
     const owners = bound ?? all.map((each) => each.issuer).join(", ");
     throw new AuthError("issuer", `The client is known to ${owners}, but the server is guarded by ${issuer}`, {
@@ -117,11 +134,13 @@ async function knownClient(
 }
 
 /** A client that names no issuer belongs to the first one that it is used at. */
-async function boundTo(records: AuthRecords, id: string, issuer: string): Promise<string> {
-  const bound = await records.read<string>("binding", id);
-  if (bound !== undefined) return bound;
-  await records.write("binding", id, issuer);
-  return issuer;
+function boundTo(records: AuthRecords, id: string, issuer: string, signal: AbortSignal): Promise<string> {
+  const bind = async () => {
+    const bound = await records.read<string>("binding", id);
+    if (bound === undefined) await records.write("binding", id, issuer);
+    return bound ?? issuer;
+  };
+  return records.locked(`binding ${id}`, bind, signal);
 }
 
 function isUsable(
@@ -157,7 +176,8 @@ async function register(
       tried: run.tried,
       status: response.status,
       submitted,
-      body: text,
+      // What is no refusal may hold a secret.
+      body: response.ok ? undefined : text,
     });
   }
   return readRegistration(json, submitted, issuer, metadata.token_endpoint_auth_methods_supported, run);
@@ -182,7 +202,8 @@ function readRegistration(
   const method =
     text(json.token_endpoint_auth_method) ??
     (clientSecret === undefined ? "none" : (submittedSecretMethod(submitted) ?? chooseMethod(true, listed)));
-  if (!["none", "client_secret_basic", "client_secret_post"].includes(method)) throw fail(`it is to use ${method}`);
+  if (!["none", "client_secret_basic", "client_secret_post"].includes(method))
+    throw fail(`it is to use ${quoted(method)}`);
   if (method !== "none" && clientSecret === undefined) throw fail(`it is to use ${method} and has no secret`);
   const expires = Number(json.client_secret_expires_at ?? 0);
   return {

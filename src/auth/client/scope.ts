@@ -31,6 +31,14 @@ export function selectScope({ challenged, held, offered, configured }: ScopeSour
   return kept ?? joinScopes(offered?.join(" ")) ?? joinScopes(configured);
 }
 
+/** What was granted; some servers put commas between the scopes, which is told by what was asked for. */
+export function grantedScope(granted: string | undefined, asked: string | undefined): string | undefined {
+  const spaced = granted?.replaceAll(",", " ");
+  return granted !== spaced && includesScopes(spaced, asked) && !includesScopes(granted, asked)
+    ? spaced
+    : (granted ?? asked);
+}
+
 /** Adds what a refresh token takes, where the authorization server lists it. */
 export function withOfflineAccess(scope: string | undefined, listed: unknown): string | undefined {
   const can = Array.isArray(listed) && listed.includes("offline_access");

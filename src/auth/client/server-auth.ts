@@ -6,7 +6,7 @@ import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import type { Identity } from "./registration.js";
 import { includesScopes, joinScopes, selectScope } from "./scope.js";
 import type { Settings } from "./settings.js";
-import { SharedRun } from "./shared-run.js";
+import { endingWith, SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
 import { isForgottenClient, TokenFlows } from "./token-flows.js";
 
@@ -22,8 +22,10 @@ interface Running {
 export class ServerAuth {
   /** Messages for which more scope did not help, with the token that they failed with. */
   readonly futile = new Map<string, string>();
+  /** How many requests are under way. */
+  users = 0;
+  readonly key: string;
   readonly #server: URL;
-  readonly #key: string;
   readonly #settings: Settings;
   readonly #http: OAuthHttp;
   readonly #records: AuthRecords;
@@ -31,17 +33,23 @@ export class ServerAuth {
   #guard: Guard | undefined;
   #tokens: TokenRecord | undefined;
   #running: Running | undefined;
+  /** The token that could not be renewed ahead of time: it is used until it ends. */
+  #spared: string | undefined;
   /** How many runs have ended, and how the last one that failed did. */
   #ended = 0;
   #failure: { readonly after: number; readonly error: AuthError } | undefined;
+  /** Answers of users that are being redeemed, by their state. */
+  readonly #finishing = new Map<string, SharedRun<TokenRecord>>();
+  /** Tokens that are just being stored. */
+  #saving: Promise<void> | undefined;
 
   constructor(server: URL, settings: Settings) {
     this.#server = server;
-    this.#key = server.href;
+    this.key = server.href;
     this.#settings = settings;
     this.#http = settings.httpFor(server);
     this.#records = settings.records;
-    this.#flows = new TokenFlows(this.#key, settings, this.#http);
+    this.#flows = new TokenFlows(this.key, settings, this.#http);
   }
 
   /** The tokens to send, renewed when they are about to end; undefined when there are none. */
@@ -50,12 +58,12 @@ export class ServerAuth {
     const held = this.#tokens;
     if (held === undefined || !this.#isDue(held)) return held;
     const renewable = held.refreshToken !== undefined || this.#settings.grant !== undefined;
-    if (!renewable) return held;
+    if (!renewable || (this.#spared === held.accessToken && !this.#hasEnded(held))) return held;
     try {
       return await this.#share(undefined, (run) => this.#renewDue(held, run), signal);
     } catch (error) {
-      const ended = held.expiresAt !== undefined && this.#settings.now() >= held.expiresAt;
-      if (ended || signal?.aborted === true) throw error;
+      if (this.#hasEnded(held) || signal?.aborted === true) throw error;
+      this.#spared = held.accessToken;
       return held;
     }
   }
@@ -74,11 +82,9 @@ export class ServerAuth {
     demand: Demand,
     { refresh, mark, signal }: { refresh: boolean; mark: number; signal: AbortSignal | undefined },
   ): Promise<TokenRecord | undefined> {
-    if (this.#failure !== undefined && this.#failure.after > mark) throw this.#failure.error;
     const held = this.#tokens;
-    if (held !== undefined && held.accessToken !== used?.accessToken && includesScopes(held.scope, demand.scope)) {
-      return held;
-    }
+    if (held !== undefined && isNews(held, used, demand)) return held;
+    if (this.#failure !== undefined && this.#failure.after > mark) throw this.#failure.error;
     return await this.#share(demand.scope, (run) => this.#renew(used, demand, refresh, run), signal);
   }
 
@@ -92,30 +98,67 @@ export class ServerAuth {
       );
     }
     this.#guard = attempt.guard;
-    const work = async (run: AuthRun) => this.#keep(await this.#flows.finish(attempt, params, run), run);
-    await this.#share(attempt.scope, work, signal);
+    const { state } = attempt;
+    const work = async (ended: AbortSignal) => {
+      const run = this.#begin(ended);
+      return await this.#keep(await this.#flows.finish(attempt, params, run), run);
+    };
+    // Apart from the other runs, which may be waiting for this very user; the same answer twice is redeemed once.
+    const finishing = this.#finishing.get(state) ?? this.#bounded(work);
+    this.#finishing.set(state, finishing);
+    try {
+      await finishing.join(signal);
+    } finally {
+      this.#finishing.delete(state);
+    }
   }
 
   /** Tells the authorization server that the tokens are done with, and forgets them in any case. */
   async logout(signal: AbortSignal | undefined): Promise<void> {
-    await this.#load();
-    const [guard, held] = [this.#guard, this.#tokens];
-    this.#tokens = undefined;
-    if (guard === undefined || held === undefined) return;
-    await this.#records.dropTokens(this.#key, guard.issuer);
-    if (typeof guard.metadata.revocation_endpoint !== "string") return;
-    const revoke = (ended: AbortSignal) =>
-      this.#flows.revoke(guard, held, { signal: ended, tried: [], now: this.#settings.now });
-    await new SharedRun(revoke, this.#settings.deadlineMs, "Logging out").join(signal);
+    const reason = new AuthError("revocation", "The user has logged out meanwhile");
+    for (const run of [this.#running?.run, ...this.#finishing.values()]) run?.end(reason);
+    await this.#bounded((ended) => this.#logout(this.#begin(ended))).join(signal);
   }
 
+  /** Whether nothing is known, or being found out, about the server. */
+  get isBlank(): boolean {
+    return this.#guard === undefined && this.#running === undefined && this.#finishing.size === 0;
+  }
+
+  async #logout(run: AuthRun): Promise<void> {
+    // A run that has been ended stores nothing any more, but may have begun to.
+    await this.#saving?.catch(() => {});
+    const forget = async () => {
+      await this.#load();
+      const [guard, held] = [this.#guard, this.#tokens];
+      this.#tokens = undefined;
+      if (guard !== undefined) await this.#records.dropTokens(this.key, guard.issuer);
+      return { guard, held };
+    };
+    const { guard, held } = await this.#records.locked(`refresh ${this.key}`, forget, run.signal);
+    if (held === undefined || typeof guard?.metadata.revocation_endpoint !== "string") return;
+    await this.#flows.revoke(guard, held, run);
+  }
+
+  /** Takes what the store has, unless something newer has come while it was asked. */
   async #load(): Promise<void> {
-    this.#guard ??= await this.#records.read<Guard>("guard", this.#key);
-    if (this.#guard === undefined) return;
-    const stored = await this.#records.tokens(this.#key, this.#guard.issuer);
+    const before = this.#tokens;
+    const guard = this.#guard ?? (await this.#records.read<Guard>("guard", this.key));
+    if (guard === undefined) return;
+    this.#guard ??= guard;
+    const stored = await this.#stored(guard);
+    if (this.#tokens === before) this.#tokens = stored;
+  }
+
+  async #stored(guard: Guard): Promise<TokenRecord | undefined> {
+    const stored = await this.#records.tokens(this.key, guard.issuer);
     // Tokens that are bound to a key are worth nothing without it.
     const lost = stored?.type === "dpop" && (await this.#settings.keys.find(stored.issuer)) === undefined;
-    this.#tokens = lost ? undefined : stored;
+    return lost ? undefined : stored;
+  }
+
+  #hasEnded({ expiresAt }: TokenRecord): boolean {
+    return expiresAt !== undefined && this.#settings.now() >= expiresAt;
   }
 
   #isDue({ obtainedAt, expiresAt }: TokenRecord): boolean {
@@ -141,7 +184,7 @@ export class ServerAuth {
   #start(scope: string | undefined, work: (run: AuthRun) => Promise<TokenRecord | undefined>): Running {
     const begin = async (ended: AbortSignal) => {
       try {
-        return await work({ signal: ended, tried: [], now: this.#settings.now });
+        return await endingWith(work(this.#begin(ended)), ended);
       } catch (error) {
         if (error instanceof AuthError) this.#failure = { after: this.#ended + 1, error };
         throw error;
@@ -150,8 +193,15 @@ export class ServerAuth {
         this.#running = undefined;
       }
     };
-    const run = new SharedRun(begin, this.#settings.deadlineMs, `Authorization at ${this.#server.origin}`);
-    return { scope: joinScopes(this.#tokens?.scope, scope), run };
+    return { scope: joinScopes(this.#tokens?.scope, scope), run: this.#bounded(begin) };
+  }
+
+  #begin(signal: AbortSignal): AuthRun {
+    return { signal, tried: [], now: this.#settings.now };
+  }
+
+  #bounded<T>(work: (ended: AbortSignal) => Promise<T>): SharedRun<T> {
+    return new SharedRun(work, this.#settings.deadlineMs, `Authorization at ${this.#server.origin}`);
   }
 
   async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
@@ -168,6 +218,10 @@ export class ServerAuth {
     run: AuthRun,
   ): Promise<TokenRecord | undefined> {
     const guard = await this.#discover(demand, run);
+    // Somebody else who shares the store may have been faster.
+    const stored = await this.#stored(guard);
+    const newer = stored !== undefined && stored.obtainedAt >= (used?.obtainedAt ?? 0) && !this.#isDue(stored);
+    if (newer && isNews(stored, used, demand)) return this.#adopt(stored);
     const held = this.#tokens;
     if (refresh && used !== undefined && held?.refreshToken !== undefined && includesScopes(held.scope, demand.scope)) {
       const refreshed = await this.#refresh(guard, held, run);
@@ -189,11 +243,11 @@ export class ServerAuth {
       if (before === undefined || before.issuer === issuer) return;
       this.#guard = undefined;
       this.#tokens = undefined;
-      await this.#records.drop("guard", this.#key);
-      await this.#records.dropTokens(this.#key, before.issuer);
+      await this.#records.drop("guard", this.key);
+      await this.#records.dropTokens(this.key, before.issuer);
     };
     const guard = await discover(this.#http, this.#server, demand, { ...this.#settings.discovery, onIssuer }, run);
-    await this.#records.write("guard", this.#key, guard);
+    await this.#records.write("guard", this.key, guard);
     this.#guard = guard;
     return guard;
   }
@@ -204,7 +258,7 @@ export class ServerAuth {
    */
   async #refresh(guard: Guard, held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
     const work = async () => {
-      const stored = (await this.#records.tokens(this.#key, guard.issuer)) ?? held;
+      const stored = (await this.#records.tokens(this.key, guard.issuer)) ?? held;
       if (stored.accessToken !== held.accessToken && !this.#isDue(stored)) return this.#adopt(stored);
       const identity = await this.#flows.recall(guard, run);
       if (stored.refreshToken === undefined || identity === undefined) return undefined;
@@ -215,7 +269,7 @@ export class ServerAuth {
         return await this.#afterRefusal(error, guard, stored, identity);
       }
     };
-    return await this.#records.locked(`refresh ${this.#key}`, work, run.signal);
+    return await this.#records.locked(`refresh ${this.key}`, work, run.signal);
   }
 
   async #afterRefusal(
@@ -227,11 +281,11 @@ export class ServerAuth {
     if (!(error instanceof AuthError) || error.step !== "refresh") throw error;
     const forgotten = isForgottenClient(error);
     if (error.error !== "invalid_grant" && !forgotten) throw error;
-    const stored = await this.#records.tokens(this.#key, guard.issuer);
+    const stored = await this.#records.tokens(this.key, guard.issuer);
     if (stored !== undefined && stored.refreshToken !== refused.refreshToken) return this.#adopt(stored);
     if (forgotten && !identity.registered) throw error;
     if (forgotten) await this.#records.dropClient(guard.issuer);
-    await this.#records.dropTokens(this.#key, guard.issuer);
+    await this.#records.dropTokens(this.key, guard.issuer);
     // The scope is still worth knowing.
     this.#tokens = { ...refused, refreshToken: undefined };
     return undefined;
@@ -247,7 +301,13 @@ export class ServerAuth {
     run.signal.throwIfAborted();
     this.#adopt(tokens);
     this.futile.clear();
-    await this.#records.saveTokens(this.#key, tokens);
+    this.#saving = this.#records.saveTokens(this.key, tokens);
+    await this.#saving;
     return tokens;
   }
+}
+
+/** Whether tokens are others than those that were refused, and enough. */
+function isNews(tokens: TokenRecord, refused: TokenRecord | undefined, demand: Demand): boolean {
+  return tokens.accessToken !== refused?.accessToken && includesScopes(tokens.scope, demand.scope);
 }

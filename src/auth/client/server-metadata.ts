@@ -1,8 +1,10 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../schema/errors.js";
+import { isPlain, quoted } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 
 export interface ServerMetadataOptions {
+  readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
   readonly allowIssuerMismatch?: boolean | undefined;
   /** The identifier is the MCP server's origin, made up by this client: a slash at its end does not matter. */
   readonly isOrigin: boolean;
@@ -27,21 +29,24 @@ export async function findServerMetadata(
   options: ServerMetadataOptions,
   run: AuthRun,
 ): Promise<AuthorizationServer | undefined> {
+  const known = [options.serverMetadata ?? []].flat().find((each) => each.issuer === issuer);
+  if (known !== undefined) return known;
   for (const url of metadataCandidates(issuer)) {
     const document = await http.getDocument(url, run, "server_metadata");
-    if (document.kind === "absent" || typeof document.json.issuer !== "string") continue;
-    assertIssuer(document.json.issuer, issuer, options, run);
+    const stated = document.kind === "absent" ? undefined : document.json.issuer;
+    if (document.kind === "absent" || typeof stated !== "string") continue;
+    assertIssuer(stated, issuer, options, run);
     return document.json as unknown as AuthorizationServer;
   }
   return undefined;
 }
 
 function assertIssuer(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
-  if (stated === asked || options.allowIssuerMismatch === true) return;
+  if (stated === asked || (options.allowIssuerMismatch === true && isPlain(stated))) return;
   if (options.isOrigin && stated === `${asked}/`) return;
   throw new AuthError(
     "issuer",
-    `The metadata at ${run.tried.at(-1)} is of the issuer ${JSON.stringify(stated)}, not of ${JSON.stringify(asked)}`,
+    `The metadata at ${run.tried.at(-1)} is of the issuer ${quoted(stated)}, not of ${quoted(asked)}`,
     { tried: run.tried },
   );
 }
@@ -54,6 +59,9 @@ export function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean):
     throw new AuthError("authorize", `The authorization server ${issuer} gives out no codes`);
   }
   if (!Array.isArray(methods) || !methods.includes("S256")) {
-    throw new AuthError("authorize", `The authorization server ${issuer} does not support PKCE with S256`);
+    throw new AuthError(
+      "authorize",
+      `The authorization server ${issuer} does not say that it supports PKCE with S256. If it does, option serverMetadata can say so`,
+    );
   }
 }

@@ -20,6 +20,7 @@ export interface Settings {
   /** Whether the client says that it uses refresh tokens. */
   readonly refreshes: boolean;
   readonly scope: string | undefined;
+  readonly parameters: Readonly<Record<string, string>>;
   readonly records: AuthRecords;
   readonly keys: DpopKeys;
   readonly dpop: DpopOptions | undefined;
@@ -59,6 +60,7 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
     redirectUrl,
     refreshes: registration?.grant_types?.includes("refresh_token") ?? true,
     scope: options.scope,
+    parameters: options.parameters ?? {},
     records,
     keys: new DpopKeys(records, dpop),
     dpop,

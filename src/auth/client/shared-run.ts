@@ -1,5 +1,18 @@
 import { TimeoutError } from "../../schema/errors.js";
 
+/** What timers can count to. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The outcome of `work`, or the reason of the signal when that fires first: work need not listen to it. */
+export function endingWith<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(signal.reason);
+    if (signal.aborted) giveUp();
+    else signal.addEventListener("abort", giveUp, { once: true });
+    work.finally(() => signal.removeEventListener("abort", giveUp)).then(resolve, reject);
+  });
+}
+
 /**
  * Work that several callers wait for. It ends early when its time is up, or when the last of them has given up; a caller
  * that gives up gets the reason of its own signal.
@@ -11,7 +24,7 @@ export class SharedRun<T> {
 
   constructor(work: (signal: AbortSignal) => Promise<T>, deadlineMs: number, what: string) {
     const late = new TimeoutError("deadline", deadlineMs, `${what} took longer than ${deadlineMs} ms`);
-    const timer = setTimeout(() => this.#abort(late), deadlineMs);
+    const timer = setTimeout(() => this.end(late), Math.min(deadlineMs, MAX_TIMER_MS));
     this.#done = work(this.#end.signal).finally(() => clearTimeout(timer));
     this.#done.catch(() => {});
   }
@@ -25,7 +38,7 @@ export class SharedRun<T> {
       const giveUp = () => {
         leave();
         reject(signal?.reason);
-        if (this.#waiting.size === 0) this.#abort(signal?.reason);
+        if (this.#waiting.size === 0) this.end(signal?.reason);
       };
       this.#waiting.add(reject);
       if (signal?.aborted === true) giveUp();
@@ -34,8 +47,8 @@ export class SharedRun<T> {
     });
   }
 
-  /** Also ends the wait for work that does not listen to its signal. */
-  #abort(reason: unknown): void {
+  /** Ends the work, and also the wait for work that does not listen to its signal. */
+  end(reason: unknown): void {
     this.#end.abort(reason);
     for (const reject of this.#waiting) reject(reason);
   }

@@ -32,7 +32,7 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
   const redirectUrl = settings.redirectUrl ?? "";
   const onIssuer = async () => {};
   const begin = ({ signal }: StepOptions = {}): AuthRun => ({
-    signal: signal ?? AbortSignal.timeout(settings.deadlineMs),
+    signal: AbortSignal.any([AbortSignal.timeout(settings.deadlineMs), ...(signal === undefined ? [] : [signal])]),
     tried: [],
     now: settings.now,
   });
@@ -44,7 +44,15 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
     identify: (guard, options) => identify(http, settings.records, guard, settings.identity, begin(options)),
     start: (guard, identity, scope) => {
       const sources = { challenged: scope, held: undefined, offered: guard.scopes, configured: settings.scope };
-      return startAttempt(server.href, guard, identity, redirectUrl, selectScope(sources), settings.now());
+      return startAttempt(
+        server.href,
+        guard,
+        identity,
+        redirectUrl,
+        selectScope(sources),
+        settings.now(),
+        settings.parameters,
+      );
     },
     exchange: (attempt, callback, options) =>
       flows.finish(attempt, parseCallback(callback, redirectUrl), begin(options)),

@@ -1,3 +1,7 @@
+import { AuthError, McpError } from "../../schema/errors.js";
+import { messageOf } from "./oauth-error.js";
+import { endingWith } from "./shared-run.js";
+
 /**
  * Where clients, tokens and started attempts are kept. Keys are opaque text; values are plain data, except that a store
  * which is not `textOnly` is also given keys of Web Crypto. Everything in it is secret.
@@ -45,50 +49,92 @@ export interface TokenRecord {
   readonly expiresAt?: number | undefined;
 }
 
-/** The records of this kind of client, typed, on top of a store. A record of another issuer is as good as none. */
+/**
+ * The records of this kind of client, typed, on top of a store. A record of another issuer is as good as none. A store that
+ * fails is told by an `AuthError` with its own error as the cause.
+ */
 export class AuthRecords {
+  readonly #busy = new Map<string, Promise<unknown>>();
+
   constructor(readonly store: AuthStore) {}
 
   async client(issuer: string): Promise<ClientRecord | undefined> {
-    return ofIssuer<ClientRecord>(await this.store.get(`client ${issuer}`), issuer);
+    return ofIssuer<ClientRecord>(await this.read("client", issuer), issuer);
   }
 
   async saveClient(record: ClientRecord): Promise<void> {
-    await this.store.set(`client ${record.issuer}`, record);
+    await this.write("client", record.issuer, record);
   }
 
   async dropClient(issuer: string): Promise<void> {
-    await this.store.delete(`client ${issuer}`);
+    await this.drop("client", issuer);
   }
 
   async tokens(server: string, issuer: string): Promise<TokenRecord | undefined> {
-    const record = ofIssuer<TokenRecord>(await this.store.get(`tokens ${server} ${issuer}`), issuer);
+    const record = ofIssuer<TokenRecord>(await this.read("tokens", `${server} ${issuer}`), issuer);
     return typeof record?.accessToken === "string" ? record : undefined;
   }
 
   async saveTokens(server: string, record: TokenRecord): Promise<void> {
-    await this.store.set(`tokens ${server} ${record.issuer}`, record);
+    await this.write("tokens", `${server} ${record.issuer}`, record);
   }
 
   async dropTokens(server: string, issuer: string): Promise<void> {
-    await this.store.delete(`tokens ${server} ${issuer}`);
+    await this.drop("tokens", `${server} ${issuer}`);
   }
 
   async read<T>(kind: string, name: string): Promise<T | undefined> {
-    return (await this.store.get(`${kind} ${name}`)) as T | undefined;
+    return (await asked("read", () => this.store.get(`${kind} ${name}`))) as T | undefined;
   }
 
   async write(kind: string, name: string, value: unknown): Promise<void> {
-    await this.store.set(`${kind} ${name}`, value);
+    await asked("changed", () => this.store.set(`${kind} ${name}`, value));
   }
 
   async drop(kind: string, name: string): Promise<void> {
-    await this.store.delete(`${kind} ${name}`);
+    await asked("changed", () => this.store.delete(`${kind} ${name}`));
   }
 
-  /** Without a lock of the store's own, the single flight of this process is all there is. */
-  locked<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.store.lock === undefined ? work() : this.store.lock(name, work, signal);
+  /** Runs `work` alone: in this client always, among all who share the store if that has a lock. */
+  async locked<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let busy = this.#busy.get(name); busy !== undefined; busy = this.#busy.get(name)) {
+      await endingWith(
+        busy.catch(() => {}),
+        signal,
+      );
+    }
+    signal.throwIfAborted();
+    const bounded = () => endingWith(work(), signal);
+    const run = this.store.lock === undefined ? bounded() : this.#lockStore(name, bounded, signal);
+    this.#busy.set(name, run);
+    try {
+      return await run;
+    } finally {
+      this.#busy.delete(name);
+    }
+  }
+
+  async #lockStore<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    let failure: { readonly error: unknown } | undefined;
+    const watched = () =>
+      work().catch((error: unknown) => {
+        failure = { error };
+        throw error;
+      });
+    return (await asked("locked", async () => await this.store.lock?.(name, watched, signal)).catch(
+      (error: unknown) => {
+        throw failure === undefined ? (signal.aborted ? signal.reason : error) : failure.error;
+      },
+    )) as T;
+  }
+}
+
+async function asked<T>(what: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof McpError) throw cause;
+    throw new AuthError("store", `The store of tokens cannot be ${what}: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -1,10 +1,12 @@
-import { AuthError } from "../../schema/errors.js";
-import { type Attempt, parseCallback, readCallback, startAttempt } from "./code-flow.js";
+import { AuthError, type AuthStep, McpError } from "../../schema/errors.js";
+import { Attempts } from "./attempts.js";
+import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
 import type { Guard } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
+import { messageOf } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import { type Identity, identify, recall } from "./registration.js";
-import { withOfflineAccess } from "./scope.js";
+import { grantedScope, withOfflineAccess } from "./scope.js";
 import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 import { requestTokens, revokeTokens, type TokenTarget } from "./token-request.js";
@@ -21,11 +23,13 @@ export class TokenFlows {
   readonly #server: string;
   readonly #settings: Settings;
   readonly #http: OAuthHttp;
+  readonly #attempts: Attempts;
 
   constructor(server: string, settings: Settings, http: OAuthHttp) {
     this.#server = server;
     this.#settings = settings;
     this.#http = http;
+    this.#attempts = new Attempts(settings.records, settings.now);
   }
 
   /** By the grant, or from the user. A client that the authorization server has forgotten registers again, once. */
@@ -47,7 +51,14 @@ export class TokenFlows {
 
   /** Takes the answer to an attempt that was started earlier. */
   async finish(attempt: Attempt, params: URLSearchParams, run: AuthRun): Promise<TokenRecord> {
-    return await this.#redeem(attempt, await this.recall(attempt.guard, run), params, run);
+    const identity = await this.recall(attempt.guard, run);
+    try {
+      return await this.#redeem(attempt, identity, params, run);
+    } catch (error) {
+      // Its own authorization server has said no: nothing else will come.
+      if (error instanceof AuthError && error.step === "authorize") await this.#attempts.drop(attempt);
+      throw error;
+    }
   }
 
   async refresh(guard: Guard, stored: TokenRecord, identity: Identity, run: AuthRun): Promise<TokenRecord> {
@@ -60,12 +71,12 @@ export class TokenFlows {
 
   async revoke(guard: Guard, held: TokenRecord, run: AuthRun): Promise<void> {
     const identity = await this.recall(guard, run);
-    if (identity !== undefined) await revokeTokens({ http: this.#http, guard, identity, dpop: undefined, run }, held);
+    if (identity !== undefined) await revokeTokens(this.#http, guard, identity, held, run);
   }
 
   /** Who this client is there, without registering. */
   recall(guard: Guard, run: AuthRun): Promise<Identity | undefined> {
-    return recall(this.#settings.records, guard, this.#settings.identity, run);
+    return recall(this.#settings.records, guard, this.#settings.identity, run, false);
   }
 
   async #useGrant(guard: Guard, identity: Identity, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
@@ -75,29 +86,41 @@ export class TokenFlows {
     const { issuer, metadata, resource } = guard;
     const post = (url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>) =>
       this.#http.post(url, { body: form, headers }, run, "token");
-    const { type, parameters } = await grant.request({ issuer, metadata, resource, scope, signal: run.signal, post });
+    const target = { issuer, metadata, resource, scope, signal: run.signal, post };
+    const { type, parameters } = await told(() => grant.request(target), run, "token", "The grant failed");
     return await requestTokens(await this.#target(guard, identity, run), type, { ...parameters, scope });
   }
 
   async #askUser(guard: Guard, identity: Identity, asked: string | undefined, run: AuthRun): Promise<TokenRecord> {
-    const { authorize, redirectUrl, refreshes, records } = this.#settings;
+    const { authorize, redirectUrl, refreshes, parameters } = this.#settings;
     if (authorize === undefined || redirectUrl === undefined) {
       throw new AuthError("configuration", "The user has to be asked: options authorize and redirectUrl are missing");
     }
     const scope = refreshes ? withOfflineAccess(asked, guard.metadata.scopes_supported) : asked;
-    const { attempt, url } = await startAttempt(this.#server, guard, identity, redirectUrl, scope, run.now());
-    await records.write("attempt", attempt.state, attempt);
-    const callback = await authorize(url, { signal: run.signal });
-    if (callback === undefined) {
-      throw new AuthError("redirected", "The user was sent to the authorization server; finish() takes the answer", {
-        tried: run.tried,
-      });
-    }
+    const { attempt, url } = await startAttempt(
+      this.#server,
+      guard,
+      identity,
+      redirectUrl,
+      scope,
+      run.now(),
+      parameters,
+    );
+    await this.#attempts.save(attempt);
+    let callback: Callback | undefined;
     try {
-      return await this.#redeem(attempt, identity, parseCallback(callback, redirectUrl), run);
-    } finally {
-      await records.drop("attempt", attempt.state);
+      const ask = async () => await authorize(url, { signal: run.signal });
+      callback = await told(ask, run, "authorize", "The user could not be asked");
+      if (callback !== undefined) {
+        return await this.#redeem(attempt, identity, parseCallback(callback, redirectUrl), run);
+      }
+    } catch (error) {
+      await this.#attempts.drop(attempt);
+      throw error;
     }
+    throw new AuthError("redirected", "The user was sent to the authorization server; finish() takes the answer", {
+      tried: run.tried,
+    });
   }
 
   async #redeem(
@@ -112,17 +135,27 @@ export class TokenFlows {
       throw new AuthError("callback", "The attempt was made as another client");
     }
     // From here on the code counts as used, whatever comes of it.
-    await this.#settings.records.drop("attempt", attempt.state);
+    await this.#attempts.drop(attempt);
     const target = await this.#target(guard, identity, run);
     const parameters = { code, redirect_uri: redirectUrl, code_verifier: verifier };
     const tokens = await requestTokens(target, "authorization_code", parameters);
-    return { ...tokens, scope: tokens.scope ?? scope };
+    return { ...tokens, scope: grantedScope(tokens.scope, scope) };
   }
 
   async #target(guard: Guard, identity: Identity, run: AuthRun): Promise<TokenTarget> {
-    const { keys, dpop: options } = this.#settings;
-    const dpop = wantsDpop(guard, options) ? await keys.findOrCreate(guard.issuer) : undefined;
-    return { http: this.#http, guard, identity, dpop, run };
+    const { keys, dpop: options, parameters: more } = this.#settings;
+    const dpop = wantsDpop(guard, options) ? await keys.findOrCreate(guard.issuer, run.signal) : undefined;
+    return { http: this.#http, guard, identity, dpop, requiresDpop: options?.required === true, more, run };
+  }
+}
+
+/** What a function of the author's throws is told as the failure of its step; what ended the run stands for itself. */
+async function told<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, what: string): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (run.signal.aborted || cause instanceof McpError) throw cause;
+    throw new AuthError(step, `${what}: ${messageOf(cause)}`, { tried: run.tried, cause });
   }
 }
 

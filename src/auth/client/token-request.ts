@@ -1,8 +1,9 @@
 import * as oauth from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../schema/errors.js";
+import { isHeaderSafe } from "./bearer.js";
 import { toClientAuth } from "./client-auth.js";
 import type { Guard } from "./discover.js";
-import { readOAuthError, shown } from "./oauth-error.js";
+import { oneLine, readOAuthError, shown } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import type { Identity } from "./registration.js";
 import type { TokenRecord } from "./store.js";
@@ -13,6 +14,10 @@ export interface TokenTarget {
   readonly guard: Guard;
   readonly identity: Identity;
   readonly dpop: oauth.DPoPHandle | undefined;
+  /** A token that is bound to no key is refused. */
+  readonly requiresDpop: boolean;
+  /** Parameters that the author adds to each request. */
+  readonly more: Readonly<Record<string, string>>;
   readonly run: AuthRun;
 }
 
@@ -28,7 +33,7 @@ export async function requestTokens(
   if (!URL.canParse(String(metadata.token_endpoint))) {
     throw new AuthError("configuration", `The metadata of ${guard.issuer} has no token endpoint`, { tried: run.tried });
   }
-  const body = new URLSearchParams();
+  const body = new URLSearchParams(target.more);
   for (const [name, value] of Object.entries({ ...parameters, resource: guard.resource })) {
     if (value !== undefined) body.set(name, value);
   }
@@ -41,7 +46,12 @@ export async function requestTokens(
       status: response.status,
     });
   }
-  const tokens = readTokens(json ?? {}, guard, identity, parameters.scope, run);
+  const type = response.headers.get("content-type") ?? "no type";
+  if (json === undefined) throw unusable(guard, `it is no JSON object, but ${oneLine(type)}`, run);
+  const tokens = readTokens(json, guard, identity, parameters.scope, run);
+  if (tokens.type === "bearer" && target.requiresDpop) {
+    throw new AuthError("token", `${guard.issuer} did not bind the token to the key`, { tried: run.tried });
+  }
   if (tokens.type === "bearer" || target.dpop !== undefined) return tokens;
   throw new AuthError("token", `${guard.issuer} bound the token to a key that was not offered`, { tried: run.tried });
 }
@@ -68,6 +78,10 @@ async function send(
   return error?.error === "use_dpop_nonce" ? await request() : response;
 }
 
+function unusable({ issuer }: Guard, why: string, { tried }: AuthRun): AuthError {
+  return new AuthError("token", `The token response of ${issuer} cannot be used: ${why}`, { tried });
+}
+
 function readTokens(
   json: { readonly [member: string]: unknown },
   guard: Guard,
@@ -75,10 +89,10 @@ function readTokens(
   requested: string | undefined,
   run: AuthRun,
 ): TokenRecord {
-  const fail = (why: string) =>
-    new AuthError("token", `The token response of ${guard.issuer} cannot be used: ${why}`, { tried: run.tried });
+  const fail = (why: string) => unusable(guard, why, run);
   const { access_token: accessToken, refresh_token: refreshToken, scope } = json;
   if (typeof accessToken !== "string" || accessToken === "") throw fail("there is no access token");
+  if (!isHeaderSafe(accessToken)) throw fail("its access token cannot be sent in a header");
   const type = String(json.token_type ?? "").toLowerCase();
   if (type !== "bearer" && type !== "dpop") throw fail("its token type is unknown");
   const seconds = Number.parseFloat(String(json.expires_in ?? ""));
@@ -96,7 +110,13 @@ function readTokens(
 }
 
 /** Tells the authorization server that the tokens are done with: the refresh token, which takes the others along. */
-export async function revokeTokens({ http, guard, identity, run }: TokenTarget, held: TokenRecord): Promise<void> {
+export async function revokeTokens(
+  http: OAuthHttp,
+  guard: Guard,
+  identity: Identity,
+  held: TokenRecord,
+  run: AuthRun,
+): Promise<void> {
   const authentication = await toClientAuth(identity, guard.metadata, run.signal);
   const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
   const response = await oauth.revocationRequest(

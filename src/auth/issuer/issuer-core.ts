@@ -56,6 +56,8 @@ export interface IssuerExtension {
   readonly authentication?: readonly ClientAuthenticator[];
   /** Reads what the tokens of a request are to be bound to. Throws before any code or refresh token is spent. */
   readonly bind?: (core: IssuerCore, request: Request) => Promise<TokenBinding | undefined>;
+  /** Who asks for a grant that needs no client, where the request names none. */
+  readonly anonymous?: (grantType: string) => IssuerClient | undefined;
   /** What the metadata says about it. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }

@@ -1,7 +1,9 @@
 import type { JWK } from "jose";
 import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { IdentityAssertionOptions, WorkloadIdentityOptions } from "./assertion-options.js";
 import type { ConfiguredClient, IssuerClient } from "./client.js";
 import type { ClientMetadata } from "./client-metadata.js";
+import type { IssuerDpopOptions } from "./dpop-options.js";
 import type { IssuerStore } from "./store.js";
 import type { UpstreamOptions } from "./upstream-options.js";
 import type { IssuerUser } from "./user.js";
@@ -101,6 +103,14 @@ export interface IssuerOptions {
   readonly clientDocuments?: boolean | ClientDocumentOptions;
   /** Lets clients give tokens back. On unless false. */
   readonly revocation?: boolean;
+  /** Binds tokens to a key that the client proves (RFC 9449). Off unless given. */
+  readonly dpop?: boolean | IssuerDpopOptions;
+  /** Gives tokens to confidential clients that act for themselves. Off unless true. */
+  readonly clientCredentials?: boolean;
+  /** Gives tokens for users that an identity provider vouches for. */
+  readonly identityAssertion?: IdentityAssertionOptions;
+  /** Gives tokens to workloads that their platform vouches for. */
+  readonly workloadIdentity?: WorkloadIdentityOptions;
   /** True approves without asking the user. Nobody is approved that way unless this is given. */
   readonly approve?: (question: ConsentQuestion) => boolean | Promise<boolean>;
   /**

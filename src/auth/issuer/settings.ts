@@ -1,4 +1,5 @@
 import { DefinitionError } from "../../schema/errors.js";
+import { JWT_BEARER } from "./assertions.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./client.js";
 import { privateKeyJwt } from "./client-assertion.js";
 import { secretBasic, secretPost } from "./client-authentication.js";
@@ -21,7 +22,6 @@ import { createUpstreamLogin } from "./upstream.js";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
 export function toCore(options: IssuerOptions): IssuerCore {

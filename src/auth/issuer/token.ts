@@ -1,5 +1,6 @@
+import type { IssuerClient } from "./client.js";
 import { authenticateClient } from "./client-authentication.js";
-import { readStrictForm } from "./form.js";
+import { type Params, readStrictForm } from "./form.js";
 import type { IssuerCore, TokenRequest } from "./issuer-core.js";
 import { OAuthProblem } from "./oauth-problem.js";
 import type { Granted, TokenBinding } from "./records.js";
@@ -12,7 +13,7 @@ export async function token(core: IssuerCore, request: Request): Promise<Respons
   const grantType = form.need("grant_type");
   const handler = core.grants.get(grantType);
   if (handler === undefined) throw new OAuthProblem("unsupported_grant_type", "this server has no such grant");
-  const client = await authenticateClient(core, request, form);
+  const client = anonymousOf(core, request, form, grantType) ?? (await authenticateClient(core, request, form));
   if (!client.grantTypes.includes(grantType)) {
     throw new OAuthProblem("unauthorized_client", "the client is not registered for this grant");
   }
@@ -20,6 +21,17 @@ export async function token(core: IssuerCore, request: Request): Promise<Respons
   const asked: TokenRequest = { request, form, client, binding };
   const granted = await handler(core, asked);
   return json(200, await toAnswer(core, asked, granted), NOT_STORED);
+}
+
+/** Whoever shows nothing of a client is none, where the grant can do without. */
+function anonymousOf(core: IssuerCore, request: Request, form: Params, grantType: string): IssuerClient | undefined {
+  const named = ["client_id", "client_secret", "client_assertion"].some((name) => form.get(name) !== undefined);
+  if (named || request.headers.has("authorization")) return undefined;
+  for (const { anonymous } of core.extensions) {
+    const client = anonymous?.(grantType);
+    if (client !== undefined) return client;
+  }
+  return undefined;
 }
 
 async function bindingOf(core: IssuerCore, request: Request, needed: boolean): Promise<TokenBinding | undefined> {

@@ -12,7 +12,10 @@ export const legacyClient: ClientEra = {
   name: "legacy",
   versions: HANDSHAKE_VERSIONS,
   isCacheable: () => false,
-  handshakes: true,
+  alwaysAsks: true,
+  declaresOnce: true,
+  deprecates: false,
+  isOfOldListing: () => false,
   pingMethod: "ping",
   missing: (method) => ADDED.get(method),
   // What this era alone has, the other knows as removed.

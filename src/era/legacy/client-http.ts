@@ -5,16 +5,16 @@ import type { HeaderRecord } from "../../http/client-headers.js";
 import { fetchFailed } from "../../http/http-failure.js";
 import { discard } from "../../http/reply-reader.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "../../jsonrpc/format.js";
-import { InflightTable } from "../../jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
-import { ConnectionError } from "../../schema/errors.js";
-import { HttpCall } from "../http-call.js";
-import { closedBeforeAnswer, HttpWire, nextInTurn, notConnected, toError } from "../http-wire.js";
-import type { HttpTarget, Link, LinkReceiver, LinkRequest, ReconnectOptions } from "../link.js";
+import { ConnectionError, toError } from "../../schema/errors.js";
+import type { HttpCall } from "../http-call.js";
+import { HttpLink } from "../http-link.js";
+import { nextInTurn } from "../http-wire.js";
+import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../link.js";
 import { ClientSession } from "./client-session.js";
 import { Incoming } from "./incoming.js";
-import { followReply, listenToServer, type SessionStreams } from "./session-streams.js";
+import { followReply, listenToServer, resumeReply, type SessionStreams } from "./session-streams.js";
 import { RECONNECT_DEFAULTS } from "./stream-cursor.js";
 
 export interface LegacyHttpOptions {
@@ -25,6 +25,8 @@ export interface LegacyHttpOptions {
   readonly openMs?: number | undefined;
   /** A session to go on with, and the version that was agreed on in it. */
   readonly session?: { readonly id: string; readonly version: string } | undefined;
+  /** Where ids begin: those below may have been used by others in the same session. */
+  readonly firstId?: number | undefined;
 }
 
 const DEFAULT_COURTESY_MS = 1000;
@@ -35,53 +37,39 @@ const DEFAULT_OPEN_MS = 250;
  * those POSTs and on one GET, streams read on after they broke. To give up on a call is to post a cancellation; its
  * stream is dropped only after that.
  */
-export class LegacyHttpLink implements Link {
-  readonly kind = "http";
+export class LegacyHttpLink extends HttpLink implements Link {
   /** Called when the server no longer knows the session that this link is in. */
   onSessionLost: () => void = () => {};
   /** Called when the server's own stream is open again, and what was sent meanwhile is not on it. */
   onGap: () => void = () => {};
   /** Called when the server's own stream is given up. */
-  onDeaf: (reason: Error) => void = (reason) => this.#wire.report(reason);
+  onDeaf: (reason: Error) => void = (reason) => this.wire.report(reason);
   /** The HTTP status that the last handshake was answered with. */
   handshakeStatus: number | undefined;
-  readonly #target: HttpTarget;
-  readonly #wire: HttpWire;
   readonly #courtesyMs: number;
   readonly #openMs: number;
-  readonly #inflight = new InflightTable<HttpCall>();
   readonly #streams: SessionStreams;
   readonly #session = new ClientSession();
   readonly #incoming: Incoming;
   /** The server's own stream. */
   #listening: AbortController | undefined;
-  #closed = false;
   #terminated: Promise<void> = Promise.resolve();
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
-    this.#target = target;
-    this.#wire = new HttpWire(target);
+    super(target, options.firstId);
     this.#courtesyMs = options.courtesyMs ?? DEFAULT_COURTESY_MS;
     this.#openMs = options.openMs ?? DEFAULT_OPEN_MS;
     this.#streams = {
-      wire: this.#wire,
+      wire: this.wire,
       clock: target.clock,
       reconnect: { ...RECONNECT_DEFAULTS, ...target.reconnect, ...options.reconnect },
       maxMessageBytes: target.maxMessageBytes,
       resuming: new Set(),
     };
-    this.#incoming = new Incoming(this.#wire, this.#inflight);
+    this.#incoming = new Incoming(this.wire, this.inflight);
     this.#session.version = options.session?.version;
     this.#session.id = options.session?.id;
-    this.#wire.secret = options.session?.id;
-  }
-
-  get receiver(): LinkReceiver {
-    return this.#wire.receiver;
-  }
-
-  set receiver(receiver: LinkReceiver) {
-    this.#wire.receiver = receiver;
+    this.wire.secret = options.session?.id;
   }
 
   /** The version that the handshake agreed on. */
@@ -94,68 +82,46 @@ export class LegacyHttpLink implements Link {
     return this.#session.id;
   }
 
-  /** How many calls await their answer. */
-  get pending(): number {
-    return this.#inflight.size;
-  }
-
-  /** How many connections are in use. */
-  get open(): number {
-    return this.#wire.open;
-  }
-
-  request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    try {
-      return this.#request(request, scope);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    scope.throwIfAborted();
-    if (this.#closed) throw notConnected();
-    const id = this.#inflight.reserve(request.id);
-    if (request.method === "initialize") this.#startOver();
-    const facts = this.#session.headers();
+  protected start(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    const { resume } = request;
+    let facts: HeaderRecord = {};
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
-    const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), giveUp);
-    request.onId?.(id);
-    scope.throwIfAborted();
-    const body = formatRequest(id, call.method, call.params);
-    this.#inflight.add(call);
-    call.follow();
-    void this.#wire.hold(call.wire, this.#run(call, facts, body));
-    return call.answered;
+    return this.place(request, resume?.id ?? request.id, scope, giveUp, (call) => {
+      if (call.method === "initialize") this.#startOver();
+      facts = this.#session.headers();
+      if (resume !== undefined) return () => this.#resume(call, facts, resume.lastEventId);
+      const body = formatRequest(call.id, call.method, call.params);
+      return () => this.#run(call, facts, body);
+    });
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.#closed) return;
+    if (this.closed) return;
     return this.#notify(method, formatNotification(method, params));
   }
 
   async #notify(method: string, body: string): Promise<void> {
     const accepted = await this.#post(method, body);
-    if (accepted && method === "notifications/initialized") await this.#listen();
+    if (accepted && method === "notifications/initialized") await this.listen();
   }
 
   respond(id: RequestId, result: JsonText): void {
-    if (!this.#closed) void this.#post("answer", formatResult(id, result));
+    if (!this.closed) void this.#post("answer", formatResult(id, result));
   }
 
   respondError(id: RequestId, error: RpcErrorObject): void {
-    if (!this.#closed) void this.#post("answer", formatFailure(id, error));
+    if (!this.closed) void this.#post("answer", formatFailure(id, error));
   }
 
   /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
   async terminate(): Promise<void> {
     if (this.#session.id === undefined) return;
-    const headers = { ...this.#wire.headers.bare, ...this.#session.headers() };
+    const headers = { ...this.wire.headers.bare, ...this.#session.headers() };
     this.#session.id = undefined;
     const wire = new AbortController();
-    const ended = this.#wire.hold(wire, this.#delete(headers, wire.signal));
+    const ended = this.wire.hold(wire, this.#delete(headers, wire.signal));
     try {
-      await Promise.race([ended, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
+      await Promise.race([ended, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
     } finally {
       wire.abort();
     }
@@ -164,21 +130,19 @@ export class LegacyHttpLink implements Link {
   /** Opens the server's own stream anew after it was given up. */
   async listenAgain(): Promise<void> {
     this.#listening = undefined;
-    await this.#listen();
+    await this.listen();
   }
 
-  close(): Promise<void> {
-    if (!this.#closed) this.#close();
+  close(options?: CloseOptions): Promise<void> {
+    if (!this.closed) this.#close(options?.keepSession === true);
     return this.#terminated;
   }
 
-  #close(): void {
-    this.#closed = true;
-    for (const call of this.#inflight.drain()) call.fail(closedBeforeAnswer(call));
-    this.#wire.abortAll();
+  #close(keepSession: boolean): void {
+    this.end();
     // A server that cannot be told will find out by itself.
-    this.#terminated = this.terminate().catch(() => {});
-    this.#wire.guard(() => this.receiver.onClose(undefined));
+    if (!keepSession) this.#terminated = this.terminate().catch(() => {});
+    this.wire.guard(() => this.receiver.onClose(undefined));
   }
 
   /** Never rejects. */
@@ -186,8 +150,8 @@ export class LegacyHttpLink implements Link {
     await nextInTurn;
     if (!call.begin()) return;
     try {
-      const response = await this.#wire.post(
-        { ...this.#wire.headers.post, ...facts },
+      const response = await this.wire.post(
+        { ...this.wire.headers.post, ...facts },
         body,
         call.wire.signal,
         call.scope,
@@ -200,11 +164,17 @@ export class LegacyHttpLink implements Link {
       }
       if (call.method === "initialize") this.handshakeStatus = response.status;
       const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
-      const trace = await this.#wire.readReply(call, response, take);
+      const trace = await this.wire.readReply(call, response, take);
       if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
     } catch (error) {
       call.fail(fetchFailed(call.method, error));
     }
+  }
+
+  /** Never rejects. */
+  async #resume(call: HttpCall, facts: HeaderRecord, lastEventId: string): Promise<void> {
+    await nextInTurn;
+    if (call.begin()) await resumeReply(this.#streams, call, facts, lastEventId, this.#take(call));
   }
 
   #take(call: HttpCall): (parsed: Parsed) => void {
@@ -217,8 +187,8 @@ export class LegacyHttpLink implements Link {
     return (parsed) => {
       if (parsed.kind === "response" && "result" in parsed.message && call.owns(parsed.message)) {
         const { result } = parsed.message;
-        this.#wire.guard(() => this.#session.adopt(result, id));
-        this.#wire.secret = this.#session.id;
+        this.wire.guard(() => this.#session.adopt(result, id));
+        this.wire.secret = this.#session.id;
       }
       this.#incoming.take(parsed, call);
     };
@@ -234,20 +204,20 @@ export class LegacyHttpLink implements Link {
   async #post(what: string, body: string): Promise<boolean> {
     const facts = this.#session.headers();
     try {
-      await this.#wire.deliver(what, { ...this.#wire.headers.post, ...facts }, body, new AbortController());
+      await this.wire.deliver(what, { ...this.wire.headers.post, ...facts }, body, new AbortController());
       return true;
     } catch (error) {
-      if (this.#closed) return false;
+      if (this.closed) return false;
       if (error instanceof ConnectionError && isSessionLost(error.status, facts)) this.#loseSession(facts);
-      this.#wire.report(toError(error));
+      this.wire.report(toError(error));
       return false;
     }
   }
 
   async #delete(headers: HeaderRecord, signal: AbortSignal): Promise<void> {
-    const response = await this.#wire.send("DELETE", headers, null, signal);
+    const response = await this.wire.send("DELETE", headers, null, signal);
     if (!response.ok && response.status !== 404 && response.status !== 405) {
-      throw await this.#wire.refusedBy(response, "The end of the session", signal);
+      throw await this.wire.refusedBy(response, "The end of the session", signal);
     }
     discard(response);
   }
@@ -256,8 +226,8 @@ export class LegacyHttpLink implements Link {
    * Opens the server's own stream. Waits a little until it is open or has failed to, so that a server which speaks up
    * during the first call is heard.
    */
-  async #listen(): Promise<void> {
-    if (this.#listening !== undefined || this.#closed) return;
+  async listen(): Promise<void> {
+    if (this.#listening !== undefined || this.closed) return;
     const wire = new AbortController();
     const tried = new AbortController();
     this.#listening = wire;
@@ -265,12 +235,12 @@ export class LegacyHttpLink implements Link {
     const listener = {
       onFirstTry: () => tried.abort(),
       take: (parsed: Parsed) => this.#incoming.take(parsed),
-      onGap: () => this.#wire.guard(() => this.onGap()),
+      onGap: () => this.wire.guard(() => this.onGap()),
       onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, facts, wasOpen),
-      onGivenUp: (error: Error) => this.#wire.guard(() => this.onDeaf(error)),
+      onGivenUp: (error: Error) => this.wire.guard(() => this.onDeaf(error)),
     };
-    void this.#wire.hold(wire, listenToServer(this.#streams, facts, wire.signal, listener));
-    if (this.#openMs > 0) await pause(this.#target.clock, this.#openMs, tried.signal);
+    void this.wire.hold(wire, listenToServer(this.#streams, facts, wire.signal, listener));
+    if (this.#openMs > 0) await pause(this.target.clock, this.#openMs, tried.signal);
   }
 
   /** A server may have no such stream; one that has forgotten the session has more to tell. */
@@ -278,8 +248,8 @@ export class LegacyHttpLink implements Link {
     const status = error instanceof ConnectionError ? error.status : undefined;
     if (status === 405 && !wasOpen) return;
     const lost = isSessionLost(status, facts);
-    if (wasOpen && !lost) return this.#wire.guard(() => this.onDeaf(error));
-    this.#wire.report(error);
+    if (wasOpen && !lost) return this.wire.guard(() => this.onDeaf(error));
+    this.wire.report(error);
     if (lost) this.#loseSession(facts);
   }
 
@@ -298,18 +268,18 @@ export class LegacyHttpLink implements Link {
     const wire = new AbortController();
     const method = "notifications/cancelled";
     const body = formatNotification(method, cancelParams(call.id, reason));
-    const told = this.#wire.deliver(method, { ...this.#wire.headers.post, ...facts }, body, wire);
+    const told = this.wire.deliver(method, { ...this.wire.headers.post, ...facts }, body, wire);
     const tried = told.catch((error: unknown) => {
       const isGone = error instanceof ConnectionError && error.status === 404;
-      if (!wire.signal.aborted && !isGone) this.#wire.report(toError(error));
+      if (!wire.signal.aborted && !isGone) this.wire.report(toError(error));
     });
-    await Promise.race([tried, pause(this.#target.clock, this.#courtesyMs, wire.signal)]);
+    await Promise.race([tried, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
     wire.abort();
     call.wire.abort();
   }
 
   #loseSession(facts: HeaderRecord): void {
-    if (this.#session.isOf(facts)) this.#wire.guard(() => this.onSessionLost());
+    if (this.#session.isOf(facts)) this.wire.guard(() => this.onSessionLost());
   }
 }
 

@@ -5,9 +5,9 @@ import { isEventStream } from "../../http/media-type.js";
 import { discard } from "../../http/reply-reader.js";
 import { readSse, type SseEvent, SseReader } from "../../http/sse-reader.js";
 import type { Channel, ChannelEvents } from "../../jsonrpc/channel.js";
-import { ConnectionError, ProtocolError } from "../../schema/errors.js";
+import { ConnectionError, notConnected, ProtocolError } from "../../schema/errors.js";
 import { ChannelLink } from "../channel-link.js";
-import { describe, HttpWire, notConnected } from "../http-wire.js";
+import { describe, HttpWire } from "../http-wire.js";
 import type { HttpTarget, Link } from "../link.js";
 
 /** How long an open stream may leave open where to post. */

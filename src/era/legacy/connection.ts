@@ -5,10 +5,11 @@ import { ProgressReporter, toReport } from "../../call/progress-reporter.js";
 import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
 import { type Served, ServedCalls } from "../../call/served-calls.js";
+import { withinScope } from "../../call/within-scope.js";
 import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
 import { isWritable } from "../../jsonrpc/format.js";
 import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
-import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
+import { ConnectionError, McpError, ProtocolError, RpcError, toError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
 import { notificationProblem } from "../check-notification.js";
@@ -20,15 +21,16 @@ import type {
   ConnectionCall,
   PriorKnowledge,
   ReportProgress,
+  SavedSession,
   ServerFacts,
   Subscription,
   WatchEvents,
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
-import type { Link, LinkRequest } from "../link.js";
+import type { CloseOptions, Link, LinkRequest } from "../link.js";
 import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
-import { type LegacyHttpLink, SessionLost } from "./client-http.js";
+import { LegacyHttpLink, SessionLost } from "./client-http.js";
 import { answerAt } from "./input-params.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 import { legacyResults } from "./results.js";
@@ -70,7 +72,7 @@ export class LegacyConnection implements Connection {
     this.#link = link;
     this.#host = host;
     link.receiver = {
-      onRequest: (request) => this.#serve(request),
+      onRequest: (request, call) => this.#serve(request, call),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => host.onProblem(problem),
       onClose: (reason) => this.#end(reason),
@@ -81,6 +83,7 @@ export class LegacyConnection implements Connection {
     const { protocolVersion, capabilities, serverInfo, instructions } = this.#initialized ?? {};
     return {
       version: protocolVersion ?? HANDSHAKE_VERSIONS[0],
+      heard: true,
       capabilities: capabilities ?? {},
       info: serverInfo,
       instructions,
@@ -89,6 +92,12 @@ export class LegacyConnection implements Connection {
 
   get prior(): PriorKnowledge {
     return { era: this.era.name };
+  }
+
+  get session(): SavedSession | undefined {
+    const id = this.#link instanceof LegacyHttpLink ? this.#link.sessionId : undefined;
+    if (id === undefined || this.#initialized === undefined) return undefined;
+    return { era: this.era.name, id, initialized: this.#initialized as unknown as ClientResult };
   }
 
   /** Takes what the handshake told. */
@@ -111,9 +120,14 @@ export class LegacyConnection implements Connection {
   }
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    const { id, method, params, onProgress } = call;
+    const { id, method, params, onProgress, resume } = call;
     if (method === "initialize") throw alreadyInitialized();
-    const response = await this.#request({ id, method, params, cancellable: true, onProgress }, scope);
+    if (resume !== undefined && resume.session.id !== this.session?.id) throw cannotResume(method);
+    const onEventId = this.#tokenMaker(call);
+    const response = await this.#request(
+      { id, method, params, cancellable: true, onProgress, resume, onEventId },
+      scope,
+    );
     if ("error" in response) throw fromErrorObject(response.error, method);
     if (legacyMethods.has(method)) assertComplete(method, response.result);
     const problem = legacyResults.get(method)?.(response.result);
@@ -189,9 +203,16 @@ export class LegacyConnection implements Connection {
     for (const { events } of lost) events.onEnd("lost", reason);
   }
 
-  close(): Promise<void> {
+  close(options?: CloseOptions): Promise<void> {
     this.#pings?.stop();
-    return this.#link.close();
+    return this.#link.close(options);
+  }
+
+  /** Tokens are of the session that the call was made in, also when another follows. */
+  #tokenMaker({ onResumable }: ConnectionCall): LinkRequest["onEventId"] {
+    const { session } = this;
+    if (onResumable === undefined || session === undefined) return undefined;
+    return (id, lastEventId) => onResumable({ session, id, lastEventId });
   }
 
   async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
@@ -213,7 +234,7 @@ export class LegacyConnection implements Connection {
     try {
       return await this.#link.request(request, scope);
     } catch (error) {
-      if (!(error instanceof SessionLost) || this.#reopen === undefined) throw error;
+      if (!(error instanceof SessionLost) || this.#reopen === undefined || request.resume !== undefined) throw error;
       if (this.#renewal !== undefined || error.isOf(this.#link as LegacyHttpLink))
         await withinScope(this.#renew(), scope);
       return this.#link.request({ ...request, id: undefined }, scope);
@@ -252,9 +273,11 @@ export class LegacyConnection implements Connection {
     }
   }
 
-  /** Answers a request of the server, unless it is called off meanwhile. */
-  async #serve(request: RpcRequest): Promise<void> {
+  /** Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. */
+  async #serve(request: RpcRequest, call: CallScope | undefined): Promise<void> {
     const end = new AbortSwitch();
+    const endWithCall = (reason: unknown) => end.abort(reason);
+    call?.onAbort(endWithCall);
     const served: ServedRequest = { id: request.id, method: request.method, end };
     this.#served.add(served);
     try {
@@ -266,6 +289,7 @@ export class LegacyConnection implements Connection {
       this.#fail(served, error);
     } finally {
       this.#served.remove(served);
+      call?.offAbort(endWithCall);
     }
   }
 
@@ -273,7 +297,7 @@ export class LegacyConnection implements Connection {
   #fail({ id, end }: ServedRequest, error: unknown): void {
     const deliberate = error instanceof RpcError;
     if (!deliberate && !end.isEchoedBy(error)) {
-      this.#host.onProblem(error instanceof Error ? error : new Error(String(error)));
+      this.#host.onProblem(toError(error));
     }
     if (end.aborted) return;
     const answer = deliberate ? toErrorObject(error) : undefined;
@@ -323,17 +347,13 @@ export class LegacyConnection implements Connection {
     this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
     for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
     this.#watches.clear();
-    this.#host.onClose(reason);
+    this.#host.onClose(reason, this);
   }
 }
 
-/** Waits for work that others wait for too: the end of the scope ends the waiting alone. */
-function withinScope(work: Promise<void>, scope: CallScope): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (reason: unknown) => reject(reason);
-    scope.onAbort(giveUp);
-    work.then(resolve, reject).finally(() => scope.offAbort(giveUp));
-  });
+function cannotResume(method: string): McpError {
+  const message = `${method} cannot be resumed: its token belongs to another session; connect with \`session\` first`;
+  return new McpError("cannot_resume", message);
 }
 
 function alreadyInitialized(): RpcError {

@@ -1,8 +1,7 @@
 import type { JsonText } from "../../jsonrpc/format.js";
 import type { Params } from "../../jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../schema/types.js";
-import type { Call } from "../call.js";
-import type { HandlerResult, Result, ServerHost } from "../era.js";
+import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
 import { isWrapped, wrapSchema, wrapValue } from "./wrap-output.js";
 

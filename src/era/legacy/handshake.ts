@@ -1,7 +1,7 @@
 import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
 import type { RpcRequest } from "../../jsonrpc/message.js";
 import { RpcError } from "../../schema/errors.js";
-import type { Call } from "../call.js";
+import type { Call } from "../era.js";
 import type { HttpSession } from "./http-session.js";
 import { toFrame } from "./post-calls.js";
 import type { ReplyKind } from "./post-reply.js";

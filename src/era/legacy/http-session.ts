@@ -8,8 +8,7 @@ import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jso
 import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
 import type { EventLog } from "../../store/event-log.js";
-import type { Call, CallOrigin, ClientFacts, ServerWire } from "../call.js";
-import type { HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import type { Call, CallOrigin, ClientFacts, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
 import { ClientRequests } from "./client-requests.js";
 import { type CallOwner, PostCalls } from "./post-calls.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./post-reply.js";
@@ -32,7 +31,6 @@ export interface SessionSurroundings {
 /** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
 const POLLING_VERSION = "2025-11-25";
 const STANDALONE = "get";
-const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
 
 /**
  * What HTTP adds to a session: calls and the replies they belong to, streams, and requests to the client. Without an id
@@ -75,7 +73,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     this.clock = host.clock;
     this.log = id === undefined ? undefined : around.log;
     this.retryMs = options.retryMs;
-    this.maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
+    this.maxBehind = options.maxBehind;
     this.keepAlive = around.keepAlive;
     this.protocol = new LegacySession(era, host, this, client);
     this.#calls = new PostCalls(this);
@@ -93,6 +91,10 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   /** Whether a request runs or somebody listens: such a session does not expire. */
   get busy(): boolean {
     return this.#calls.size > 0 || this.#connections > 0;
+  }
+
+  get deserted(): boolean {
+    return !this.#standalone.connected;
   }
 
   get running(): number {
@@ -182,8 +184,8 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   originOf(exchange: HttpExchange): CallOrigin {
-    const { auth, principal, url } = exchange;
-    return { auth, principal, url, header: (name) => exchange.header(name), sessionId: this.id };
+    const { auth, principal, judge, url } = exchange;
+    return { auth, principal, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
   }
 
   report(error: unknown): void {

@@ -19,7 +19,7 @@ export class Incoming {
   take(parsed: Parsed, call?: HttpCall): void {
     switch (parsed.kind) {
       case "request":
-        this.#wire.guard(() => this.#wire.receiver.onRequest(parsed.message));
+        this.#wire.guard(() => this.#wire.receiver.onRequest(parsed.message, call?.scope));
         break;
       case "notification":
         this.#takeNotification(parsed.message, call);

@@ -1,6 +1,5 @@
 import type { Implementation } from "../../schema/types.js";
-import type { Call } from "../call.js";
-import type { Result, ServerHost } from "../era.js";
+import type { Call, Result, ServerHost } from "../era.js";
 
 /** The answer to the handshake, which the session has taken already when its request was read. */
 export function initialize(call: Call, host: ServerHost): Result {

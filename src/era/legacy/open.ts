@@ -1,16 +1,24 @@
 import type { CallScope } from "../../call/scope.js";
+import { withinScope } from "../../call/within-scope.js";
 import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
-import { AuthError, ConnectionError, isVersionList, McpError, VersionError } from "../../schema/errors.js";
+import { AuthError, ConnectionError, McpError, TimeoutError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
-import { type ClientEra, type ClientHost, type Connection, type OpenOptions, WrongEra } from "../client-era.js";
+import {
+  type ClientEra,
+  type ClientHost,
+  type ClientResult,
+  type Connection,
+  type OpenOptions,
+  type SavedSession,
+  WrongEra,
+} from "../client-era.js";
 import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../link.js";
+import { supportedIn } from "../unsupported-version.js";
 import { LegacyHttpLink } from "./client-http.js";
 import { LegacyConnection } from "./connection.js";
 import { capabilitiesAt, identityAt } from "./initialize.js";
 import { legacyResults } from "./results.js";
 import { sseDeprecation } from "./sse-deprecation.js";
-
-const UNSUPPORTED_VERSION = -32022;
 
 /** Opens a connection by the handshake. */
 export async function open(
@@ -20,6 +28,7 @@ export async function open(
   options: OpenOptions,
   scope: CallScope,
 ): Promise<Connection> {
+  if (options.session !== undefined) return goOn(era, wire, host, options, options.session);
   if (wire.kind === "channel") return shakeHands(era, wire.link, host, options, scope);
   const link = new LegacyHttpLink(wire.target);
   try {
@@ -30,6 +39,27 @@ export async function open(
     host.deprecated?.(sseDeprecation);
     return shakeHands(era, older, host, options, scope);
   }
+}
+
+/** Goes on with a session that somebody else has opened. */
+async function goOn(
+  era: ClientEra,
+  wire: ClientWire,
+  host: ClientHost,
+  options: OpenOptions,
+  { id, initialized }: SavedSession,
+): Promise<Connection> {
+  const version = (initialized as unknown as InitializeResult)?.protocolVersion;
+  if (wire.kind !== "http" || typeof id !== "string" || !options.versions.includes(version)) {
+    throw new McpError("invalid_session", "session is none that this client can go on with");
+  }
+  const firstId = Math.floor(Math.random() * 2 ** 50);
+  const link = new LegacyHttpLink(wire.target, { session: { id, version }, firstId });
+  const connection = new LegacyConnection(era, link, host);
+  connection.renewWith(link, opener(connection, link, host, options));
+  connection.adopt(asInitialized(initialized));
+  await link.listen();
+  return connection;
 }
 
 /** Whether a refusal of the first POST leaves open that the server speaks the transport before this one. */
@@ -45,7 +75,8 @@ async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown)
     const { openSseLink } = await import("./client-sse.js");
     return await openSseLink(target, scope);
   } catch (error) {
-    const told = scope.aborted || error instanceof AuthError || isUnauthorized(error);
+    const authorization = error instanceof AuthError || error instanceof TimeoutError || isUnauthorized(error);
+    const told = scope.aborted || authorization;
     throw told ? error : refused;
   }
 }
@@ -63,10 +94,7 @@ async function shakeHands(
 ): Promise<Connection> {
   const connection = new LegacyConnection(era, link, host);
   try {
-    const open = async (scope: CallScope) => {
-      connection.adopt(await handshake(link, host, options, scope));
-      await link.notify("notifications/initialized", undefined);
-    };
+    const open = opener(connection, link, host, options);
     await open(scope);
     if (link instanceof LegacyHttpLink) connection.renewWith(link, open);
     return connection;
@@ -78,6 +106,13 @@ async function shakeHands(
     await connection.close();
     throw error;
   }
+}
+
+function opener(connection: LegacyConnection, link: Link, host: ClientHost, options: OpenOptions) {
+  return async (scope: CallScope): Promise<void> => {
+    connection.adopt(await handshake(link, host, options, scope));
+    await withinScope(link.notify("notifications/initialized", undefined), scope);
+  };
 }
 
 /** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
@@ -97,11 +132,7 @@ async function handshake(
     .request({ method: "initialize", params, cancellable: false }, scope)
     .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
   if ("error" in response) throw refusal(response.error, last);
-  const problem = legacyResults.get("initialize")?.(response.result);
-  if (problem !== undefined) {
-    throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
-  }
-  const result = response.result as unknown as InitializeResult;
+  const result = asInitialized(response.result);
   if (versions.includes(result.protocolVersion)) return result;
   throw new VersionError(
     `No common protocol version: the server answered ${result.protocolVersion}, this client speaks ${versions.join(", ")}`,
@@ -110,11 +141,17 @@ async function handshake(
   );
 }
 
+function asInitialized(result: ClientResult): InitializeResult {
+  const problem = legacyResults.get("initialize")?.(result);
+  if (problem === undefined) return result as unknown as InitializeResult;
+  throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
+}
+
 /** A server that names its versions in the refusal, or knows no handshake at all, may be reachable in another era. */
 function refusal(error: { code: number; message: string; data?: unknown }, last: boolean): Error {
   const cause = fromErrorObject(error);
-  const supported = (error.data as { supported?: unknown } | null | undefined)?.supported;
-  if (error.code === UNSUPPORTED_VERSION && isVersionList(supported)) {
+  const supported = supportedIn(error);
+  if (supported !== undefined) {
     return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
   }
   if (last || error.code !== METHOD_NOT_FOUND) return cause;

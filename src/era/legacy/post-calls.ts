@@ -3,10 +3,9 @@ import type { HttpExchange } from "../../http/exchange.js";
 import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
-import { idTwin } from "../../jsonrpc/request-id.js";
+import { findByEither } from "../../jsonrpc/request-id.js";
 import { ConnectionError, RpcError } from "../../schema/errors.js";
-import type { Call, CallOrigin } from "../call.js";
-import type { Outcome, ServerEra, ServerHost } from "../era.js";
+import type { Call, CallOrigin, Outcome, ServerEra, ServerHost } from "../era.js";
 import { EarlyCancels } from "./early-cancels.js";
 import type { PostReply, ReplyKind } from "./post-reply.js";
 import { type HttpRefusal, invalidRequest, refuse, refuseFailed, shuttingDown } from "./refuse.js";
@@ -66,29 +65,29 @@ export class PostCalls {
       onStarted?.();
     };
     const fail = (error: unknown) => {
-      for (const entry of entries) this.#release(entry);
+      for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
       reply.stream?.end();
       refuseFailed(exchange, this.#owner.host, error, batch ? undefined : requests[0]?.id);
       this.#owner.onCallOver();
     };
-    let opening: void | Promise<void>;
     try {
-      opening = reply.open();
+      const opening = reply.open();
+      if (opening === undefined) start();
+      else opening.then(start).catch(fail);
     } catch (error) {
-      return fail(error);
+      fail(error);
     }
-    if (opening === undefined) start();
-    else opening.then(start, fail);
   }
 
   /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
   cancel(params: Params | undefined): void {
     const id = params?.requestId;
     if (!isRequestId(id)) return;
-    const entry = this.#find(id);
+    const entry = findByEither(this.#running, id);
     if (entry === undefined) return this.#early.keep(id);
     if (!this.#owner.protocol.cancellable(entry.call)) return;
     this.#release(entry);
+    this.#early.onOver(entry.call.id);
     entry.reply.drop();
     const reason = cancelledBy(params);
     entry.call.end.abort(reason);
@@ -145,6 +144,7 @@ export class PostCalls {
   #settle(entry: Running, outcome: Outcome): void {
     if (!this.#release(entry)) return;
     const { call, reply } = entry;
+    this.#early.onOver(call.id);
     if (outcome.kind === "dropped") reply.fail(shuttingDown.status, formatFailure(call.id, shuttingDown.error));
     else if (!reply.answer(toFrame(call, outcome))) this.#reportLost(call);
     call.afterAnswer?.();
@@ -156,12 +156,6 @@ export class PostCalls {
       delivery: "answer_lost",
     });
     this.#owner.host.report(lost, { where: "http", method: call.method, id: call.id });
-  }
-
-  /** The call with exactly this id, or else with this id in its other spelling. */
-  #find(id: RequestId): Running | undefined {
-    const twin = idTwin(id);
-    return this.#running.get(id) ?? (twin === undefined ? undefined : this.#running.get(twin));
   }
 
   #isCurrent(entry: Running): boolean {

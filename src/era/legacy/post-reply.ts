@@ -1,4 +1,4 @@
-import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
+import { type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../../http/exchange.js";
 import type { SessionStream } from "./session-stream.js";
 
 export type ReplyKind = "stream" | "json";
@@ -97,5 +97,3 @@ export class JsonReply implements PostReply {
     else this.#exchange.reply(this.#status, this.#headers, this.#batch ? `[${frames.join(",")}]` : frames[0]);
   }
 }
-
-export const JSON_HEADERS: HttpHeaders = { "content-type": "application/json" };

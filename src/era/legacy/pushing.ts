@@ -52,7 +52,7 @@ export class Pushed implements Asker {
       );
     }
     const params = paramsAt(version, request, options.elicitationId);
-    if (typeof params?.elicitationId === "string") this.#notePage(params.elicitationId);
+    if (typeof params?.elicitationId === "string") LegacySession.of(call).notePage(params.elicitationId);
     const result = await this.push(request.method, params, options);
     const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
     if (problem === undefined) return result;
@@ -101,15 +101,9 @@ export class Pushed implements Asker {
         "The user must visit a page first, and this client did not declare that it can",
       );
     }
-    for (const { elicitationId } of error.elicitations) this.#notePage(elicitationId);
+    const session = LegacySession.of(this.#call);
+    for (const { elicitationId } of error.elicitations) session.notePage(elicitationId);
     return error;
-  }
-
-  #notePage(elicitationId: string): void {
-    const { wire } = this.#call;
-    this.#host.pages.note(elicitationId, () => {
-      void wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
-    });
   }
 }
 

@@ -1,10 +1,9 @@
-import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
+import { type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../../http/exchange.js";
 import { INTERNAL_ERROR, INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RequestId, RpcErrorObject } from "../../jsonrpc/message.js";
 import { ProtocolError } from "../../schema/errors.js";
 import type { ServerHost } from "../era.js";
-import { JSON_HEADERS } from "./post-reply.js";
 
 /** Why an exchange is not served. */
 export interface HttpRefusal {
@@ -51,8 +50,10 @@ export function refuse(exchange: HttpExchange, host: ServerHost, why: HttpRefusa
   });
 }
 
-/** Answers that something went wrong here, and tells the server's log what. */
+/** Answers that something went wrong here, unless it did after the answer, and tells the server's log what. */
 export function refuseFailed(exchange: HttpExchange, host: ServerHost, error: unknown, id?: RequestId): undefined {
-  exchange.reply(500, JSON_HEADERS, formatFailure(id, { code: INTERNAL_ERROR, message: "Internal error" }));
+  if (!exchange.answered) {
+    exchange.reply(500, JSON_HEADERS, formatFailure(id, { code: INTERNAL_ERROR, message: "Internal error" }));
+  }
   host.report(error, { where: "http", id });
 }

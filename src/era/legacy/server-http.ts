@@ -3,10 +3,9 @@ import { KeepAlive } from "../../http/keep-alive.js";
 import { accepts, rememberLast } from "../../http/media-type.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
-import type { Parsed } from "../../jsonrpc/parse.js";
+import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
 import { MemoryEventLog } from "../../store/memory-event-log.js";
-import type { ClientFacts } from "../call.js";
-import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, SessionLimits } from "../era.js";
+import type { ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost, SessionLimits } from "../era.js";
 import { pathOf, resolveSsePaths } from "../sse-paths.js";
 import { serveHandshake } from "./handshake.js";
 import { HttpSession, type SessionSurroundings } from "./http-session.js";
@@ -262,10 +261,4 @@ function pickReplyKind(accept: string | undefined, options: HttpBindingOptions):
   const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
   if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
   return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
-}
-
-/** The id that an error in answer to this body carries, where one can be read. */
-function answerableId(body: Parsed): RequestId | undefined {
-  if (body.kind === "request") return body.message.id;
-  return body.kind === "invalid" && !body.failure.answer ? body.failure.id : undefined;
 }

@@ -52,11 +52,37 @@ export async function followReply(
 ): Promise<void> {
   const cursor = new StreamCursor(streams.reconnect);
   cursor.ended(first);
+  if (cursor.lastEventId === "") call.fail(streamLost(call, first));
+  else await readOn(streams, call, facts, cursor, take);
+}
+
+/** Reads the stream of a call that was made earlier on, from an event that came then. Settles the call. */
+export async function resumeReply(
+  streams: SessionStreams,
+  call: HttpCall,
+  facts: HeaderRecord,
+  lastEventId: string,
+  take: (parsed: Parsed) => void,
+): Promise<void> {
+  const cursor = new StreamCursor(streams.reconnect);
+  cursor.lastEventId = lastEventId;
+  await readOn(streams, call, facts, cursor, take, openStream(streams, cursor, facts, call.method, call.wire.signal));
+}
+
+async function readOn(
+  streams: SessionStreams,
+  call: HttpCall,
+  facts: HeaderRecord,
+  cursor: StreamCursor,
+  take: (parsed: Parsed) => void,
+  first?: Promise<Opened>,
+): Promise<void> {
+  let next = first;
   while (!call.over) {
-    if (cursor.lastEventId === "") return void call.fail(streamLost(call, first));
     if (cursor.exhausted) return void call.fail(gaveUp(call.method, cursor));
     streams.resuming.add(call);
-    const opened = await reopen(streams, cursor, facts, call.method, call.wire.signal);
+    const opened = await (next ?? reopen(streams, cursor, facts, call.method, call.wire.signal));
+    next = undefined;
     streams.resuming.delete(call);
     if (opened.kind === "failed") cursor.failed(opened.error);
     else if (opened.kind === "refused") call.fail(opened.error);

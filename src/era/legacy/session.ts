@@ -1,15 +1,25 @@
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
+import { progressTokenOf } from "../../call/progress-token.js";
 import type { CallScope } from "../../call/scope.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
-import { isRequestId } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
-import type { InitializeParams, LoggingLevel, ProgressToken, ServerCapabilities } from "../../schema/types.js";
+import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../schema/types.js";
 import type { Change } from "../../store/change-bus.js";
-import { type Call, type CallOrigin, type ClientFacts, ServedCall, type ServerWire } from "../call.js";
 import { notificationProblem } from "../check-notification.js";
-import type { EraSession, LogMessage, ServerEra, ServerHost } from "../era.js";
+import type {
+  Call,
+  CallOrigin,
+  ClientFacts,
+  EraSession,
+  LogMessage,
+  ServerEra,
+  ServerHost,
+  ServerWire,
+} from "../era.js";
 import { isWanted } from "../logging-level.js";
+import { ServedCall } from "../served-call.js";
+import type { PageOwner } from "../url-elicitations.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
@@ -23,15 +33,18 @@ const STRANGER: ClientFacts = { version: HANDSHAKE_VERSIONS[0], capabilities: {}
 const BATCHING_VERSION = "2025-03-26";
 
 /** What one handshake established, and all that hangs on it: version, client, log level, subscriptions. */
-export class LegacySession implements EraSession {
+export class LegacySession implements EraSession, PageOwner {
   readonly #era: ServerEra;
   readonly #host: ServerHost;
   readonly #wire: ServerWire;
   readonly #subscriptions = new Set<string>();
+  /** Those that the client's user was sent to. */
+  readonly #pages = new Set<string>();
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
   #pings: PingLoop | undefined;
   readonly #awaitingReady: (() => void)[] = [];
+  #closed = false;
   #promised: ServerCapabilities = {};
   readonly #stopListening: (() => void)[] = [];
   readonly #asides = new Set<Call>();
@@ -149,8 +162,26 @@ export class LegacySession implements EraSession {
     if (this.#subscriptions.delete(uri)) this.#host.release(uri);
   }
 
+  notePage(id: string): void {
+    if (this.#closed) return;
+    this.#host.pages.note(id, this);
+    this.#pages.add(id);
+  }
+
+  onPageDone(elicitationId: string): void {
+    this.#pages.delete(elicitationId);
+    void this.#wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
+  }
+
+  onPageForgotten(id: string): void {
+    this.#pages.delete(id);
+  }
+
   close(): void {
+    this.#closed = true;
     this.#pings?.stop();
+    for (const id of this.#pages) this.#host.pages.release(id);
+    this.#pages.clear();
     const reason = new ConnectionError("The client went away", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();
@@ -196,8 +227,12 @@ export class LegacySession implements EraSession {
   /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
   #startPinging(options: PingOptions): PingLoop {
     const { clock } = this.#host;
-    const ping = (scope: CallScope) => this.#wire.request(undefined, "ping", undefined, scope);
-    return new PingLoop(clock, options, ping, (error) => this.#host.report(error, { where: "ping" }));
+    const ping = async (scope: CallScope) => {
+      if (this.#wire.deserted !== true) await this.#wire.request(undefined, "ping", undefined, scope);
+    };
+    return new PingLoop(clock, options, ping, (error) => {
+      if (this.#wire.deserted !== true) this.#host.report(error, { where: "ping" });
+    });
   }
 
   /** Only what the handshake, or the server's present features, promise is told. */
@@ -216,9 +251,4 @@ export class LegacySession implements EraSession {
     if (!legacyMethods.has(method) && !this.#host.knows(method)) return methodNotFound(method);
     return new Refusal(INVALID_REQUEST, `Invalid request: ${method} before initialize`);
   }
-}
-
-function progressTokenOf(params: Params): ProgressToken | undefined {
-  const token = (params._meta as { progressToken?: unknown } | undefined)?.progressToken;
-  return isRequestId(token) ? token : undefined;
 }

@@ -7,7 +7,7 @@ import type { Channel, ChannelEvents } from "../../jsonrpc/channel.js";
 import { PARSE_ERROR } from "../../jsonrpc/error-codes.js";
 import { parseFrame } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
-import type { AcceptChannel, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import type { AcceptChannel, CallOrigin, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
 import { pathOf } from "../sse-paths.js";
 import { invalidRequest, refusal, refuse, refuseFailed, sessionNotFound } from "./refuse.js";
 import { sseDeprecation } from "./sse-deprecation.js";
@@ -22,7 +22,6 @@ export interface SseSurroundings {
 }
 
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
 const DEFAULT_MAX_BODY = 4 * 1024 * 1024;
 
 /**
@@ -52,9 +51,7 @@ export class SseEndpoint {
     const session = new SseSession(exchange, this.#around, () => this.#sessions.delete(id));
     this.#sessions.set(id, session);
     session.announce(this.#addressFor(exchange, id));
-    const { auth, principal, url } = exchange;
-    const origin = { auth, principal, url, sessionId: id, header: (name: string) => exchange.header(name) };
-    accept(era, session, origin).catch((error: unknown) => {
+    accept(era, session, () => session.originOf(id)).catch((error: unknown) => {
       host.report(error, { where: "http" });
       return session.close();
     });
@@ -85,8 +82,9 @@ export class SseEndpoint {
       const { code, message, answer, id: faulty } = parsed.failure;
       return refuse(exchange, host, { status: 400, error: { code, message } }, answer ? undefined : faulty);
     }
+    if (this.#around.options.admits?.(exchange, parsed) === false) return;
     exchange.reply(202, {});
-    session.take(text);
+    session.take(text, exchange);
   }
 
   /** A session exists for the one who opened it alone. */
@@ -125,14 +123,17 @@ class SseSession implements Channel {
   readonly #onEnd: () => void;
   #events: ChannelEvents | undefined;
   /** What was posted before the channel was opened. */
-  #early: string[] = [];
+  #early: [text: string, exchange: HttpExchange][] = [];
+  /** What the latest message came with. */
+  #latest: HttpExchange;
   #ended: { readonly reason: Error | undefined } | undefined;
 
   constructor(exchange: HttpExchange, { host, options, keepAlive }: SseSurroundings, onEnd: () => void) {
     const { clock } = host;
-    const maxBehind = options.maxBehind ?? DEFAULT_MAX_BEHIND;
+    const { maxBehind } = options;
     const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
     this.principal = exchange.principal;
+    this.#latest = exchange;
     this.#onEnd = onEnd;
     this.#connection = new SseConnection(exchange, { clock, keepAlive, maxBehind, onGone });
   }
@@ -141,15 +142,25 @@ class SseSession implements Channel {
     this.#connection.write({ event: "endpoint", data: address });
   }
 
-  take(text: string): void {
-    if (this.#events === undefined) this.#early.push(text);
-    else this.#events.onFrame(text);
+  /** Each message is its sender's own: what is known of one is not taken for what is known of another. */
+  originOf(sessionId: string): CallOrigin {
+    const exchange = this.#latest;
+    const { auth, principal, judge, url } = exchange;
+    return { auth, principal, judge, url, sessionId, header: (name) => exchange.header(name) };
+  }
+
+  take(text: string, exchange: HttpExchange): void {
+    if (this.#events === undefined) this.#early.push([text, exchange]);
+    else {
+      this.#latest = exchange;
+      this.#events.onFrame(text);
+    }
   }
 
   open(events: ChannelEvents): void {
     this.#events = events;
     if (this.#ended !== undefined) events.onClose(this.#ended.reason);
-    for (const text of this.#early.splice(0)) events.onFrame(text);
+    for (const [text, exchange] of this.#early.splice(0)) this.take(text, exchange);
   }
 
   send(text: string): void | Promise<void> {

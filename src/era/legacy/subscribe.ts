@@ -1,7 +1,6 @@
 import { methodNotFound } from "../../jsonrpc/error-codes.js";
 import type { LoggingLevel } from "../../schema/types.js";
-import type { Call } from "../call.js";
-import type { Result, ServerHost } from "../era.js";
+import type { Call, Result, ServerHost } from "../era.js";
 import { LegacySession } from "./session.js";
 
 export function subscribe(call: Call, host: ServerHost): Result {

@@ -11,10 +11,11 @@ import {
   WrongEra,
 } from "../client-era.js";
 import type { ClientWire } from "../link.js";
+import { supportedIn } from "../unsupported-version.js";
 import { STATELESS_VERSIONS } from "../versions.js";
 import { ModernHttpLink } from "./client-http.js";
 import { ModernConnection } from "./connection.js";
-import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
+import { HEADER_MISMATCH, MISSING_CAPABILITY } from "./envelope.js";
 import { modernMethods, modernNotifications } from "./methods.js";
 import { modernResults } from "./results.js";
 import { toTypedError } from "./typed-error.js";
@@ -35,7 +36,10 @@ export const modernClient: ClientEra = {
   name: "modern",
   versions: STATELESS_VERSIONS,
   isCacheable: (method) => modernMethods.get(method)?.cacheable === true,
-  handshakes: false,
+  alwaysAsks: false,
+  declaresOnce: false,
+  deprecates: true,
+  isOfOldListing: ({ rpcCode }) => rpcCode === HEADER_MISMATCH,
   pingMethod: "server/discover",
   missing: (method) => REMOVED.get(method),
   specifies: (method) => modernMethods.has(method) || modernNotifications.has(method) || REMOVED.has(method),
@@ -58,7 +62,7 @@ async function probe(
   scope: CallScope,
 ): Promise<DiscoverResult> {
   let answer = await ask(connection, scope);
-  const supported = supportedIn(answer);
+  const supported = "error" in answer ? supportedIn(answer.error) : undefined;
   if (supported !== undefined) {
     connection.version = mutual(versions, supported, refusalOf(answer));
     answer = await ask(connection, scope);
@@ -90,13 +94,6 @@ function older(what: string, cause?: unknown): WrongEra {
   return new WrongEra(`the server ${what}; ${advice}`, undefined, { cause });
 }
 
-/** The list in an unsupported-version error, if it is one. */
-function supportedIn(answer: RpcResponse): readonly string[] | undefined {
-  if (!("error" in answer) || answer.error.code !== UNSUPPORTED_VERSION) return undefined;
-  const supported = (answer.error.data as { supported?: unknown } | undefined | null)?.supported;
-  return isVersionList(supported) ? supported : undefined;
-}
-
 function refusalOf(answer: RpcResponse): Error | undefined {
   return "error" in answer ? toTypedError(answer.error, "server/discover") : undefined;
 }
@@ -114,11 +111,11 @@ function mutual(versions: readonly string[], offered: readonly string[], evidenc
 /** What an error answer to the probe says about the server. */
 function verdict(error: { code: number; message: string; data?: unknown }): Error {
   const cause = toTypedError(error, "server/discover");
-  const data = error.data as { requiredCapabilities?: unknown; supported?: unknown } | undefined | null;
+  const data = error.data as { requiredCapabilities?: unknown } | undefined | null;
   const recognised =
     error.code === HEADER_MISMATCH ||
     (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
-    (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported));
+    supportedIn(error) !== undefined;
   return recognised ? cause : older(`answered server/discover with an error: ${error.message}`, cause);
 }
 

@@ -2,83 +2,44 @@ import type { CallScope } from "../../call/scope.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
 import { fetchFailed } from "../../http/http-failure.js";
 import { formatNotification, formatRequest } from "../../jsonrpc/format.js";
-import { InflightTable } from "../../jsonrpc/inflight-table.js";
 import type { Params, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
-import { ProtocolError } from "../../schema/errors.js";
-import { HttpCall } from "../http-call.js";
-import { closedBeforeAnswer, HttpWire, nextInTurn, notConnected, streamLost, toError } from "../http-wire.js";
-import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "../link.js";
+import { ProtocolError, toError } from "../../schema/errors.js";
+import type { HttpCall } from "../http-call.js";
+import { HttpLink } from "../http-link.js";
+import { nextInTurn, streamLost } from "../http-wire.js";
+import type { HttpTarget, Link, LinkRequest } from "../link.js";
 import { requestHeaders } from "./request-headers.js";
 
 /**
  * Carries calls over HTTP, each by a POST of its own that stands for itself: nothing is remembered between them. To give
  * up on a call is to abort its POST.
  */
-export class ModernHttpLink implements Link {
-  readonly kind = "http";
+export class ModernHttpLink extends HttpLink implements Link {
   /** The version for messages that do not name one themselves. */
   version: string;
-  readonly #target: HttpTarget;
-  readonly #wire: HttpWire;
-  readonly #inflight = new InflightTable<HttpCall>();
-  #closed = false;
 
   constructor(target: HttpTarget, version: string) {
-    this.#target = target;
-    this.#wire = new HttpWire(target);
+    super(target);
     this.version = version;
   }
 
-  get receiver(): LinkReceiver {
-    return this.#wire.receiver;
-  }
-
-  set receiver(receiver: LinkReceiver) {
-    this.#wire.receiver = receiver;
-  }
-
-  /** How many calls await their answer. */
-  get pending(): number {
-    return this.#inflight.size;
-  }
-
-  /** How many connections are in use. */
-  get open(): number {
-    return this.#wire.open;
-  }
-
-  request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    try {
-      return this.#request(request, scope);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    scope.throwIfAborted();
-    if (this.#closed) throw notConnected();
-    const id = this.#inflight.reserve(request.id);
-    const call = new HttpCall(id, request, scope, (over) => this.#inflight.remove(over), abortPost);
-    const headers = this.#headers(call.method, call.params);
-    request.onId?.(id);
-    scope.throwIfAborted();
-    const body = formatRequest(id, call.method, call.params);
-    this.#inflight.add(call);
-    call.follow();
-    void this.#wire.hold(call.wire, this.#run(call, headers, body));
-    return call.answered;
+  protected start(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    return this.place(request, request.id, scope, abortPost, (call) => {
+      const headers = this.#headers(call.method, call.params);
+      const body = formatRequest(call.id, call.method, call.params);
+      return () => this.#run(call, headers, body);
+    });
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.#closed) return;
+    if (this.closed) return;
     if (method === "notifications/cancelled") this.#cancel(params);
     else return this.#notify(method, params);
   }
 
   respond(): void {
-    this.#wire.report(new ProtocolError("A server cannot be answered: in this protocol version it sends no requests"));
+    this.wire.report(new ProtocolError("A server cannot be answered: in this protocol version it sends no requests"));
   }
 
   respondError(): void {
@@ -86,11 +47,9 @@ export class ModernHttpLink implements Link {
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    for (const call of this.#inflight.drain()) call.fail(closedBeforeAnswer(call));
-    this.#wire.abortAll();
-    this.#wire.guard(() => this.receiver.onClose(undefined));
+    if (this.closed) return;
+    this.end();
+    this.wire.guard(() => this.receiver.onClose(undefined));
   }
 
   /** Never rejects. */
@@ -98,8 +57,8 @@ export class ModernHttpLink implements Link {
     await nextInTurn;
     if (!call.begin()) return;
     try {
-      const response = await this.#wire.post(headers, body, call.wire.signal, call.scope);
-      const trace = await this.#wire.readReply(call, response, (parsed) => this.#take(call, parsed));
+      const response = await this.wire.post(headers, body, call.wire.signal, call.scope);
+      const trace = await this.wire.readReply(call, response, (parsed) => this.#take(call, parsed));
       if (trace !== undefined) call.fail(streamLost(call, trace));
     } catch (error) {
       call.fail(fetchFailed(call.method, error));
@@ -109,23 +68,23 @@ export class ModernHttpLink implements Link {
   async #notify(method: string, params: Params | undefined): Promise<void> {
     try {
       const body = formatNotification(method, params);
-      await this.#wire.deliver(method, this.#headers(method, params), body, new AbortController());
+      await this.wire.deliver(method, this.#headers(method, params), body, new AbortController());
     } catch (error) {
-      this.#wire.report(toError(error));
+      this.wire.report(toError(error));
     }
   }
 
   /** A cancellation is never posted: it ends the call that it names exactly, or nothing. */
   #cancel(params: Params | undefined): void {
     const reason = typeof params?.reason === "string" ? params.reason : "The call was cancelled";
-    this.#inflight.findExactly(params?.requestId)?.scope.abort(new DOMException(reason, "AbortError"));
+    this.inflight.findExactly(params?.requestId)?.scope.abort(new DOMException(reason, "AbortError"));
   }
 
   #headers(method: string, params: Params | undefined): HeaderRecord {
-    return requestHeaders(this.#wire.headers.post, method, params, {
+    return requestHeaders(this.wire.headers.post, method, params, {
       version: this.version,
-      nameFrom: (name) => this.#target.nameFrom?.(name),
-      paramHeaders: (tool) => this.#target.paramHeaders(tool),
+      nameFrom: (name) => this.target.nameFrom?.(name),
+      paramHeaders: (tool) => this.target.paramHeaders(tool),
     });
   }
 
@@ -139,15 +98,15 @@ export class ModernHttpLink implements Link {
     const problem = new ProtocolError(`${call.method}: the server sent ${nameWrong(parsed)}`);
     const broken = parsed.kind === "invalid" && parsed.failure.answer && parsed.failure.id === call.id;
     if (broken) call.fail(problem);
-    else this.#wire.report(problem);
+    else this.wire.report(problem);
   }
 
   #takeNotification(call: HttpCall, notification: RpcNotification): void {
     const { method, params } = notification;
     if (method === "notifications/progress" && params !== undefined && call.wants(params.progressToken)) {
-      this.#wire.guard(() => call.progress(params));
+      this.wire.guard(() => call.progress(params));
     } else {
-      this.#wire.guard(() => this.receiver.onNotification(notification, call.id));
+      this.wire.guard(() => this.receiver.onNotification(notification, call.id));
     }
   }
 }

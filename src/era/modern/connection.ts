@@ -16,7 +16,8 @@ import type {
   Subscription,
   WatchEvents,
 } from "../client-era.js";
-import type { Link } from "../link.js";
+import type { CloseOptions, Link } from "../link.js";
+import { supportedIn } from "../unsupported-version.js";
 import {
   CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
@@ -25,7 +26,6 @@ import {
   readImplementation,
   SERVER_INFO_KEY,
   SUBSCRIPTION_KEY,
-  UNSUPPORTED_VERSION,
   VERSION_KEY,
 } from "./envelope.js";
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
@@ -62,7 +62,7 @@ export class ModernConnection implements Connection {
         ),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => host.onProblem(problem),
-      onClose: (reason) => host.onClose(reason),
+      onClose: (reason) => host.onClose(reason, this),
     };
   }
 
@@ -84,6 +84,7 @@ export class ModernConnection implements Connection {
     const info = readImplementation((discovered?._meta as Params | undefined)?.[SERVER_INFO_KEY]);
     return {
       version: this.#version,
+      heard: discovered !== undefined,
       capabilities: discovered?.capabilities ?? {},
       info,
       instructions: discovered?.instructions,
@@ -105,6 +106,7 @@ export class ModernConnection implements Connection {
   }
 
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    if (call.resume !== undefined) throw new McpError("cannot_resume", `${call.method} cannot be resumed: no session`);
     let response = await this.#send(call, scope);
     const other = this.#otherVersion(response);
     if (other !== undefined) {
@@ -161,8 +163,8 @@ export class ModernConnection implements Connection {
     return subscription;
   }
 
-  close(): Promise<void> {
-    return this.#link.close();
+  close(options?: CloseOptions): Promise<void> {
+    return this.#link.close(options);
   }
 
   #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
@@ -206,10 +208,8 @@ export class ModernConnection implements Connection {
 
   /** The version to go on with after a refusal of the present one. */
   #otherVersion(response: RpcResponse): string | undefined {
-    if (!("error" in response) || response.error.code !== UNSUPPORTED_VERSION) return undefined;
-    const supported = (response.error.data as { supported?: unknown } | undefined | null)?.supported;
-    if (!Array.isArray(supported)) return undefined;
-    return this.#versions.find((version) => supported.includes(version));
+    const supported = "error" in response ? supportedIn(response.error) : undefined;
+    return supported && this.#versions.find((version) => supported.includes(version));
   }
 
   #decode({ method, capabilities = this.#host.capabilities }: ConnectionCall, result: ClientResult): ClientResult {

@@ -1,5 +1,4 @@
-import type { Call } from "../call.js";
-import type { Result, ServerHost } from "../era.js";
+import type { Call, Result, ServerHost } from "../era.js";
 
 export function discover(call: Call, host: ServerHost): Result {
   host.meet?.(call.client.capabilities);

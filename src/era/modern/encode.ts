@@ -2,10 +2,10 @@ import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../jsonrpc/err
 import type { JsonText } from "../../jsonrpc/format.js";
 import type { RpcErrorObject } from "../../jsonrpc/message.js";
 import type { RpcError } from "../../schema/errors.js";
-import type { Call } from "../call.js";
-import type { HandlerResult, Result, ServerHost } from "../era.js";
+import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
-import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY, UNSUPPORTED_VERSION } from "./envelope.js";
+import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
+import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
 /** What earlier versions said. */

@@ -4,6 +4,7 @@ import { isRequestId } from "../../jsonrpc/parse.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
 import { MISSING_CAPABILITY } from "../input-capability.js";
 import { isLoggingLevel } from "../logging-level.js";
+import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
 
 export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 export const CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo";
@@ -14,7 +15,6 @@ export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
 
 export { MISSING_CAPABILITY };
 export const HEADER_MISMATCH = -32020;
-export const UNSUPPORTED_VERSION = -32022;
 
 /** The facts that each request carries about itself. */
 export interface Envelope {

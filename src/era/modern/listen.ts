@@ -2,8 +2,7 @@ import { INTERNAL_ERROR, Refusal } from "../../jsonrpc/error-codes.js";
 import { ConnectionError } from "../../schema/errors.js";
 import type { SubscriptionFilter } from "../../schema/types.js";
 import { type Change, isWantedBy, toNotification } from "../../store/change-bus.js";
-import type { Call } from "../call.js";
-import type { Result, ServerHost } from "../era.js";
+import type { Call, Result, ServerHost } from "../era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import { SUBSCRIPTION_KEY } from "./envelope.js";
 

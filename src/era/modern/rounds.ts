@@ -8,6 +8,7 @@ import { missingCapability, undeclaredFor } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
 import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
+import type { PageOwner } from "../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */
 interface Progress {
@@ -166,11 +167,7 @@ export class Replay implements Asker {
     const missing = undeclaredFor(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
     const { elicitationId } = options;
-    if (elicitationId !== undefined) {
-      this.#host.pages.note(elicitationId, () => {
-        this.#host.warn("the client is not told that a page is done: in this version it asks again", { elicitationId });
-      });
-    }
+    if (elicitationId !== undefined) this.#host.pages.note(elicitationId, warningOwner(this.#host));
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
       this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
@@ -284,4 +281,13 @@ function noRequests(method: string): McpError {
     "no_server_requests",
     `${method}: in this protocol version a server sends no requests; ask instead`,
   );
+}
+
+/** Made apart from the call, which a page may outlive. */
+function warningOwner(host: ServerHost): PageOwner {
+  return {
+    onPageDone: (elicitationId) =>
+      host.warn("the client is not told that a page is done: in this version it asks again", { elicitationId }),
+    onPageForgotten() {},
+  };
 }

@@ -1,15 +1,12 @@
-import type { HttpExchange, HttpHeaders, HttpStream } from "../../http/exchange.js";
+import { type HttpExchange, type HttpStream, JSON_HEADERS } from "../../http/exchange.js";
 import type { KeepAlive, Quiet } from "../../http/keep-alive.js";
 import { formatSseEvent, SSE_HEADERS, sseComment } from "../../http/sse-writer.js";
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
 import { formatFailure, formatNotification, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RpcErrorObject } from "../../jsonrpc/message.js";
 import { ConnectionError } from "../../schema/errors.js";
-import type { Call, ServerWire } from "../call.js";
-import type { Outcome, ServerHost } from "../era.js";
+import type { Call, Outcome, ServerHost, ServerWire } from "../era.js";
 import { MISSING_CAPABILITY } from "./envelope.js";
-
-export const JSON_HEADERS: HttpHeaders = { "content-type": "application/json" };
 
 const SHUTTING_DOWN: RpcErrorObject = { code: INTERNAL_ERROR, message: "The server is shutting down" };
 

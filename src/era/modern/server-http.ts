@@ -1,12 +1,11 @@
-import type { HttpExchange } from "../../http/exchange.js";
+import { type HttpExchange, JSON_HEADERS } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
 import { accepts, rememberLast } from "../../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
-import type { RequestId, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
-import type { Parsed } from "../../jsonrpc/parse.js";
-import type { ServerWire } from "../call.js";
-import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
+import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
 import {
   assertMethodHeaderIfAny,
   assertParamHeaders,
@@ -14,11 +13,10 @@ import {
   assertVersionHeader,
 } from "./check-headers.js";
 import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
-import { type Endpoint, JSON_HEADERS, ModernExchange, type ReplyForm } from "./server-exchange.js";
+import { type Endpoint, ModernExchange, type ReplyForm } from "./server-exchange.js";
 import { ModernSession } from "./session.js";
 
 const LISTEN = "subscriptions/listen";
-const DEFAULT_MAX_BEHIND = 8 * 1024 * 1024;
 /** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
 const LISTEN_GRACE_MS = 1_000;
 
@@ -50,7 +48,7 @@ class ModernBinding implements HttpBinding {
     this.#endpoint = {
       host,
       open: new KeepAlive(host.clock, options.keepAliveMs),
-      maxBehind: options.maxBehind ?? DEFAULT_MAX_BEHIND,
+      maxBehind: options.maxBehind,
     };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
@@ -149,7 +147,7 @@ class ModernBinding implements HttpBinding {
 
   /** Whatever was thrown before a call began. */
   #refuse(exchange: HttpExchange, body: Parsed | undefined, error: unknown): void {
-    const id = body === undefined ? undefined : idOf(body);
+    const id = body === undefined ? undefined : answerableId(body);
     const method = body?.kind === "request" || body?.kind === "notification" ? body.message.method : undefined;
     this.#host.report(error, { where: "http", method, id });
     const refusal = error instanceof Refusal ? error : new HttpRefusal(500, INTERNAL_ERROR, "Internal error");
@@ -178,11 +176,6 @@ function toForm(accept: string | undefined, { preferJson, responseMode }: HttpBi
   const json = responseMode !== "sse" && accepts(accept, "application/json");
   const stream = responseMode !== "json" && listen;
   return { json, stream, listen, streamAlways: stream && !json, streamWhenQuiet: stream && (!json || !preferJson) };
-}
-
-function idOf(body: Parsed): RequestId | undefined {
-  if (body.kind === "request") return body.message.id;
-  return body.kind === "invalid" && !body.failure.answer ? body.failure.id : undefined;
 }
 
 function faultOf(body: Parsed): [code: number, message: string] {

@@ -1,9 +1,9 @@
 import type { Params, RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
 import type { RpcError } from "../../schema/errors.js";
 import type { LoggingLevel } from "../../schema/types.js";
-import { type Call, type CallOrigin, ServedCall, type ServerWire } from "../call.js";
 import { notificationProblem } from "../check-notification.js";
-import type { EraSession, ServerEra, ServerHost } from "../era.js";
+import type { Call, CallOrigin, EraSession, ServerEra, ServerHost, ServerWire } from "../era.js";
+import { ServedCall } from "../served-call.js";
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "./envelope.js";
 import { modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
 

@@ -3,7 +3,8 @@ import type { RpcErrorObject } from "../../jsonrpc/message.js";
 import { isVersionList, MissingCapabilityError, type RpcError, UnsupportedVersionError } from "../../schema/errors.js";
 import { clientCapabilities } from "../../schema/shapes.js";
 import type { ClientCapabilities } from "../../schema/types.js";
-import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./envelope.js";
+import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
+import { MISSING_CAPABILITY } from "./envelope.js";
 
 /** An error answer as the class that its code stands for, if its data is what the code promises; else as it is. */
 export function toTypedError(error: RpcErrorObject, method: string): RpcError {

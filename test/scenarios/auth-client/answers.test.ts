@@ -1,6 +1,6 @@
 import { equal, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
-import { AuthError, createBearer, createMemoryStore } from "bowline/auth/client";
+import { AuthError, createBearer, createMemoryStore, workloadIdentity } from "bowline/auth/client";
 import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
@@ -8,7 +8,7 @@ import { verifies } from "../../support/verifies.js";
 const answer = (world: AuthWorld, status: number, json: unknown) =>
   world.routes.set("POST https://as.example/token", () => ({ status, json }));
 const withToken = (world: AuthWorld) =>
-  world.to(`POST ${world.mcp}`).filter(({ headers }) => headers.has("authorization"));
+  world.arrivals.filter(({ url, headers }) => url.origin === "https://mcp.example" && headers.has("authorization"));
 
 verifies("client-auth:token-response:error-200", anyEra, async (world) => {
   const store = createMemoryStore();
@@ -74,34 +74,50 @@ verifies("client-auth:oauth-error:consolidated-class", anyEra, async (world) => 
   equal(/[\p{Cc}\u2028]/u.test(`${failure.message} ${failure.error} ${failure.description}`), false);
 });
 
-verifies("client-auth:no-secrets-in-logs", anyEra, async (world) => {
+verifies("client-auth:no-secrets-in-logs", everyTransport, async (world, t) => {
+  const shown: string[] = [];
+  const show = (...all: unknown[]) =>
+    shown.push(...all.map((each) => `${inspect(each, { depth: 12, showHidden: true })} ${JSON.stringify(each)}`));
+  const logger = { debug: show, info: show, warn: show, error: show };
+  for (const stream of ["stdout", "stderr"] as const) {
+    const { write } = process[stream];
+    t.mock.method(process[stream], "write", (...args: Parameters<typeof write>) => {
+      shown.push(String(args[0]));
+      return write.apply(process[stream], args);
+    });
+  }
   world.as.refreshes = true;
-  const client = { id: "known", secret: "client-secret-value" };
-  const seen: unknown[] = [];
-  const attempt = async (change: () => void) => {
+  const secret = { id: "known", secret: "client-secret-value" };
+  const attempt = async (change: () => void, auth = world.oauth({ client: secret }), fails = true) => {
     world.routes.clear();
     world.as.live.clear();
     change();
-    const outcome = await world.call(world.oauth({ client })).catch((error: unknown) => error);
-    seen.push(outcome instanceof Response ? "response" : outcome);
+    const visit = world.visit({ ...auth, logger, onError: show });
+    if (!fails) return await visit;
+    await rejects(visit, (error) => {
+      show(error);
+      return error instanceof AuthError;
+    });
   };
   await attempt(() => answer(world, 400, { error: "invalid_request" }));
   await attempt(() => answer(world, 200, { access_token: "leaked-token", token_type: "mac" }));
   await attempt(() => answer(world, 500, { refresh_token: "leaked-token" }));
-  await attempt(() => world.routes.set(`POST ${world.mcp}`, () => ({ status: 401 })));
+  await attempt(() => world.routes.set(world.entrance, () => ({ status: 401 })));
+  const signing = { id: "known", assertion: () => "client-assertion-value" };
+  await attempt(() => answer(world, 401, { error: "invalid_client" }), world.oauth({ client: signing }));
+  const assertion = workloadIdentity(() => "workload-assertion-value");
+  await attempt(() => answer(world, 400, { error: "invalid_grant" }), world.oauth({ grant: assertion }));
+  const kept = world.oauth({ client: secret });
+  await attempt(() => {}, kept, false);
+  await attempt(() => answer(world, 503, { error: "temporarily_unavailable" }), kept);
   const sent = world.to("POST https://as.example/token").map(({ form }) => form);
-  const secrets = sent.flatMap((form) => ["code", "code_verifier"].map((name) => form.get(name) ?? ""));
-  equal(
-    seen.every((error) => error instanceof AuthError),
-    true,
-  );
-  const shown = seen
-    .map((error) => `${inspect(error, { depth: 12, showHidden: true })} ${JSON.stringify(error)}`)
-    .join();
-  for (const secret of [...secrets, client.secret, "leaked-token", ...world.as.live, ...world.as.refresh]) {
-    ok(secret !== "");
-    equal(shown.includes(secret), false, secret);
-  }
+  const members = ["code", "code_verifier", "refresh_token", "client_assertion", "assertion"];
+  const used = members.map((name) => sent.flatMap((form) => form.get(name) ?? []));
+  ok(used.every((values) => values.length > 0));
+  const all = shown.join("\n");
+  ok(all.includes("invalid_request"));
+  const secrets = [...used.flat(), secret.secret, "leaked-token", ...world.as.issued];
+  for (const each of secrets) equal(all.includes(each), false, each);
 });
 
 verifies(
@@ -152,6 +168,7 @@ verifies("client-auth:authprovider:token-attached", everyTransport, async (world
   const client = await world.connect(createBearer({ token: () => `rotating-${++count}`, fetch: world.fetch }));
   await client.callTool("echo", {});
   const sent = withToken(world).map(({ headers }) => headers.get("authorization"));
+  ok(sent.length > 1);
   equal(new Set(sent).size, sent.length);
   ok(sent.every((header) => header?.startsWith("Bearer rotating-")));
   await rejects(world.connect(createBearer({ token: () => undefined, fetch: world.fetch })), failsAt("unauthorized"));
@@ -182,7 +199,7 @@ verifies("client-auth:authprovider:onunauthorized-retry", everyTransport, async 
     throw broken;
   };
   const failing = createBearer({ token: () => "stale", fetch: world.fetch, onUnauthorized });
-  await rejects(failing.fetch(new URL(world.mcp), { method: "POST" }), broken);
+  await rejects(failing.fetch(new URL(world.mcp), { method: world.entrance.split(" ")[0] ?? "" }), broken);
 });
 
 verifies(

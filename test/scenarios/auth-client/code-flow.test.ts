@@ -6,14 +6,14 @@ import { verifies } from "../../support/verifies.js";
 
 verifies(
   ["client-auth:401-triggers-flow", "client-auth:no-tokens:no-auth-header", "client-auth:middleware:with-oauth"],
-  eachEra,
+  everyTransport,
   async (world) => {
     const client = await world.connect(world.oauth());
     equal((await client.callTool("echo", {})).content[0]?.type, "text");
     equal(world.count("GET https://as.example/.well-known"), 1);
     equal(world.count("GET https://as.example/authorize"), 1);
     equal(world.count("POST https://as.example/token"), 1);
-    const [first, second] = world.to("POST https://mcp.example/mcp");
+    const [first, second] = world.to(world.entrance);
     equal(first?.headers.has("authorization"), false);
     match(second?.headers.get("authorization") ?? "", /^Bearer token-/);
     equal(second?.body, first?.body);
@@ -63,43 +63,48 @@ verifies("client-auth:retry-replays-message", eachEra, async (world) => {
   ok(first?.headers.has(world.era === "modern" ? "mcp-name" : "mcp-session-id"));
 });
 
-verifies(["client-auth:bearer-header:every-request", "client-auth:token-not-leaked"], eachEra, async (world) => {
+verifies(["client-auth:bearer-header:every-request", "client-auth:token-not-leaked"], everyTransport, async (world) => {
   const client = await world.connect(world.oauth());
   await client.callTool("echo", {});
   await client.close();
   const served = world.arrivals.slice(world.arrivals.findIndex(({ headers }) => headers.has("authorization")));
   for (const { method, url, headers } of served) {
-    equal(/^Bearer token-/.test(headers.get("authorization") ?? ""), url.href === world.mcp, `${method} ${url.href}`);
+    const own = url.origin === "https://mcp.example";
+    equal(/^Bearer token-/.test(headers.get("authorization") ?? ""), own, `${method} ${url.href}`);
     equal(url.searchParams.has("access_token"), false);
   }
-  ok(world.era === "modern" || served.some(({ method }) => method === "DELETE"));
+  const others = { modern: "POST", legacy: "DELETE", sse: "GET" }[world.wire];
+  ok(served.some(({ method }) => method === others));
   for (const { url, headers, body } of world.arrivals.filter(({ url }) => url.origin !== "https://mcp.example")) {
     equal(headers.has("mcp-session-id"), false, url.href);
     equal(/token-as/.test(`${url.href} ${body}`), false, url.href);
   }
 });
 
-verifies("client-auth:token-not-leaked", "a redirect to another origin", eachEra, async (world) => {
+verifies("client-auth:token-not-leaked", "a redirect to another origin", everyTransport, async (world) => {
   const auth = world.oauth();
-  await world.call(auth);
-  world.routes.set("POST https://mcp.example/mcp", () => ({
-    status: 307,
-    headers: { location: "https://evil.example/" },
-  }));
+  const away = () => ({ status: 307, headers: { location: "https://evil.example/" } });
+  const client = await world.connect(auth);
+  world.routes.set(world.posts, away);
+  await rejects(client.callTool("echo", {}));
+  world.routes.set(world.entrance, away);
   await rejects(world.connect(auth));
-  equal(world.count("POST https://evil.example"), 0);
+  deepEqual(
+    world.arrivals.filter(({ url }) => url.origin === "https://evil.example"),
+    [],
+  );
 });
 
-verifies("client-auth:plain-403-no-flow", eachEra, async (world) => {
+verifies("client-auth:plain-403-no-flow", everyTransport, async (world) => {
   const client = await world.connect(world.oauth());
   for (const challenge of [undefined, 'Bearer error="access_denied"', 'Basic realm="insufficient_scope"']) {
     world.arrivals.length = 0;
     const headers = challenge === undefined ? {} : { "www-authenticate": challenge };
-    world.routes.set("POST https://mcp.example/mcp", () => ({ status: 403, headers }));
+    world.routes.set(world.posts, () => ({ status: 403, headers }));
     await rejects(client.callTool("echo", {}), { name: "ConnectionError", status: 403 });
     deepEqual(
-      world.arrivals.map(({ url }) => url.href),
-      [world.mcp],
+      world.arrivals.map(({ method, url }) => `${method} ${url.origin}${url.pathname}`),
+      [world.posts],
     );
   }
 });
@@ -113,7 +118,7 @@ verifies(
     for (let round = 0; round < 2; round++) {
       world.as.live.clear();
       world.arrivals.length = 0;
-      await world.call(auth);
+      await world.visit(auth);
       const asked = world.to("GET https://as.example/authorize")[0]?.url.searchParams;
       const [token] = world.to("POST https://as.example/token");
       equal(asked?.get("code_challenge_method"), "S256");
@@ -135,11 +140,11 @@ verifies(
 verifies("client-auth:pkce:refuse-if-unsupported", everyTransport, async (world) => {
   for (const methods of [undefined, [], ["plain"], "S256"]) {
     world.as.metadata = { ...world.as.metadata, code_challenge_methods_supported: methods };
-    await rejects(world.call(world.oauth()), (error) => error instanceof AuthError && error.step === "authorize");
+    await rejects(world.visit(world.oauth()), (error) => error instanceof AuthError && error.step === "authorize");
     equal(world.count("GET https://as.example/authorize"), 0);
   }
   world.as.metadata = { ...world.as.metadata, code_challenge_methods_supported: ["S256", "plain"] };
-  equal((await world.call(world.oauth())).status === 401, false);
+  await world.visit(world.oauth());
 });
 
 verifies("client-auth:authorize:response-type-unsupported", everyTransport, async (world) => {
@@ -149,7 +154,7 @@ verifies("client-auth:authorize:response-type-unsupported", everyTransport, asyn
       throw new Error("asked");
     },
   });
-  await rejects(world.call(auth), (error) => error instanceof AuthError && error.step === "authorize");
+  await rejects(world.visit(auth), (error) => error instanceof AuthError && error.step === "authorize");
 });
 
 verifies("client-auth:authorize:endpoint-query-preserved", everyTransport, async (world) => {
@@ -159,7 +164,7 @@ verifies("client-auth:authorize:endpoint-query-preserved", everyTransport, async
     authorization_endpoint: "https://as.example/authorize?tenant=t1",
     token_endpoint: "https://as.example/token?tenant=t1",
   };
-  await world.call(world.oauth());
+  await world.visit(world.oauth());
   const [asked] = world.to("GET https://as.example/authorize");
   equal(asked?.url.searchParams.get("tenant"), "t1");
   equal(asked?.url.href.split("?").length, 2);
@@ -167,14 +172,14 @@ verifies("client-auth:authorize:endpoint-query-preserved", everyTransport, async
 });
 
 verifies("client-auth:redirect-uri:consistent", everyTransport, async (world) => {
-  await world.call(world.oauth());
+  await world.visit(world.oauth());
   const registered = JSON.parse(world.to("POST https://as.example/register")[0]?.body ?? "{}");
   deepEqual(registered.redirect_uris, [CALLBACK]);
   equal(world.to("GET https://as.example/authorize")[0]?.url.searchParams.get("redirect_uri"), CALLBACK);
   equal(world.to("POST https://as.example/token")[0]?.form.get("redirect_uri"), CALLBACK);
   const auth = world.oauth({ client: { id: "known", redirectUris: ["http://127.0.0.1:9/other"] } });
   const asked = world.count("GET https://as.example/authorize");
-  await rejects(world.call(auth), (error) => error instanceof AuthError && error.step === "configuration");
+  await rejects(world.visit(auth), (error) => error instanceof AuthError && error.step === "configuration");
   equal(world.count("GET https://as.example/authorize"), asked);
 });
 

@@ -78,8 +78,13 @@ verifies(["client-auth:dpop:token-request-proof", "client-auth:dpop:key-binding"
 verifies("client-auth:dpop:token-request-proof", "only where it is supported or required", anyEra, async (world) => {
   await world.call(world.oauth({ dpop: true }));
   equal(tokens(world)[0]?.headers.has("dpop"), false);
-  await world.call(world.oauth({ dpop: { required: true } }));
+  // Where it is required, a token that is bound to nothing is no answer.
+  await rejects(world.call(world.oauth({ dpop: { required: true } })), failsAt("token"));
   await proofOf(tokens(world)[1] as Arrival);
+  equal(authorized(world).length, 1);
+  world.as.extra = { token_type: "DPoP" };
+  await world.call(world.oauth({ dpop: { required: true } }));
+  equal(authorized(world).length, 2);
 });
 
 verifies("client-auth:dpop:as-nonce", anyEra, async (world) => {

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { AuthError, createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt, type Reply } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -21,19 +21,22 @@ verifies(
     "client-auth:resource-parameter:all-token-requests",
     "client-auth:refresh:confidential",
   ],
-  eachEra,
+  everyTransport,
   async (world) => {
     world.as.refreshes = true;
     world.as.extra = { expires_in: 3600 };
     const time = watch();
-    const client = await world.connect(world.oauth({ now: time.now }));
+    const store = createMemoryStore();
+    const client = await world.connect(world.oauth({ now: time.now, store }));
     world.arrivals.length = 0;
     time.at += 2 * HOUR;
     await client.callTool("echo", {});
+    const { accessToken } = store.get(`tokens ${world.mcp} https://as.example`) as { accessToken: string };
+    equal(world.to(world.posts)[0]?.headers.get("authorization"), `Bearer ${accessToken}`);
     const [refresh] = refreshes(world);
     equal(refresh, world.arrivals[0]);
     equal(refresh?.form.get("resource"), world.mcp);
-    equal(world.to(`POST ${world.mcp}`).length, 1);
+    equal(world.count(world.posts), 1);
     equal(logins(world), 0);
     for (const { url, headers, body } of world.arrivals.filter((arrival) => arrival !== refresh)) {
       equal(/refresh-as/.test(`${url.href} ${body} ${JSON.stringify([...headers])}`), false);
@@ -107,33 +110,43 @@ verifies("client-auth:refresh:not-assumed", anyEra, async (world) => {
   equal(refreshes(world).length, 0);
 });
 
-verifies("client-auth:refresh:transient-failure", anyEra, async (world) => {
+verifies("client-auth:refresh:transient-failure", everyTransport, async (world) => {
   world.as.refreshes = true;
   world.as.extra = { expires_in: 3600 };
   const time = watch();
   let down = false;
   const fetch = (url: URL | string, init?: RequestInit) =>
     down && String(url).endsWith("/token") ? Promise.reject(new TypeError("unreachable")) : world.fetch(url, init);
-  const auth = world.oauth({ now: time.now, fetch });
-  await world.call(auth);
-  const failing = [{ status: 503 }, { status: 200, text: "<html>" }, { status: 500, json: { error: "server_error" } }];
-  world.routes.set("POST https://as.example/token", () => failing.shift());
-  // Shortly before the end a failure is no harm: the token at hand is still good.
+  const store = createMemoryStore();
+  const client = await world.connect(world.oauth({ now: time.now, fetch, store }));
+  const call = () => client.callTool("echo", {});
+  const stored = () => store.get(`tokens ${world.mcp} https://as.example`) as { refreshToken?: string };
+  const first = stored().refreshToken;
+  let failing: Reply | undefined = { status: 503 };
+  world.routes.set("POST https://as.example/token", () => failing);
+  // Shortly before the end a failure is no harm: the token at hand is still good. It is not tried with each message.
   time.at += HOUR - 10_000;
-  equal((await world.call(auth)).status !== 401, true);
+  await call();
+  await call();
+  equal(refreshes(world).length, 1);
   time.at += HOUR;
-  await rejects(world.call(auth), AuthError);
-  await rejects(world.call(auth), failsAt("refresh"));
+  await rejects(call(), failsAt("refresh"));
+  failing = { status: 200, text: "<html>" };
+  await rejects(call(), AuthError);
+  failing = { status: 500, json: { error: "server_error" } };
+  await rejects(call(), failsAt("refresh"));
   down = true;
-  await rejects(world.call(auth), failsAt("refresh"));
+  await rejects(call(), failsAt("refresh"));
   down = false;
-  await world.call(auth);
+  equal(stored().refreshToken, first);
+  failing = undefined;
+  await call();
   equal(logins(world), 1);
   const used = new Set(refreshes(world).map(({ form }) => form.get("refresh_token")));
-  equal(used.size, 1);
+  deepEqual([...used], [first]);
 });
 
-verifies("client-auth:refresh:persist-error", anyEra, async (world) => {
+verifies("client-auth:refresh:persist-error", everyTransport, async (world) => {
   world.as.refreshes = true;
   const memory = createMemoryStore();
   const full = new Error("the disk is full");
@@ -143,13 +156,13 @@ verifies("client-auth:refresh:persist-error", anyEra, async (world) => {
     return memory.set(key, value);
   };
   const auth = world.oauth({ store: { ...memory, set } });
-  await world.call(auth);
+  const client = await world.connect(auth);
   world.as.live.clear();
   fails = true;
-  await rejects(world.call(auth), full);
+  await rejects(client.callTool("echo", {}), { name: "AuthError", step: "store", cause: full });
   equal(logins(world), 1);
   fails = false;
-  await world.call(auth);
+  await client.callTool("echo", {});
   equal(refreshes(world).length, 1);
   equal(logins(world), 1);
 });
@@ -170,51 +183,61 @@ verifies(
   },
 );
 
-verifies("client-auth:invalid-grant-clears-tokens", anyEra, async (world) => {
+verifies("client-auth:invalid-grant-clears-tokens", everyTransport, async (world) => {
   world.as.refreshes = true;
   const store = createMemoryStore();
   const auth = world.oauth({ store });
-  await world.call(auth);
+  const stored = () => store.get(`tokens ${world.mcp} https://as.example`);
+  await world.visit(auth);
+  ok(stored());
   world.as.live.clear();
   world.as.refresh.clear();
-  await world.call(auth);
+  let between: unknown = "never asked";
+  world.routes.set("GET https://as.example/authorize", () => {
+    between = stored();
+    return undefined;
+  });
+  await world.visit(auth);
+  equal(between, undefined);
+  const clients = world.to("GET https://as.example/authorize").map(({ url }) => url.searchParams.get("client_id"));
+  equal(new Set(clients).size, 1);
   equal(refreshes(world).length, 1);
   equal(logins(world), 2);
   equal(world.count("POST https://as.example/register"), 1);
 });
 
-verifies(["client-auth:invalid-client-clears-all", "client-auth:recovery-bounded"], anyEra, async (world) => {
+verifies(["client-auth:invalid-client-clears-all", "client-auth:recovery-bounded"], everyTransport, async (world) => {
   let forgotten = true;
   world.routes.set("POST https://as.example/token", () => {
     const answer = forgotten ? { status: 401, json: { error: "invalid_client" } } : undefined;
     forgotten = false;
     return answer;
   });
-  await world.call(world.oauth());
+  await world.visit(world.oauth());
   equal(world.count("POST https://as.example/register"), 2);
   equal(world.count("POST https://as.example/token"), 2);
   world.arrivals.length = 0;
   world.routes.set("POST https://as.example/token", () => ({ status: 400, json: { error: "invalid_client" } }));
-  await rejects(world.call(world.oauth()), { step: "token", error: "invalid_client" });
+  await rejects(world.visit(world.oauth()), { step: "token", error: "invalid_client" });
   equal(world.count("POST https://as.example/token"), 2);
   world.arrivals.length = 0;
-  await rejects(world.call(world.oauth({ client: { id: "known" } })), { error: "invalid_client" });
+  await rejects(world.visit(world.oauth({ client: { id: "known" } })), { error: "invalid_client" });
   equal(world.count("POST https://as.example/token"), 1);
   world.arrivals.length = 0;
   world.routes.set("POST https://as.example/token", () => ({ status: 400, json: { error: "invalid_grant" } }));
-  await rejects(world.call(world.oauth()), { error: "invalid_grant" });
+  await rejects(world.visit(world.oauth()), { error: "invalid_grant" });
   ok(world.count("POST https://as.example/token") <= 2);
 });
 
-verifies("client-auth:invalid-client-clears-all", "of a refresh", anyEra, async (world) => {
+verifies("client-auth:invalid-client-clears-all", "of a refresh", everyTransport, async (world) => {
   world.as.refreshes = true;
   const auth = world.oauth();
-  await world.call(auth);
+  await world.visit(auth);
   world.as.live.clear();
   world.routes.set("POST https://as.example/token", ({ form }) =>
     form.get("grant_type") === "refresh_token" ? { status: 401, json: { error: "invalid_client" } } : undefined,
   );
-  await world.call(auth);
+  await world.visit(auth);
   equal(world.count("POST https://as.example/register"), 2);
   equal(logins(world), 2);
 });

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { parseChallenges } from "#src/auth/client/challenge.js";
 import { canonicalResource } from "#src/auth/client/resource.js";
-import { type AuthWorld, anyEra, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, anyEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const PATH = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
@@ -9,27 +9,43 @@ const ROOT = "https://mcp.example/.well-known/oauth-protected-resource";
 
 const scopeAsked = (world: AuthWorld) =>
   world.to("GET https://as.example/authorize").at(-1)?.url.searchParams.get("scope");
+/** Where the resource's metadata was looked for. */
+const metadataAsked = (world: AuthWorld) =>
+  world.to("GET https://mcp.example/").flatMap(({ url }) => (url.href === world.mcp ? [] : url.href));
 const document = (world: AuthWorld, resource = world.mcp) => ({
   json: { resource, authorization_servers: [world.as.issuer] },
 });
 
-verifies("client-auth:www-authenticate:parse", anyEra, async (world) => {
+verifies("client-auth:www-authenticate:parse", everyTransport, async (world) => {
   world.routes.set("GET https://mcp.example/here", () => document(world));
   for (const [challenge, place, scope] of [
     ['Bearer resource_metadata="https://mcp.example/here"', "https://mcp.example/here", null],
-    ['Bearer scope="a b"', PATH, "a b"],
+    ['Bearer scope="a b"', world.metadataAt, "a b"],
     ['Bearer resource_metadata="https://mcp.example/here", scope="a"', "https://mcp.example/here", "a"],
-    ['Bearer error="invalid_token", error_description="scope=x"', PATH, null],
+    ['Bearer error="invalid_token", error_description="scope=x"', world.metadataAt, null],
   ] as const) {
     world.arrivals.length = 0;
     world.challenge = challenge;
-    await world.call(world.oauth());
-    equal(world.to("GET https://mcp.example/")[0]?.url.href, place);
+    await world.visit(world.oauth());
+    equal(metadataAsked(world)[0], place);
     equal(scopeAsked(world), scope);
   }
   world.accepts = () => false;
   world.challenge = 'Bearer error="invalid_token", error_description="expired long ago"';
-  await rejects(world.call(world.oauth()), { error: "invalid_token", description: "expired long ago" });
+  await rejects(world.visit(world.oauth()), { error: "invalid_token", description: "expired long ago" });
+});
+
+verifies("client-auth:www-authenticate:grammar", everyTransport, async (world) => {
+  for (const challenge of [
+    'Basic realm="x", Bearer scope=a',
+    'bearer SCOPE="a"',
+    'Bearer error_description="needs scope=admin", scope="a"',
+    'Bearer realm="say \\"hi\\", Basic scope=b", scope=a',
+  ]) {
+    world.challenge = challenge;
+    await world.visit(world.oauth());
+    equal(scopeAsked(world), "a", challenge);
+  }
 });
 
 proves("client-auth:www-authenticate:grammar", { wire: "http" }, "challenges by the grammar of HTTP", () => {
@@ -62,12 +78,12 @@ proves("client-auth:www-authenticate:grammar", { wire: "http" }, "challenges by 
   ]);
 });
 
-verifies("client-auth:www-authenticate:bad-resource-metadata", anyEra, async (world) => {
+verifies("client-auth:www-authenticate:bad-resource-metadata", everyTransport, async (world) => {
   for (const bad of ["not a url", "javascript:alert(1)", "/relative"]) {
     world.arrivals.length = 0;
     world.challenge = `Bearer resource_metadata="${bad}"`;
-    await world.call(world.oauth());
-    equal(world.arrivals[1]?.url.href, PATH);
+    await world.visit(world.oauth());
+    equal(world.to("GET https://mcp.example/.well-known")[0]?.url.href, world.metadataAt);
   }
 });
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { AuthError, createMemoryStore } from "bowline/auth/client";
-import { type Arrival, type AuthWorld, anyEra, eachEra, failsAt } from "../../support/auth-world.js";
+import { type Arrival, type AuthWorld, anyEra, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 const asked = (world: AuthWorld) =>
@@ -11,7 +11,7 @@ const refreshes = (world: AuthWorld) =>
 
 /** Calls of the tool `write`, and of `echo` if told, need more scope than a login brings. */
 function demanding(world: AuthWorld, challenge: () => string | undefined, needs = /"write"/) {
-  world.routes.set("POST https://mcp.example/mcp", (request: Arrival) => {
+  world.routes.set(world.posts, (request: Arrival) => {
     const scope = world.accepts(request) && needs.test(request.body) ? challenge() : undefined;
     return scope === undefined ? undefined : { status: 403, headers: { "www-authenticate": scope } };
   });
@@ -22,7 +22,7 @@ function until(world: AuthWorld, scope: string): () => string | undefined {
   return () =>
     (asked(world).at(-1) ?? "").split(" ").includes(scope)
       ? undefined
-      : `Bearer error="insufficient_scope", scope="${scope}", error_description="more is needed", resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp"`;
+      : `Bearer error="insufficient_scope", scope="${scope}", error_description="more is needed", resource_metadata="${world.metadataAt}"`;
 }
 
 verifies(
@@ -136,7 +136,7 @@ verifies("client-auth:reauth:scope-union", anyEra, async (world) => {
   ]);
 });
 
-verifies(["client-auth:stepup:retry-cap", "client-auth:stepup:failure-memory"], eachEra, async (world) => {
+verifies(["client-auth:stepup:retry-cap", "client-auth:stepup:failure-memory"], everyTransport, async (world) => {
   world.challenge = 'Bearer scope="a"';
   let count = 0;
   demanding(world, () => `Bearer error="insufficient_scope", scope="s${++count}"`);
@@ -162,7 +162,7 @@ verifies(["client-auth:stepup:retry-cap", "client-auth:stepup:failure-memory"], 
   equal(asked(world).length, 3);
 });
 
-verifies("client-auth:stepup:throw-mode", eachEra, async (world) => {
+verifies("client-auth:stepup:throw-mode", everyTransport, async (world) => {
   demanding(world, until(world, "b"));
   const client = await world.connect(world.oauth({ stepUp: "throw" }));
   world.arrivals.length = 0;
@@ -172,7 +172,7 @@ verifies("client-auth:stepup:throw-mode", eachEra, async (world) => {
     [failure.step, failure.status, failure.error, failure.scope, failure.description],
     ["scope", 403, "insufficient_scope", "b", "more is needed"],
   );
-  ok(failure.resourceMetadata?.endsWith("/oauth-protected-resource/mcp"));
+  equal(failure.resourceMetadata, world.metadataAt);
   equal(world.arrivals.length, 1);
 });
 

@@ -4,14 +4,7 @@ import { type Context, inputRequired, McpServer, type ServerOptions } from "bowl
 import { FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { AskedClient } from "../../support/asked-client.js";
-import {
-  eachWire,
-  legacyChannels,
-  legacyHttp,
-  legacyWires,
-  modernChannels,
-  modernWires,
-} from "../../support/each-wire.js";
+import { eachWire, legacyHttp, legacyWires, modernChannels, modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -239,7 +232,7 @@ verifies("mrtr:handler:legacy-association", "on the stream of its call", legacyH
   equal(answer?.message?.id, client.wire.requests("tools/call")[0]?.id);
 });
 
-verifies("mrtr:handler:legacy-association", "ends with its call", legacyChannels, async ({ connect }) => {
+verifies("mrtr:handler:legacy-association", "ends with its call", legacyWires, async ({ connect }) => {
   const asked = gate();
   const gone = gate<unknown>();
   const server = new McpServer(me).tool("t", {}, async (_, ctx) => (await ctx.elicit("?", empty)).action);

@@ -40,7 +40,7 @@ verifies("lifecycle:era:server-by-opening", eachWire, async (world: World) => {
 
 verifies(
   ["lifecycle:era:legacy-client-served", "lifecycle:stateless:unpinned-legacy-wire"],
-  eachWire,
+  legacyWires,
   async ({ connect }: World) => {
     for (const version of LEGACY_VERSIONS) {
       const client = await connect(harbour(), { era: "legacy", version });
@@ -60,6 +60,26 @@ verifies(
     }
   },
 );
+
+proves("lifecycle:era:legacy-client-served", {}, "beside clients of the newer era, by one definition", async (t) => {
+  const server = harbour();
+  const clients = await Promise.all(
+    [MODERN, ...LEGACY_VERSIONS].map(async (version) => {
+      const client = await connect(server, version === MODERN ? { era: "modern" } : { era: "legacy", version });
+      t.after(() => client.close());
+      return { client, version };
+    }),
+  );
+  const served = clients.map(async ({ client, version }) => {
+    equal(client.version, version);
+    equal((await client.callTool("who")).text, version);
+    equal((await client.listTools()).tools.length, 1);
+    equal((await client.getPrompt("p")).messages.length, 1);
+    equal((await client.readResource("a:b")).contents.length, 1);
+    await (await client.watch({ resources: ["a:b"] })).close();
+  });
+  await Promise.all(served);
+});
 
 proves(
   "lifecycle:stateless:unpinned-legacy-wire",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CallScope } from "#src/call/scope.js";
-import type { Call, ServerWire } from "#src/era/call.js";
+import type { Call, ServerWire } from "#src/era/era.js";
 import type { Context } from "#src/server/context.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
 import {

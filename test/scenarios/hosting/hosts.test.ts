@@ -1,9 +1,9 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectSession, createServer as createHttp2 } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect as connectSocket, createServer as createProxy, type Socket } from "node:net";
 import { connect } from "bowline/client";
-import { toNodeListener } from "bowline/node";
+import { serveHttp, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { build } from "esbuild";
 import { MemoryEventLog } from "#src/store/memory-event-log.js";
@@ -216,6 +216,43 @@ proves(
     }
     own.disconnect();
     await endpoint.server.close();
+  },
+);
+
+proves(
+  "hosting:http:modern:disconnect-detected-while-idle",
+  modernWire,
+  "a connection that a proxy drops without a word of farewell is missed at once, with nothing to write",
+  async (t) => {
+    const server = new McpServer(me, { clock: new FakeClock() }).resource("note://1", { name: "n" }, () => "");
+    const running = await serveHttp(server);
+    t.after(() => running.close());
+    const upstream: Socket[] = [];
+    const proxy = createProxy((downstream) => {
+      const socket = connectSocket({ port: Number(new URL(running.url).port), host: "127.0.0.1" });
+      upstream.push(socket);
+      downstream.pipe(socket).pipe(downstream);
+      for (const end of [socket, downstream]) end.on("error", () => {});
+      t.after(() => downstream.destroy());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    t.after(() => proxy.close());
+    const { headers, body } = modernRequest("subscriptions/listen", {
+      params: { notifications: { resourceSubscriptions: ["note://1"] } },
+    }) as { headers: Record<string, string>; body: unknown };
+    const { port } = proxy.address() as AddressInfo;
+    const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+    });
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    match(new TextDecoder().decode((await reader.read()).value), /acknowledged/);
+    equal(server.stats().openRequests, 1);
+    // A reset carries no FIN: what the server's side sees of a peer that vanished.
+    for (const socket of upstream) socket.resetAndDestroy();
+    await until(() => server.stats().openRequests === 0, "the subscription is released");
+    await reader.cancel().catch(() => {});
   },
 );
 

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type ClientOptions, connect, McpError, VersionError } from "bowline/client";
+import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyWires, type World } from "../../support/each-wire.js";
 import { LEGACY_VERSIONS, MODERN, ServerScript } from "../../support/server-script.js";
@@ -91,8 +92,25 @@ verifies("lifecycle:era:reported", eachWire, async ({ connect, era }: World) => 
   equal(client.version, undefined);
 });
 
-verifies("lifecycle:mode:legacy-never-probes", eachWire, async ({ connect }: World) => {
+verifies("lifecycle:mode:legacy-never-probes", legacyWires, async ({ connect }: World) => {
   const client = await connect(new McpServer(me), { era: "legacy" });
   equal(client.wire.frames[0]?.message?.method, "initialize");
   deepEqual(client.wire.requests("server/discover"), []);
+});
+
+proves("lifecycle:mode:legacy-never-probes", {}, "also where the newer era was met, or is known", async (t) => {
+  const running = await serveHttp(new McpServer(me));
+  t.after(() => running.close());
+  const sent: string[] = [];
+  const watched: NonNullable<ClientOptions["fetch"]> = (url, init) => {
+    if (typeof init.body === "string") sent.push((JSON.parse(init.body) as { method: string }).method);
+    return fetch(url, init);
+  };
+  const modern = await connect(running.url);
+  t.after(() => modern.close());
+  equal(modern.era, "modern");
+  const client = await connect(running.url, { era: "legacy", fetch: watched });
+  t.after(() => client.close());
+  await client.ping();
+  deepEqual(sent, ["initialize", "notifications/initialized", "ping"]);
 });

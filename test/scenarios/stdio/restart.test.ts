@@ -1,4 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ConnectionError } from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import { stdioWires } from "../../support/each-wire.js";
@@ -101,6 +104,31 @@ proves("transport:stdio:restart", { wire: "modern-stdio" }, "a server that has l
     await waiting;
   }
 });
+
+proves(
+  "transport:stdio:restart",
+  { wire: "legacy-stdio" },
+  "closing ends an attempt that is under way, with its process and the calls that wait for it",
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "bowline-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const closes: unknown[] = [];
+    const { client, stderr } = await connectChild(
+      t,
+      "legacy",
+      { ...child("silent-later", join(folder, "started")), restart: quick },
+      { timeoutMs: Number.POSITIVE_INFINITY, onClose: (reason) => void closes.push(reason) },
+    );
+    await rejects(client.callTool("exit"), { exitCode: 7 });
+    const pid = Number((await stderr.until(/^silent /)).split(" ")[1]);
+    ok(exists(pid));
+    t.after(() => exists(pid) && process.kill(pid, "SIGKILL"));
+    const waiting = client.callTool("any");
+    await Promise.all([client.close(), rejects(waiting, { name: "ConnectionError" })]);
+    equal(exists(pid), false);
+    deepEqual(closes, [undefined]);
+  },
+);
 
 verifies("transport:stdio:restart-relisten", stdioWires, async ({ era }, t) => {
   const target = { ...child("mcp-server"), restart: quick };

@@ -78,6 +78,37 @@ verifies("transport:stdio:server-initiated-exit", stdioWires, async ({ era }, t)
   }
 });
 
+verifies(
+  "transport:stdio:server-initiated-exit",
+  "calls end with the server's output, not with the server",
+  stdioWires,
+  async ({ era }, t) => {
+    const closes: (Error | undefined)[] = [];
+    const { client } = await connectChild(t, era, child("recorder", era, "deaf-to-end"), {
+      onClose: (reason) => void closes.push(reason),
+    });
+    const pid = Number((await client.callTool("any")).text);
+    t.after(() => exists(pid) && process.kill(pid, "SIGKILL"));
+    const waiting = client.callTool("never");
+    for (const call of [waiting, client.callTool("mute")]) {
+      await rejects(call, (error) => {
+        ok(error instanceof ConnectionError);
+        match(error.message, /closed its output/);
+        deepEqual([error.exitCode, error.exitSignal, error.delivery], [null, null, "sent"]);
+        return true;
+      });
+    }
+    equal(closes.length, 1);
+    await rejects(client.callTool("any"), { name: "ConnectionError", delivery: "not_sent" });
+    ok(exists(pid), "nothing but its end of input has been asked of it yet");
+    const closed = client.close();
+    process.kill(pid, "SIGKILL");
+    await closed;
+    equal(exists(pid), false);
+    equal(closes.length, 1);
+  },
+);
+
 verifies("transport:stdio:write-after-exit", stdioWires, async ({ era }, t) => {
   const { client } = await connectChild(t, era, child("mcp-server"));
   const pid = Number((await client.callTool("pid")).text);

@@ -2,6 +2,8 @@
 // "modern" | "legacy": how it answers; then any of "deaf-to-end" (outlives the end of its input), "deaf-to-term", "silent"
 // (answers nothing), "old" (answers the handshake with an unknown version), "slow-exit" (lives on for a moment),
 // "flood" (writes a megabyte at the end of its input), "early" (writes to both outputs before it reads).
+import { closeSync } from "node:fs";
+
 const manners = process.argv.slice(2);
 const is = (manner) => manners.includes(manner);
 const tell = (text) => process.stderr.write(`${text}\n`);
@@ -14,6 +16,7 @@ function respond({ id, method, params }) {
     return answer(id, { protocolVersion, capabilities: {}, serverInfo: { name: "recorder", version: "1" } });
   }
   if (params?.name === "never") return;
+  if (params?.name === "mute") return closeSync(1);
   if (params?.name === "exit") process.exit(params.arguments.code);
   const result = { content: [{ type: "text", text: String(process.pid) }] };
   answer(id, is("modern") ? { ...result, resultType: "complete" } : result);

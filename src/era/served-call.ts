@@ -3,8 +3,6 @@ import type { Params, RequestId } from "../jsonrpc/message.js";
 import type { InputResponses, LoggingLevel, ProgressToken } from "../schema/types.js";
 import type { Call, CallFacts, CallOrigin, ClientFacts, EraSession, ServerEra, ServerWire, Topics } from "./era.js";
 
-export type { Call, CallFacts, CallOrigin, ClientFacts, ServerWire } from "./era.js";
-
 /** One request being served. All it needs is given at birth; it ends once. */
 export class ServedCall implements Call {
   readonly era: ServerEra;

@@ -1,0 +1,97 @@
+import { DefinitionError } from "../../schema/errors.js";
+import { isLoopback } from "../address.js";
+import type { Upstream } from "./upstream.js";
+
+/** An answer to whoever asks for a document. */
+export interface DocumentReply {
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string };
+  readonly body?: string | undefined;
+}
+
+/** What a resource says of itself (RFC 9728). */
+export interface ResourceMetadata {
+  readonly resource: string;
+  readonly authorization_servers: readonly string[];
+  readonly bearer_methods_supported: readonly string[];
+  readonly [member: string]: unknown;
+}
+
+const MIRROR_PATH = "/.well-known/oauth-authorization-server";
+const PUBLIC = { "access-control-allow-origin": "*" };
+const JSON_HEADERS = { ...PUBLIC, "content-type": "application/json", "cache-control": "public, max-age=300" };
+const ALLOWED = "GET, HEAD, OPTIONS";
+const PREFLIGHT = {
+  ...PUBLIC,
+  "access-control-allow-methods": ALLOWED,
+  "access-control-allow-headers": "accept, authorization, content-type, mcp-protocol-version",
+  "access-control-max-age": "7200",
+};
+const MIRROR_MS = 300_000;
+
+/** Members that are undefined are left out when it is written. */
+export function toMetadata(members: ResourceMetadata): string {
+  return JSON.stringify(members);
+}
+
+/** Throws unless each can be an issuer: https, or plain http on this machine, without query and fragment. */
+export function assertIssuers(issuers: readonly string[]): void {
+  if (issuers.length === 0) throw new DefinitionError("authorizationServers must name at least one");
+  for (const issuer of issuers) {
+    const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+    const secure = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
+    if (secure && !/[?#]/.test(issuer)) continue;
+    throw new DefinitionError(`authorizationServers: ${JSON.stringify(issuer)} is not an https address without query`);
+  }
+}
+
+/** The documents of a protected resource, for everybody. */
+export class Documents {
+  readonly paths: readonly string[];
+  readonly #metadataPaths: readonly string[];
+  readonly #metadata: string;
+  readonly #mirror: (() => Promise<string>) | undefined;
+
+  constructor(url: URL, metadata: string, mirror: (() => Promise<string>) | undefined) {
+    // A resource is the same with and without a slash at its end, so its document is found by both.
+    const bare = url.pathname.replace(/\/$/, "");
+    this.#metadataPaths = [bare, `${bare}/`];
+    this.#metadata = metadata;
+    this.#mirror = mirror;
+    this.paths = mirror === undefined ? this.#metadataPaths : [...this.#metadataPaths, MIRROR_PATH];
+  }
+
+  /** Undefined for what is addressed to something else. */
+  answer(method: string, url: string): DocumentReply | Promise<DocumentReply> | undefined {
+    const path = url.split("?", 1)[0] ?? "";
+    const isMetadata = this.#metadataPaths.includes(path);
+    const mirror = path === MIRROR_PATH ? this.#mirror : undefined;
+    if (!isMetadata && mirror === undefined) return undefined;
+    if (method === "OPTIONS") return { status: 204, headers: PREFLIGHT };
+    if (method !== "GET" && method !== "HEAD") return { status: 405, headers: { ...PUBLIC, allow: ALLOWED } };
+    if (mirror === undefined) return found(method, this.#metadata);
+    return mirror().then(
+      (text) => found(method, text),
+      () => ({ status: 502, headers: PUBLIC }),
+    );
+  }
+}
+
+function found(method: string, text: string): DocumentReply {
+  return { status: 200, headers: JSON_HEADERS, body: method === "HEAD" ? undefined : text };
+}
+
+/** The metadata of an authorization server, fetched when somebody asks for it and kept for a while. */
+export function createMirror(issuer: string, upstream: Upstream, now: () => number): () => Promise<string> {
+  let kept: { readonly text: Promise<string>; readonly at: number } | undefined;
+  return () => {
+    if (kept === undefined || now() - kept.at >= MIRROR_MS) {
+      const made = { text: upstream.metadata(issuer).then((json) => JSON.stringify(json)), at: now() };
+      kept = made;
+      made.text.catch(() => {
+        if (kept === made) kept = undefined;
+      });
+    }
+    return kept.text;
+  };
+}

@@ -1,0 +1,109 @@
+import type { AuthorizationServer } from "oauth4webapi";
+import { AuthError, DefinitionError } from "../../schema/errors.js";
+import type { KnownClient } from "../client/client-auth.js";
+import type { AuthInfo, TokenVerifier } from "./auth-info.js";
+import { toAuthInfo } from "./claims.js";
+import { KeptTokens } from "./kept-tokens.js";
+import { Upstream, type UpstreamOptions } from "./upstream.js";
+
+export interface IntrospectionVerifierOptions extends UpstreamOptions {
+  /** The authorization server; where to ask is looked up in its metadata. */
+  readonly issuer?: string;
+  /** Where to ask, where no metadata says so. */
+  readonly endpoint?: string;
+  /** Who this server is at the authorization server. */
+  readonly client: Pick<KnownClient, "id" | "secret" | "method" | "key" | "keyId" | "alg" | "assertion">;
+  /** How long an answer is good: for so long a revoked token still works. 10 s unless told otherwise, 0 asks every time. */
+  readonly cacheMs?: number;
+  /** How many answers are kept. 10,000 unless told otherwise. */
+  readonly maxCached?: number;
+}
+
+/** Verifies access tokens by asking the authorization server about each (RFC 7662). */
+export function introspectionVerifier(options: IntrospectionVerifierOptions): TokenVerifier {
+  const { issuer, endpoint, cacheMs = 10_000, maxCached = 10_000 } = options;
+  if (issuer === undefined && endpoint === undefined) {
+    throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing");
+  }
+  const upstream = new Upstream(options);
+  const asker = new Asker(options, upstream);
+  const kept = new KeptTokens(maxCached, upstream.now);
+  const asking = new Map<string, Promise<AuthInfo | undefined>>();
+
+  const ask = async (token: string): Promise<AuthInfo | undefined> => {
+    const info = await asker.ask(token);
+    if (info !== undefined) kept.keep(info, cacheMs);
+    return info;
+  };
+  return (token) => {
+    const known = kept.find(token) ?? asking.get(token);
+    if (known !== undefined) return known;
+    const answer = ask(token).finally(() => asking.delete(token));
+    asking.set(token, answer);
+    return answer;
+  };
+}
+
+/** Asks about one token. What goes wrong is an `AuthError`, and names no token. */
+class Asker {
+  readonly #options: IntrospectionVerifierOptions;
+  readonly #upstream: Upstream;
+  #metadata: Promise<AuthorizationServer> | undefined;
+
+  constructor(options: IntrospectionVerifierOptions, upstream: Upstream) {
+    this.#options = options;
+    this.#upstream = upstream;
+    const { issuer, endpoint } = options;
+    if (endpoint === undefined) return;
+    this.#metadata = Promise.resolve({ issuer: issuer ?? endpoint, introspection_endpoint: endpoint });
+  }
+
+  async ask(token: string): Promise<AuthInfo | undefined> {
+    const metadata = await this.#find();
+    const { introspection_endpoint: endpoint } = metadata;
+    if (endpoint === undefined) throw failed(`${this.#options.issuer} has no introspection endpoint`);
+    const response = await this.#upstream.post(endpoint, await this.#toRequest(metadata, token), "token");
+    if (response.status !== 200) throw failed(`${endpoint} answers ${response.status} when asked about a token`);
+    const claims = await readObject(response, endpoint);
+    if (claims.active !== true) return undefined;
+    const { issuer } = this.#options;
+    if (issuer !== undefined && claims.iss !== undefined && claims.iss !== issuer) return undefined;
+    return toAuthInfo(token, claims);
+  }
+
+  /** Found once; a failure is not kept. */
+  #find(): Promise<AuthorizationServer> {
+    this.#metadata ??= this.#upstream.metadata(this.#options.issuer ?? "").catch((error: unknown) => {
+      this.#metadata = undefined;
+      throw error;
+    });
+    return this.#metadata;
+  }
+
+  async #toRequest(metadata: AuthorizationServer, token: string): Promise<RequestInit> {
+    // Loaded when it is needed: tokens that are verified otherwise need none of it.
+    const { chooseMethod, toClientAuth } = await import("../client/client-auth.js");
+    const { client } = this.#options;
+    const { secret, key, assertion } = client;
+    const hasKey = key !== undefined || assertion !== undefined;
+    const listed = metadata.introspection_endpoint_auth_methods_supported;
+    const method = client.method ?? (hasKey ? "private_key_jwt" : chooseMethod(secret !== undefined, listed));
+    const authentication = { clientId: client.id, secret, method, signer: client };
+    const authenticate = await toClientAuth(authentication, metadata, AbortSignal.timeout(5_000));
+    const body = new URLSearchParams({ token, token_type_hint: "access_token" });
+    const headers = new Headers({ accept: "application/json" });
+    await authenticate(metadata, { client_id: client.id }, body, headers);
+    headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
+    return { headers, body: body.toString() };
+  }
+}
+
+async function readObject(response: Response, endpoint: string): Promise<{ readonly [name: string]: unknown }> {
+  const value: unknown = await response.json().catch(() => undefined);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as { [name: string]: unknown };
+  throw failed(`${endpoint} does not answer with a JSON object`);
+}
+
+function failed(message: string): AuthError {
+  return new AuthError("token", message);
+}

@@ -1,0 +1,55 @@
+import { DefinitionError } from "../../schema/errors.js";
+
+const URI = /^([a-z][a-z0-9+.-]*):\/\/([^/?#@[\]:]+|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?(\/[^?#]*)?(\?[^#]*)?$/i;
+const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };
+const WELL_KNOWN = "/.well-known/oauth-protected-resource";
+/** Longer ones are no identifiers that anybody gave to a server. */
+const MAX_LENGTH = 2048;
+
+/**
+ * A resource identifier as it is compared: scheme and host in lower case, no default port, no slash at the end. All else
+ * stays as it is, since `/mcp` and `/MCP`, or `/mcp` and `/mcp?x=1`, are different resources. Undefined for what is no
+ * such identifier: relative, with user, password or fragment, or with an impossible port.
+ */
+export function canonicalResource(value: unknown): string | undefined {
+  if (typeof value !== "string" || value.length > MAX_LENGTH) return undefined;
+  const match = URI.exec(value);
+  if (match === null) return undefined;
+  const [, scheme = "", host = "", port = "", path = "", query = ""] = match;
+  if (Number(port) > 65535) return undefined;
+  const name = scheme.toLowerCase();
+  const number = port === "" ? "" : String(Number(port));
+  const authority = number === "" || number === DEFAULT_PORTS[name] ? "" : `:${number}`;
+  return `${name}://${host.toLowerCase()}${authority}${path.replace(/\/$/, "")}${query}`;
+}
+
+/** Whether one of the audiences that a token states is this resource. What cannot be read matches nothing. */
+export function isFor(audience: unknown, resource: string): boolean {
+  const stated: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
+  return stated.some((one) => canonicalResource(one) === resource);
+}
+
+/** Whether a token states any audience at all. */
+export function statesAudience(audience: unknown): boolean {
+  return (
+    audience !== undefined &&
+    audience !== null &&
+    audience !== "" &&
+    !(Array.isArray(audience) && audience.length === 0)
+  );
+}
+
+/** Where the metadata of a resource is: the well-known segment goes between host and path. */
+export function metadataUrl(resource: string): URL {
+  const { origin, pathname, search } = new URL(resource);
+  return new URL(`${origin}${WELL_KNOWN}${pathname === "/" ? "" : pathname}${search}`);
+}
+
+/** Throws for what cannot identify an MCP server over HTTP. */
+export function assertResource(resource: string): string {
+  const canonical = canonicalResource(resource);
+  if (canonical !== undefined && /^https?:/.test(canonical) && URL.canParse(resource)) return canonical;
+  throw new DefinitionError(
+    `resource: ${JSON.stringify(resource)} is not an absolute http(s) address without user, password and fragment`,
+  );
+}

@@ -1,0 +1,86 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { test } from "node:test";
+import { authOf, protect } from "bowline/auth/server";
+import { connect } from "bowline/client";
+import { McpServer } from "bowline/server";
+import { createChannelPair } from "bowline/testing";
+import fc from "fast-check";
+import { parseChallenges } from "#src/auth/client/challenge.js";
+import { ReplayCache } from "#src/auth/dpop/replay-cache.js";
+import { formatChallenge } from "#src/auth/server/challenge.js";
+import { canonicalResource, metadataUrl } from "#src/auth/server/resource-id.js";
+
+test("whatever a challenge says is read back as one challenge with these names", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (one, other) => {
+      const header = formatChallenge("Bearer", { error: one, scope: other, missing: undefined });
+      ok(/^[\x20-\x7e]*$/.test(header));
+      const [challenge, ...more] = parseChallenges(header);
+      equal(more.length, 0);
+      deepEqual([...(challenge?.params.keys() ?? [])], ["error", "scope"]);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("a name is used once until its time is over, and the memory is bounded", () => {
+  const cache = new ReplayCache(3);
+  deepEqual([cache.accept("a", 100, 0), cache.accept("a", 100, 50), cache.accept("a", 100, 100)], [true, false, false]);
+  equal(cache.accept("a", 300, 101), true);
+  for (const name of ["b", "c", "d", "e", "f"]) ok(cache.accept(name, 300, 110));
+  equal(cache.size, 3);
+  deepEqual([cache.accept("f", 300, 120), cache.accept("d", 300, 120)], [false, false]);
+  ok(cache.accept("g", 900, 400));
+  equal(cache.size, 1);
+});
+
+test("canonical identifiers are stable, and metadata lies between host and path", () => {
+  fc.assert(
+    fc.property(fc.webUrl({ withQueryParameters: true }), (url) => {
+      const once = canonicalResource(url);
+      ok(once !== undefined, url);
+      if (!/\/\/(\?|$)/.test(url)) equal(canonicalResource(once), once);
+      equal(canonicalResource(url.replace(/^https/, "HTTPS")), once);
+    }),
+  );
+  fc.assert(fc.property(fc.anything(), (value) => void canonicalResource(value)));
+  equal(metadataUrl("https://h/a?x=1").href, "https://h/.well-known/oauth-protected-resource/a?x=1");
+});
+
+test("scopes that a definition requires are asked of handlers' context too", async () => {
+  const server = new McpServer({ name: "s", version: "1" }).tool("may", {}, (_, ctx) =>
+    JSON.stringify([ctx.grants(["a"]), ctx.grants(["a", "b"]), ctx.grants([])]),
+  );
+  for (const [auth, expected] of [
+    [{ scopes: ["a"] }, [true, false, true]],
+    [undefined, [false, false, true]],
+    [{ scopes: "a" }, [false, false, true]],
+  ] as const) {
+    const [ours, theirs] = createChannelPair();
+    await server.accept(theirs, { auth });
+    const client = await connect({ channel: ours });
+    deepEqual(JSON.parse((await client.callTool("may")).text), expected);
+    await client.close();
+  }
+  await server.close();
+});
+
+test("a protection alone is a gate for any framework", async () => {
+  const gate = protect({
+    resource: "https://mcp.example/mcp",
+    authorizationServers: ["https://login.example"],
+    verify: (token) => (token === "t" ? { token, scopes: ["a"], audience: "https://mcp.example/mcp" } : undefined),
+  });
+  const request = (headers: Record<string, string> = {}) => new Request("https://mcp.example/mcp", { headers });
+  const refused = await gate.check(request());
+  equal(refused instanceof Response && refused.status, 401);
+  const admitted = await gate.check(request({ authorization: "Bearer t" }));
+  ok(!(admitted instanceof Response));
+  equal(authOf({ auth: admitted.auth }).token, "t");
+  // A verifier may say more than it is asked for, in whatever words.
+  const more = { token: "t", scopes: [], status: 200, headers: {}, body: "x" };
+  const wordy = await protect({ verify: () => more }).check(request({ authorization: "Bearer t" }));
+  ok(!(wordy instanceof Response));
+  equal(wordy.auth, more);
+  equal(admitted.principal, undefined);
+});

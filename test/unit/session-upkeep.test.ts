@@ -1,0 +1,78 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { test } from "node:test";
+import { legacyServer } from "#src/era/legacy/server-era.js";
+import { LegacySession } from "#src/era/legacy/session.js";
+import { takeCensus } from "../support/census.js";
+import { FakeServerHost } from "../support/fake-server-host.js";
+import { HandClock, LegacyEndpoint, messages, settle } from "../support/legacy-endpoint.js";
+
+const pings = { intervalMs: 1000, timeoutMs: 200 };
+
+test("a resumable session that nobody listens to is not asked for signs of life, and no loss is reported", async () => {
+  const clock = new HandClock();
+  const endpoint = new LegacyEndpoint({ resumable: true, sessions: { idleMs: 1_000_000 } }, { clock, pings });
+  const client = await endpoint.open();
+  for (let round = 0; round < 3; round++) {
+    clock.advance(1200);
+    await settle();
+  }
+  equal(endpoint.reports.length, 0);
+
+  const stream = client.get();
+  await settle();
+  deepEqual(messages(stream), [], "what nobody could have answered was not kept for later");
+  clock.advance(1000);
+  await settle();
+  equal(messages(stream).at(-1)?.method, "ping");
+  clock.advance(200);
+  await settle();
+  const places = () => endpoint.reports.map(({ where }) => where);
+  deepEqual(places(), ["ping"]);
+
+  clock.advance(1000);
+  await settle();
+  equal(messages(stream).filter(({ method }) => method === "ping").length, 2);
+  stream.disconnect();
+  clock.advance(200);
+  await settle();
+  deepEqual(places(), ["ping"], "who has gone away since is not lost: it may come back");
+});
+
+test("a page that the user was sent to is told once, to the session that asked, while there is one", () => {
+  const host = new FakeServerHost();
+  const told: unknown[] = [];
+  const open = () => openSession(host, told);
+  const [first, second, third] = [open(), open(), open()];
+  for (const id of ["a", "b"]) first.notePage(id);
+  second.notePage("b");
+  first.close();
+  third.notePage("c");
+  deepEqual(
+    ["a", "b", "b", "c", "unknown"].map((id) => host.pages.complete(id)),
+    [true, true, false, true, false],
+  );
+  deepEqual(told, [{ elicitationId: "b" }, { elicitationId: "c" }]);
+  first.notePage("d");
+  equal(host.pages.complete("d"), false);
+});
+
+test("pages keep no ended session alive", async () => {
+  const host = new FakeServerHost();
+  const sessions = Array.from({ length: 10 }, (_, n) => {
+    const session = openSession(host, []);
+    session.notePage(`page ${n}`);
+    session.close();
+    return new WeakRef(session);
+  });
+  await takeCensus();
+  equal(sessions.filter((session) => session.deref() !== undefined).length, 0);
+  equal(host.pages.complete("page 3"), true);
+});
+
+function openSession(host: FakeServerHost, told: unknown[]): LegacySession {
+  return new LegacySession(legacyServer, host, {
+    shared: true,
+    notify: (_call, _method, params) => void told.push(params),
+    request: () => Promise.reject(new Error("nothing is asked here")),
+  });
+}
