@@ -29,18 +29,34 @@ export async function bundle(outdir) {
     charset: "utf8",
     external: ["node:*", ...peers],
   };
-  const { metafile } = await build({ ...options, write: false });
-  const groups = groupsOf(metafile.inputs, Object.values(entryPoints));
-  await build({ ...options, plugins: [whole(groups, startsOf(metafile.inputs, Object.values(entryPoints)))] });
+  const entries = Object.values(entryPoints);
+  const { inputs } = (await build({ ...options, write: false })).metafile;
+  const plugin = whole(groupsOf(inputs, entries), startsOf(inputs, entries));
+  const { outputs } = (await build({ ...options, plugins: [plugin] })).metafile;
+  for (const [path, { entryPoint }] of Object.entries(outputs)) {
+    if (!entries.includes(entryPoint)) continue;
+    const [now, before] = [outsideOf(outputs, path), outsideOf(inputs, entryPoint)];
+    if (now !== before) throw new Error(`${path} loads ${now || "nothing"} from outside, ${entryPoint} ${before}`);
+  }
 }
 
-/** Files by the side that needs them, `shared` for those of several; what nobody loads at start is in none. */
+/** What a file, and all it imports at once, needs from elsewhere: node's own modules and peers. */
+function outsideOf(files, start) {
+  const reached = [...reach(files, start, isStatic)].flatMap((file) => files[file].imports);
+  const outside = reached.filter((one) => one.external && isStatic(one)).map(({ path }) => path);
+  return [...new Set(outside)].sort().join(", ");
+}
+
+/**
+ * Files by the side that needs them, `shared` for those of several. In none is what nobody loads at start, and what needs
+ * something from elsewhere: others in its group would need it too, and a peer may not be there.
+ */
 function groupsOf(inputs, entries) {
   const atStart = new Set(entries.flatMap((entry) => [...reach(inputs, entry, isStatic)]));
   const needs = entries.map((entry) => ({ side: sideOf(entry), files: reach(inputs, entry) }));
   const groups = new Map();
   for (const file of atStart) {
-    if (isOnNode(file) || entries.includes(file)) continue;
+    if (entries.includes(file) || outsideOf(inputs, file) !== "") continue;
     const sides = new Set(needs.filter(({ files }) => files.has(file)).map(({ side }) => side));
     const name = sides.size > 1 ? "shared" : [...sides][0];
     groups.set(name, [...(groups.get(name) ?? []), file]);
@@ -50,9 +66,6 @@ function groupsOf(inputs, entries) {
 
 /** The server's entries are one side: who imports one of them on node may well load the other. */
 const sideOf = (entry) => basename(entry, ".js").replace("-modern", "");
-
-/** A client loads some of these on demand, and not the rest, such as node:http, with them. */
-const isOnNode = (file) => file.startsWith("dist/node/");
 
 /** Everything that loading can begin with, and what it reaches at once. */
 function startsOf(inputs, entries) {
