@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpExchange } from "../http/exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
@@ -62,9 +62,10 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
   };
 }
 
-/** Listens, on this machine only unless told otherwise. */
+/** Listens, on this machine only unless told otherwise. Until then nobody pays for loading `node:http`. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
   const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
+  const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
   const http = createServer((request, response) => {
