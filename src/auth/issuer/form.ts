@@ -29,14 +29,18 @@ export class Params {
     return value;
   }
 
-  /** The first parameter, of those named or of all, that comes more than once and may not. */
-  repeated(names: Iterable<string> = this.#all.keys()): string | undefined {
-    for (const name of names) if (!MANY.has(name) && this.#all.getAll(name).length > 1) return name;
+  /**
+   * The first parameter, of those named or of all, that comes more than once and may not. It goes through them once: there
+   * may be thousands.
+   */
+  repeated(names?: readonly string[]): string | undefined {
+    const seen = new Set<string>();
+    for (const name of this.#all.keys()) {
+      if (MANY.has(name) || names?.includes(name) === false) continue;
+      if (seen.has(name)) return name;
+      seen.add(name);
+    }
     return undefined;
-  }
-
-  toString(): string {
-    return this.#all.toString();
   }
 }
 
