@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { InvalidTokenError, jwtVerifier, type ProtectOptions, protect } from "bowline/auth/server";
@@ -246,4 +246,32 @@ test("rules of scopes that fail let nobody do anything", async (t) => {
   });
   equal((await bearer(await issuer.sign())).status, 500);
   deepEqual(reached, []);
+});
+
+test("a method that lists grants nothing, and members of a family are listed to whoever may read them", async (t) => {
+  const { issuer, server } = await setUp(t);
+  const requires = { scopes: ["notes"] };
+  server
+    .method("notes/list", {}, (_, ctx) => ({ may: ctx.grants(["notes"]) }))
+    .tool("hidden", { visible: (ctx) => ctx.grants(["notes"]) }, () => "hidden")
+    .tool("shown", { requires }, () => "shown")
+    .resource(
+      "note://{id}",
+      { name: "note", requires, list: () => [{ uri: "note://secret", name: "secret" }] },
+      () => "note",
+    );
+  const ask = async (scope: string, method: string): Promise<string> => {
+    const { headers, body } = modernRequest(method);
+    const authorization = `Bearer ${await issuer.sign({ scope })}`;
+    const init = { method: "POST", headers: { ...(headers as Record<string, string>), authorization } };
+    return await (await server.fetch(new Request(RESOURCE, { ...init, body: JSON.stringify(body) }))).text();
+  };
+  match(await ask("notes", "notes/list"), /"may":true/);
+  match(await ask("", "notes/list"), /"may":false/);
+  match(await ask("notes", "tools/list"), /"hidden"/);
+  match(await ask("", "tools/list"), /"shown"/);
+  doesNotMatch(await ask("", "tools/list"), /"hidden"/);
+  match(await ask("notes", "resources/list"), /note:\/\/secret/);
+  match(await ask("", "resources/templates/list"), /note:\/\/\{id\}/);
+  doesNotMatch(await ask("", "resources/list"), /note:\/\/secret/);
 });
