@@ -1,17 +1,33 @@
 import { REFRESH_GRANT } from "./client.js";
 import type { GrantHandler, IssuerCore } from "./issuer-core.js";
 import { invalidGrant } from "./oauth-problem.js";
-import type { Grant, RefreshRecord } from "./records.js";
+import type { Granted, RefreshRecord } from "./records.js";
 import { narrowedAudience } from "./resource-rules.js";
 import { assertScopes, scopesOf } from "./scope-rules.js";
-import { digestOf, randomToken } from "./secrets.js";
+import { digestOf, randomToken, sameText } from "./secrets.js";
 
-/** Makes the next refresh token of a grant. Tokens of public clients are bound to the key that the client has shown. */
-export async function createRefreshToken(core: IssuerCore, grant: Grant, jkt: string | undefined): Promise<string> {
-  const record: RefreshRecord = { grant, jkt };
-  const token = randomToken();
-  await core.store.put(`refresh:${await digestOf(token)}`, record, grant.expiresAt);
+/** How long two uses of one token may be under way at once; later ones see what the first has left. */
+const RACE_MS = 60_000;
+
+/**
+ * Makes the next refresh token of a grant. Tokens of public clients are bound to the key that the client has shown. All
+ * tokens of a grant begin with the name of their family, under which the last of them is known: whoever has the name and
+ * not the last has an old one, so none of the old ones needs to be remembered.
+ */
+export async function createRefreshToken(
+  core: IssuerCore,
+  { grant, family = randomToken() }: Granted,
+  jkt: string | undefined,
+): Promise<string> {
+  const token = `${family}.${randomToken()}`;
+  const record: RefreshRecord = { grant, jkt, last: await digestOf(token) };
+  await core.store.put(await keyOf(family), record, grant.expiresAt);
   return token;
+}
+
+/** What is known of the family of a refresh token. */
+export async function findRefresh(core: IssuerCore, token: string): Promise<RefreshRecord | undefined> {
+  return (await core.store.get(await keyOf(familyOf(token)))) as RefreshRecord | undefined;
 }
 
 /**
@@ -19,8 +35,8 @@ export async function createRefreshToken(core: IssuerCore, grant: Grant, jkt: st
  * for the access token. A refresh token that comes again is in the hands of two: the whole grant is revoked.
  */
 export const refreshGrant: GrantHandler = async (core, { form, client, binding }) => {
-  const digest = await digestOf(form.need("refresh_token"));
-  const record = (await core.store.get(`refresh:${digest}`)) as RefreshRecord | undefined;
+  const token = form.need("refresh_token");
+  const record = await findRefresh(core, token);
   if (record === undefined) throw invalidGrant("the refresh token is not known or has expired");
   const { grant, jkt } = record;
   if (grant.clientId !== client.id) throw invalidGrant("the refresh token was given to another client");
@@ -29,13 +45,23 @@ export const refreshGrant: GrantHandler = async (core, { form, client, binding }
   const asked = scopesOf(form.get("scope"));
   assertScopes(asked, grant.scopes);
   const audience = narrowedAudience(form.getAll("resource"), grant.audience);
-  await assertUnused(core, digest, grant);
+  await assertUnused(core, await digestOf(token), record);
   const scopes = asked.length === 0 ? grant.scopes : asked;
-  return { grant, scopes, audience, refreshes: client.grantTypes.includes(REFRESH_GRANT) };
+  const refreshes = client.grantTypes.includes(REFRESH_GRANT);
+  return { grant, scopes, audience, refreshes, family: familyOf(token) };
 };
 
-async function assertUnused(core: IssuerCore, digest: string, grant: Grant): Promise<void> {
-  if (await core.store.add(`spent:${digest}`, true, grant.expiresAt)) return;
+async function assertUnused(core: IssuerCore, digest: string, { grant, last }: RefreshRecord): Promise<void> {
+  const isLast = sameText(digest, last);
+  if (isLast && (await core.store.add(`refreshed:${digest}`, true, core.now() + RACE_MS))) return;
   await core.endGrant(grant.id, grant.expiresAt);
   throw invalidGrant("the refresh token was used before");
+}
+
+function familyOf(token: string): string {
+  return token.split(".", 1)[0] ?? "";
+}
+
+async function keyOf(family: string): Promise<string> {
+  return `refresh:${await digestOf(family)}`;
 }

@@ -70,7 +70,7 @@ async function takePending(core: IssuerCore, request: Request, state: string | u
   if (browser === undefined || (await digestOf(browser)) !== pending.browser) {
     throw new OAuthProblem("invalid_request", "this login was begun in another browser", { status: 403 });
   }
-  if (await core.store.add(`spent:${digest}`, true, core.now() + PENDING_MS)) return pending;
+  if (await core.store.add(`returned:${digest}`, true, core.now() + PENDING_MS)) return pending;
   throw invalidRequest("this login was finished before");
 }
 

@@ -1,0 +1,50 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createMemoryIssuerStore, type IssuerOptions } from "bowline/auth/issuer";
+import { IssuerWorld } from "../../support/issuer-world.js";
+
+/** An issuer whose memory store has room for four of each kind. */
+async function openSmall(t: TestContext, options: Partial<IssuerOptions> = {}): Promise<IssuerWorld> {
+  let world: IssuerWorld | undefined;
+  const now = () => Date.now() + (world?.skippedMs ?? 0);
+  world = await IssuerWorld.open(t, { store: createMemoryIssuerStore({ maxEntries: 4, now }), ...options });
+  return world;
+}
+
+test("a client that refreshes often takes room from nobody, and its oldest token still gives a thief away", async (t) => {
+  const world = await openSmall(t);
+  const idle = await world.tokens();
+  const busy = await world.tokens();
+  let newest = busy.refresh;
+  for (let round = 0; round < 10; round++) {
+    const { status, json } = await world.refresh(newest);
+    equal(status, 200);
+    newest = String(json.refresh_token);
+    world.skippedMs += 900_000;
+  }
+  equal((await world.refresh(idle.refresh)).status, 200);
+  equal((await world.redeem(await world.code())).status, 200);
+  equal((await world.refresh(busy.refresh)).json.error, "invalid_grant");
+  equal((await world.refresh(newest)).json.error, "invalid_grant");
+  deepEqual(world.errors, []);
+});
+
+test("whoever answers question after question keeps nobody from redeeming a code", async (t) => {
+  const world = await openSmall(t);
+  const code = await world.code();
+  for (let round = 0; round < 3; round++) {
+    const browser = world.browser();
+    await browser.press(await browser.authorize(), "deny");
+  }
+  equal((await world.redeem(code)).status, 200);
+});
+
+test("half a refresh token, or one of a made-up family, is no refresh token and ends nothing", async (t) => {
+  const world = await openSmall(t);
+  const { refresh } = await world.tokens();
+  const half = refresh.slice(refresh.length / 2 + 1);
+  for (const forged of [half, `x.${refresh}`, `${half}.${refresh}`, ".", "x"]) {
+    equal((await world.refresh(forged)).json.error, "invalid_grant", forged);
+  }
+  equal((await world.refresh(refresh)).status, 200);
+});
