@@ -100,6 +100,10 @@ proves("client-auth:discovery:private-address-block", { wire: "http" }, "which a
     "http://[64:ff9b::a00:1]",
     "http://[2002:a00:1::]",
     "http://[::]",
+    "http://[fec0::1]",
+    "http://[::127.0.0.1]",
+    "http://[64:ff9b:1::a00:1]",
+    "http://[64:ff9b:1:a00:1::]",
   ]) {
     ok(isPrivate(host(url)), url);
   }
