@@ -275,3 +275,29 @@ test("a method that lists grants nothing, and members of a family are listed to 
   match(await ask("", "resources/templates/list"), /note:\/\/\{id\}/);
   doesNotMatch(await ask("", "resources/list"), /note:\/\/secret/);
 });
+
+test("whoever may not read a resource may not listen for its changes", async (t) => {
+  const { issuer, server } = await setUp(t);
+  server.resource("note://{id}", { name: "note", requires: { scopes: ["notes"] } }, () => "note");
+  const listen = async (scope: string, resourceSubscriptions: unknown): Promise<number> => {
+    const { headers, body } = modernRequest("subscriptions/listen", {
+      params: { notifications: { resourceSubscriptions } },
+    });
+    const authorization = `Bearer ${await issuer.sign({ scope })}`;
+    const init = { method: "POST", headers: { ...(headers as Record<string, string>), authorization } };
+    const response = await server.fetch(new Request(RESOURCE, { ...init, body: JSON.stringify(body) }));
+    await response.body?.cancel();
+    return response.status;
+  };
+  equal(await listen("notes", ["note://1"]), 200);
+  equal(await listen("", ["other://1"]), 200);
+  equal(await listen("", ["other://1", "note://1"]), 403);
+  equal(await listen("", "note://1"), 400);
+});
+
+test("a gate that takes tokens for anything says so, unless the verifier answers for that", () => {
+  const verify = () => undefined;
+  match(protect({ verify }).warnings.join(), /resource/);
+  deepEqual(protect({ verify, verifierChecksAudience: true }).warnings, []);
+  deepEqual(protect({ verify, resource: RESOURCE, authorizationServers: [ISSUER] }).warnings, []);
+});
