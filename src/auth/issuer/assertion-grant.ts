@@ -1,4 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
+import { digestOf, randomToken } from "../secrets.js";
 import { IssuerKeys, toJwtType } from "../server/issuer-keys.js";
 import type {
   IdentityAssertionOptions,
@@ -11,7 +12,6 @@ import { invalidGrant, OAuthProblem } from "./oauth-problem.js";
 import type { Granted } from "./records.js";
 import { requestedResources, resourceKey } from "./resource-rules.js";
 import { assertScopes, requestedScopes, scopesOf } from "./scope-rules.js";
-import { digestOf, randomToken } from "./secrets.js";
 
 const ID_JAG = "oauth-id-jag+jwt";
 /** What is signed for other purposes is nobody's word for a workload. */

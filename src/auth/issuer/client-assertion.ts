@@ -1,8 +1,8 @@
 import * as jose from "jose";
+import { digestOf } from "../secrets.js";
 import type { IssuerClient } from "./client.js";
 import type { ClientAuthenticator, IssuerCore } from "./issuer-core.js";
 import { OAuthProblem } from "./oauth-problem.js";
-import { digestOf } from "./secrets.js";
 
 const TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /** How clients may sign: by key pairs only. */

@@ -1,10 +1,10 @@
+import { digestOf, randomToken, sameText } from "../secrets.js";
 import { REFRESH_GRANT } from "./client.js";
 import type { GrantHandler, IssuerCore } from "./issuer-core.js";
 import { invalidGrant } from "./oauth-problem.js";
 import type { Granted, RefreshRecord } from "./records.js";
 import { narrowedAudience } from "./resource-rules.js";
 import { assertScopes, scopesOf } from "./scope-rules.js";
-import { digestOf, randomToken, sameText } from "./secrets.js";
 
 /** How long two uses of one token may be under way at once; later ones see what the first has left. */
 const RACE_MS = 60_000;

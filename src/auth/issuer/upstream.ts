@@ -1,11 +1,13 @@
+import { DefinitionError } from "../../schema/errors.js";
+import { digestOf, randomToken } from "../secrets.js";
 import { problemUri, redirectWithCode, toProblem } from "./authorize.js";
 import { createCode } from "./code-grant.js";
 import { Params } from "./form.js";
 import type { IssuerCore, Login } from "./issuer-core.js";
 import { invalidRequest, OAuthProblem } from "./oauth-problem.js";
 import type { Asked } from "./records.js";
+import { isSecureUri } from "./redirect-uri.js";
 import { redirect } from "./replies.js";
-import { digestOf, randomToken } from "./secrets.js";
 import type { UpstreamOptions } from "./upstream-options.js";
 import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
 
@@ -24,6 +26,9 @@ const PENDING_MS = 600_000;
  * apart, and may remember a consent that was for another one, each client is approved here before the browser goes there.
  */
 export function createUpstreamLogin(options: UpstreamOptions): Login {
+  for (const endpoint of [options.authorizationEndpoint, options.tokenEndpoint]) {
+    if (!isSecureUri(endpoint)) throw new DefinitionError(`upstream: ${JSON.stringify(endpoint)} is not https`);
+  }
   return {
     leavesFor: [options.authorizationEndpoint],
     who: async () => undefined,

@@ -1,6 +1,6 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, doesNotThrow, equal, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createMemoryIssuerStore, type IssuerOptions } from "bowline/auth/issuer";
+import { createIssuer, createMemoryIssuerStore, type IssuerOptions } from "bowline/auth/issuer";
 import { IssuerWorld } from "../../support/issuer-world.js";
 
 /** An issuer whose memory store has room for four of each kind. */
@@ -47,4 +47,17 @@ test("half a refresh token, or one of a made-up family, is no refresh token and 
     equal((await world.refresh(forged)).json.error, "invalid_grant", forged);
   }
   equal((await world.refresh(refresh)).status, 200);
+});
+
+test("the client's secret goes to no provider in the clear", () => {
+  const issuer = (authorizationEndpoint: string, tokenEndpoint: string) => () =>
+    createIssuer({
+      issuer: "https://as.example",
+      resources: ["https://mcp.example/mcp"],
+      upstream: { authorizationEndpoint, tokenEndpoint, clientId: "a", clientSecret: "b", user: () => ({ id: "c" }) },
+    });
+  throws(issuer("https://login.example/a", "http://login.example/t"), /login\.example\/t/);
+  throws(issuer("http://login.example/a", "https://login.example/t"), /login\.example\/a/);
+  throws(issuer("https://login.example/a", "nowhere"), /nowhere/);
+  doesNotThrow(issuer("https://login.example/a", "http://127.0.0.1:9/t"));
 });

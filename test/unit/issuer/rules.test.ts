@@ -6,7 +6,7 @@ import { html, shownText } from "#src/auth/issuer/html.js";
 import { matchesRedirectUri, redirectUriProblem, withParams } from "#src/auth/issuer/redirect-uri.js";
 import { narrowedAudience, requestedResources, resourceKey } from "#src/auth/issuer/resource-rules.js";
 import { requestedScopes, scopesOf } from "#src/auth/issuer/scope-rules.js";
-import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/issuer/secrets.js";
+import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/secrets.js";
 
 test("a redirect URI matches itself, and another only by the port on loopback", () => {
   const path = fc.string({ unit: fc.constantFrom("a", "A", "/", "?", "%", ".", "=") });
