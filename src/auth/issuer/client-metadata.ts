@@ -93,7 +93,7 @@ function redirectUrisOf(json: Json, grantTypes: readonly string[]): readonly str
   if (!Array.isArray(uris) || uris.length > MAX_ITEMS) throw redirectProblem("redirect_uris is not a short list");
   if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris is empty");
   for (const uri of uris) {
-    const problem = redirectUriProblem(uri);
+    const problem = String(uri).length > MAX_TEXT ? "is too long" : redirectUriProblem(uri);
     if (problem !== undefined) throw redirectProblem(`a redirect URI ${problem}`);
   }
   return uris as string[];

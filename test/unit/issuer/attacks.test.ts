@@ -61,3 +61,11 @@ test("the client's secret goes to no provider in the clear", () => {
   throws(issuer("https://login.example/a", "nowhere"), /nowhere/);
   doesNotThrow(issuer("https://login.example/a", "http://127.0.0.1:9/t"));
 });
+
+test("what a stranger registers, and is kept for, is small", async (t) => {
+  const world = await openSmall(t);
+  const uris = (length: number) => ({ redirect_uris: [`https://app.example/${"x".repeat(length)}`] });
+  equal((await world.register(uris(1_900))).status, 201);
+  equal((await world.register(uris(2_100))).json.error, "invalid_redirect_uri");
+  equal((await world.register({ padding: "x".repeat(20_000) })).status, 413);
+});
