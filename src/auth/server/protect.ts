@@ -129,10 +129,11 @@ function createDocuments(
   return new Documents(metadataUrl(resource), metadata, mirror);
 }
 
-/** Undefined where the token says nothing of who it is for. */
-function principalOf({ issuer, clientId, subject }: AuthInfo): string | undefined {
-  if (clientId === undefined && subject === undefined) return undefined;
-  return JSON.stringify([issuer ?? null, clientId ?? null, subject ?? null]);
+/** Undefined where the token says nothing of who it is for. A user may have a name alone (RFC 7662). */
+function principalOf({ issuer, clientId, subject, claims }: AuthInfo): string | undefined {
+  const user = subject ?? claims?.username;
+  if (clientId === undefined && user === undefined) return undefined;
+  return JSON.stringify([issuer ?? null, clientId ?? null, user ?? null]);
 }
 
 function respond(documents: Documents | undefined, request: Request): Promise<Response> | undefined {

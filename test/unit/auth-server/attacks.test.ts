@@ -1,7 +1,13 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { type TestContext, test } from "node:test";
-import { InvalidTokenError, jwtVerifier, type ProtectOptions, protect } from "bowline/auth/server";
+import {
+  InvalidTokenError,
+  introspectionVerifier,
+  jwtVerifier,
+  type ProtectOptions,
+  protect,
+} from "bowline/auth/server";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { exportSPKI, importJWK } from "jose";
@@ -300,4 +306,30 @@ test("a gate that takes tokens for anything says so, unless the verifier answers
   match(protect({ verify }).warnings.join(), /resource/);
   deepEqual(protect({ verify, verifierChecksAudience: true }).warnings, []);
   deepEqual(protect({ verify, resource: RESOURCE, authorizationServers: [ISSUER] }).warnings, []);
+});
+
+test("two users of one client are never the same caller, however their authorization server names them", async () => {
+  const answers: Record<string, object> = {
+    ada: { sub: 1 },
+    bob: { sub: 2 },
+    eve: { username: "eve" },
+    joe: { username: "joe" },
+    nobody: {},
+  };
+  const verify = introspectionVerifier({
+    endpoint: "https://login.example/introspect",
+    client: { id: "rs", secret: "s" },
+    fetch: async (_, init) => {
+      const token = new URLSearchParams(String(init?.body)).get("token") ?? "";
+      return Response.json({ active: true, client_id: "app", aud: RESOURCE, ...answers[token] });
+    },
+  });
+  const gate = protect({ verify, resource: RESOURCE, authorizationServers: [ISSUER] });
+  const callers = new Set<string | undefined>();
+  for (const token of Object.keys(answers)) {
+    const verdict = await gate.check(new Request(RESOURCE, { headers: { authorization: `Bearer ${token}` } }));
+    ok(!(verdict instanceof Response));
+    callers.add(verdict.principal);
+  }
+  equal(callers.size, 5);
 });

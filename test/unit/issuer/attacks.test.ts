@@ -62,7 +62,7 @@ test("the client's secret goes to no provider in the clear", () => {
   doesNotThrow(issuer("https://login.example/a", "http://127.0.0.1:9/t"));
 });
 
-test("what a stranger registers, and is kept for, is small", async (t) => {
+test("what a stranger registers is kept, and so it is small", async (t) => {
   const world = await openSmall(t);
   const uris = (length: number) => ({ redirect_uris: [`https://app.example/${"x".repeat(length)}`] });
   equal((await world.register(uris(1_900))).status, 201);
