@@ -51,6 +51,7 @@ export class AssertionGrant {
     assertConfidential(request);
     const claims = await this.#read(assertion, this.#providers, [this.#core.issuer]);
     if (typeOf(assertion) !== ID_JAG) throw invalidGrant("the assertion is no identity assertion");
+    if (Array.isArray(claims.aud) && claims.aud.length > 1) throw invalidGrant("the assertion is for others too");
     if (claims.client_id !== client.id) throw invalidGrant("the assertion was made for another client");
     return await this.#serveUser(request, claims, this.#identity);
   }

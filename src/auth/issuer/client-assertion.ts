@@ -31,6 +31,8 @@ async function isSignedBy(core: IssuerCore, client: IssuerClient, assertion: str
   if (keys === undefined) return false;
   const claims = await verified(core, client, assertion, keys);
   if (claims?.jti === undefined || claims.exp === undefined) return false;
+  // Whoever else it is for could bring it here.
+  if (Array.isArray(claims.aud) && claims.aud.length > 1) return false;
   if (claims.exp > core.now() / 1000 + MAX_LIFE) return false;
   const mark = `assertion:${await digestOf(`${client.id} ${claims.jti}`)}`;
   return await core.store.add(mark, true, (claims.exp + SKEW) * 1000);
