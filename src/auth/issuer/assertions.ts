@@ -23,6 +23,9 @@ export function createAssertions(
   workload: WorkloadIdentityOptions | undefined,
 ): IssuerExtension {
   if (identity !== undefined) assertTrusted("identityAssertion.providers", identity.providers);
+  if (identity !== undefined && identity.subject === undefined && identity.providers.length > 1) {
+    throw new DefinitionError("identityAssertion.subject: two providers may have users of the same name");
+  }
   if (workload !== undefined) assertTrusted("workloadIdentity.issuers", workload.issuers);
   let loading: Promise<AssertionGrant> | undefined;
   return {

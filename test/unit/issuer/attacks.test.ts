@@ -69,3 +69,17 @@ test("what a stranger registers is kept, and so it is small", async (t) => {
   equal((await world.register(uris(2_100))).json.error, "invalid_redirect_uri");
   equal((await world.register({ padding: "x".repeat(20_000) })).status, 413);
 });
+
+test("a provider vouches for no users of another: who has several says who is who", () => {
+  const issuer = (identityAssertion: NonNullable<IssuerOptions["identityAssertion"]>) => () =>
+    createIssuer({
+      issuer: "https://as.example",
+      resources: ["https://mcp.example/mcp"],
+      user: () => ({ id: "a" }),
+      identityAssertion,
+    });
+  const providers = [{ issuer: "https://one.example" }, { issuer: "https://two.example" }];
+  throws(issuer({ providers }), /identityAssertion\.subject/);
+  doesNotThrow(issuer({ providers, subject: ({ iss, sub }) => `${iss} ${sub}` }));
+  doesNotThrow(issuer({ providers: providers.slice(1) }));
+});
