@@ -1,6 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
 import { digestOf, randomToken } from "../secrets.js";
 import { IssuerKeys, toJwtType } from "../server/issuer-keys.js";
+import { canonicalResource } from "../server/resource-id.js";
 import type {
   IdentityAssertionOptions,
   TrustedIssuer,
@@ -10,7 +11,7 @@ import type {
 import type { IssuerCore, TokenRequest } from "./issuer-core.js";
 import { invalidGrant, OAuthProblem } from "./oauth-problem.js";
 import type { Granted } from "./records.js";
-import { requestedResources, resourceKey } from "./resource-rules.js";
+import { requestedResources } from "./resource-rules.js";
 import { assertScopes, requestedScopes, scopesOf } from "./scope-rules.js";
 
 const ID_JAG = "oauth-id-jag+jwt";
@@ -158,8 +159,8 @@ function assertConfidential({ client }: TokenRequest): void {
 }
 
 function assertSame(named: readonly string[], audience: readonly string[]): void {
-  const keys = audience.map(resourceKey);
-  if (named.every((resource) => keys.includes(resourceKey(resource)))) return;
+  const keys = audience.map(canonicalResource);
+  if (named.every((resource) => keys.includes(canonicalResource(resource)))) return;
   throw new OAuthProblem("invalid_target", "the assertion is for another resource");
 }
 

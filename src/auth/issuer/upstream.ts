@@ -1,7 +1,8 @@
 import { DefinitionError } from "../../schema/errors.js";
 import { digestOf, randomToken } from "../secrets.js";
-import { problemUri, redirectWithCode, toProblem } from "./authorize.js";
+import { problemUri, redirectWithCode } from "./client-answer.js";
 import { createCode } from "./code-grant.js";
+import { toProblem } from "./failures.js";
 import { Params } from "./form.js";
 import type { IssuerCore, Login } from "./issuer-core.js";
 import { invalidRequest, OAuthProblem } from "./oauth-problem.js";

@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test";
 import { createIssuer, createMemoryIssuerStore, type IssuerOptions } from "bowline/auth/issuer";
 import { IssuerWorld } from "../../support/issuer-world.js";
 
-/** An issuer whose memory store has room for four of each kind. */
+/** An issuer whose memory store has room for four of each kind, and forty marks. */
 async function openSmall(t: TestContext, options: Partial<IssuerOptions> = {}): Promise<IssuerWorld> {
   let world: IssuerWorld | undefined;
   const now = () => Date.now() + (world?.skippedMs ?? 0);
@@ -32,7 +32,7 @@ test("a client that refreshes often takes room from nobody, and its oldest token
 test("whoever answers question after question keeps nobody from redeeming a code", async (t) => {
   const world = await openSmall(t);
   const code = await world.code();
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 40; round++) {
     const browser = world.browser();
     await browser.press(await browser.authorize(), "deny");
   }
