@@ -69,8 +69,7 @@ function mappedIpv4(host: string): number[] | undefined {
   const [a, b, c, d, e, f] = groups;
   const split = (high = 0, low = 0) => [high >> 8, high & 255, low >> 8, low & 255];
   if (a === 0x2002) return split(b, c);
-  const zeros = a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff);
-  const mapped = zeros && (f === 0xffff || (e === 0xffff && f === 0));
+  const mapped = a === 0 && b === 0 && c === 0 && d === 0 && e === 0 && f === 0xffff;
   const translated = a === 0x64 && b === 0xff9b && c === 0;
   return mapped || translated ? split(groups[6], groups[7]) : undefined;
 }
