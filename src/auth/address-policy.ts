@@ -15,7 +15,7 @@ export interface AddressPolicy {
 /** Why an address is not asked; undefined if it may be. */
 export async function addressProblem(url: URL, policy: AddressPolicy): Promise<string | undefined> {
   const { allowInsecure, allowPrivate, allowLoopback = false, resolve } = policy;
-  if (url.protocol !== "https:" && url.protocol !== "http:") return `${url.protocol} is not HTTP`;
+  if (!/^https?:$/.test(url.protocol)) return `${url.protocol} is not HTTP`;
   const secure = url.protocol === "https:" || isLoopback(url.hostname) || allowInsecure;
   if (!secure) return "it is not https";
   if (url.username !== "" || url.password !== "") return "it carries credentials";

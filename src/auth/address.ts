@@ -57,14 +57,9 @@ function ipv6(host: string): number[] | undefined {
 
 const hex = (high = 0, low = 0) => ((high << 8) | low).toString(16);
 
-function isPrivateV6(groups: readonly number[]): boolean {
-  const first = groups[0] ?? 0;
-  return (
-    groups.every((group, index) => group === 0 || (index === 7 && group === 1)) ||
-    (first & 0xfe00) === 0xfc00 ||
-    (first & 0xffc0) === 0xfe80 ||
-    (first & 0xff00) === 0xff00
-  );
+/** Of all addresses only 2000::/3 are given out to be reached. */
+function isPrivateV6([first = 0]: readonly number[]): boolean {
+  return first < 0x2000 || first > 0x3fff;
 }
 
 /** The IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 address. */
@@ -74,8 +69,7 @@ function mappedIpv4(host: string): number[] | undefined {
   const [a, b, c, d, e, f] = groups;
   const split = (high = 0, low = 0) => [high >> 8, high & 255, low >> 8, low & 255];
   if (a === 0x2002) return split(b, c);
-  const zeros = a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff);
-  const mapped = zeros && (f === 0xffff || (e === 0xffff && f === 0));
-  const translated = a === 0x64 && b === 0xff9b;
+  const mapped = a === 0 && b === 0 && c === 0 && d === 0 && e === 0 && f === 0xffff;
+  const translated = a === 0x64 && b === 0xff9b && c === 0;
   return mapped || translated ? split(groups[6], groups[7]) : undefined;
 }

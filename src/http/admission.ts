@@ -2,7 +2,7 @@
 export interface Operation {
   readonly method: string;
   readonly params?: { readonly [key: string]: unknown } | undefined;
-  /** What the definition that it names requires; in a listing, what one definition requires that may be shown. */
+  /** What the definition that it names requires. */
   readonly scopes: readonly string[];
 }
 

@@ -11,11 +11,13 @@ export interface AccessOptions {
   readonly requires?: { readonly scopes: readonly string[] };
 }
 
-export type Access = (ctx: Context) => boolean | Promise<boolean>;
+/** Whether a caller may use something, or, in a listing, may know of it. */
+export type Access = (ctx: Context, listing?: boolean) => boolean | Promise<boolean>;
 
 /** Undefined where everybody may. */
 export function toAccess({ visible, requires }: AccessOptions): Access | undefined {
-  if (requires === undefined) return visible;
+  if (requires === undefined) return visible && ((ctx) => visible(ctx));
   const { scopes } = requires;
-  return (ctx) => ctx.grants(scopes) && (visible === undefined || visible(ctx));
+  return (ctx, listing = false) =>
+    ((listing && ctx.canAskForMore) || ctx.grants(scopes)) && (visible === undefined || visible(ctx));
 }

@@ -127,7 +127,7 @@ export class Catalogue<T extends Listed> {
 
   async #visible(ctx: Context): Promise<readonly Entry<T>[]> {
     const entries = this.#enabled();
-    const visible = await Promise.all(entries.map(({ item }) => item.access?.(ctx) ?? true));
+    const visible = await Promise.all(entries.map(({ item }) => item.access?.(ctx, true) ?? true));
     return entries.filter((_, index) => visible[index]);
   }
 

@@ -91,6 +91,11 @@ export class Context {
     return scopes.every((scope) => Array.isArray(granted) && granted.includes(scope));
   }
 
+  /** Whether a caller without the scopes for something is told, when it is used, what to ask for. */
+  get canAskForMore(): boolean {
+    return this.#call.origin.judge !== undefined;
+  }
+
   /** The session, in the era that has them. */
   get sessionId(): string | undefined {
     return this.#call.origin.sessionId;

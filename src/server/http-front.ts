@@ -22,7 +22,7 @@ import { messageOf } from "./era-of-request.js";
 import { DEFAULTS, type HttpServerOptions } from "./options.js";
 
 export interface FrontHost extends ServerHost {
-  /** What the definition that a request names requires of its caller. */
+  /** What the definitions that a request names require of its caller. */
   requiredScopes(method: unknown, params: { readonly [key: string]: unknown }): readonly string[];
 }
 

@@ -51,6 +51,7 @@ export async function discover(
   options: DiscoverOptions & DiscoverHooks,
   run: AuthRun,
 ): Promise<Guard> {
+  await http.assertServer(server, run);
   const found = await findResourceMetadata(http, server, demand, run);
   const resource = chooseResource(server, found?.resource, options, run);
   const scopes = found?.scopes;

@@ -56,9 +56,7 @@ export class OAuthHttp {
   /** Posts to an endpoint that metadata or the author named. The answer is read whole; redirects are not followed. */
   async post(url: URL, init: RequestInit, run: AuthRun, step: AuthStep): Promise<Response> {
     const refusal = await this.#refusal(url, run, step);
-    if (refusal !== undefined) {
-      throw new AuthError("configuration", `${url.href} is not asked: ${refusal}`, { tried: run.tried });
-    }
+    if (refusal !== undefined) throw notAsked(url, refusal, run);
     run.tried.push(url.href);
     try {
       return await withinTime(run, async (signal) => {
@@ -70,6 +68,12 @@ export class OAuthHttp {
     } catch (cause) {
       throw failure(url, cause, run, step);
     }
+  }
+
+  /** Throws for a server that no token may be sent to. The author names it, so that a private address is fine. */
+  async assertServer(url: URL, run: AuthRun): Promise<void> {
+    const refusal = await addressProblem(url, { ...this.#policy, allowPrivate: true });
+    if (refusal !== undefined) throw notAsked(url, refusal, run);
   }
 
   async #refusal(url: URL, run: AuthRun, step: AuthStep): Promise<string | undefined> {
@@ -134,6 +138,10 @@ async function withinTime<T>({ signal }: AuthRun, work: (signal: AbortSignal) =>
 /** In a browser, a refused CORS preflight looks like a network failure; without the extra header there is none. */
 function isPreflightFailure(cause: unknown): boolean {
   return cause instanceof TypeError && "document" in globalThis;
+}
+
+function notAsked(url: URL, why: string, { tried }: AuthRun): AuthError {
+  return new AuthError("configuration", `${url.href} is not asked: ${why}`, { tried });
 }
 
 /** The end of the run stands for itself; anything else is named with the address it happened at. */

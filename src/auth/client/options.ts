@@ -52,7 +52,7 @@ export interface OAuthOptions extends DiscoverOptions {
   readonly deadlineMs?: number;
   /** Carries all requests, those to the MCP server included. */
   readonly fetch?: Fetch;
-  /** Metadata and endpoints over plain HTTP on other machines. Weakens security. */
+  /** Servers, metadata and endpoints over plain HTTP on other machines. Weakens security. */
   readonly allowInsecure?: boolean;
   /** Metadata and endpoints at private addresses, though the MCP server itself is at a public one. */
   readonly allowPrivateAddresses?: boolean;

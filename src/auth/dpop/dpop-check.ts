@@ -1,7 +1,8 @@
 import { calculateJwkThumbprint, EmbeddedJWK, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from "jose";
 import { DefinitionError } from "../../schema/errors.js";
 import { toAlgorithms } from "../asymmetric.js";
-import { type NonceKey, NonceMaker, toBase64Url } from "./nonce-maker.js";
+import { digestOf } from "../secrets.js";
+import { type NonceKey, NonceMaker } from "./nonce-maker.js";
 import { ReplayCache } from "./replay-cache.js";
 
 /** What is looked at of a request. */
@@ -143,7 +144,7 @@ export class DpopCheck {
     if (typeof iat !== "number" || !(Math.abs(now - iat * 1000) <= this.#windowMs)) {
       return "The proof was made too long ago, or in the future";
     }
-    return token === undefined || ath === (await hashOf(token)) ? undefined : "The proof is for another token";
+    return token === undefined || ath === (await digestOf(token)) ? undefined : "The proof is for another token";
   }
 }
 
@@ -158,8 +159,4 @@ function toTarget(url: unknown): string | undefined {
   const { protocol, origin, pathname, username, password } = new URL(url);
   const usable = (protocol === "https:" || protocol === "http:") && username === "" && password === "";
   return usable ? `${origin}${pathname}` : undefined;
-}
-
-async function hashOf(token: string): Promise<string> {
-  return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token))));
 }

@@ -1,3 +1,5 @@
+import { fromBase64Url, toBase64Url } from "../secrets.js";
+
 /** The key that makes nonces: servers that share it accept each other's. */
 export type NonceKey = Uint8Array<ArrayBuffer> | string;
 
@@ -38,15 +40,4 @@ export class NonceMaker {
 
 function toBytes(key: NonceKey): Uint8Array<ArrayBuffer> {
   return typeof key === "string" ? encoder.encode(key) : key;
-}
-
-export function toBase64Url(bytes: Uint8Array): string {
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
-
-function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }

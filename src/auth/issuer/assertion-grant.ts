@@ -1,4 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
+import { digestOf, randomToken } from "../secrets.js";
 import { IssuerKeys, toJwtType } from "../server/issuer-keys.js";
 import { canonicalResource } from "../server/resource-id.js";
 import type {
@@ -12,7 +13,6 @@ import { invalidGrant, OAuthProblem } from "./oauth-problem.js";
 import type { Granted } from "./records.js";
 import { requestedResources } from "./resource-rules.js";
 import { assertScopes, requestedScopes, scopesOf } from "./scope-rules.js";
-import { digestOf, randomToken } from "./secrets.js";
 
 const ID_JAG = "oauth-id-jag+jwt";
 /** What is signed for other purposes is nobody's word for a workload. */
@@ -52,6 +52,7 @@ export class AssertionGrant {
     assertConfidential(request);
     const claims = await this.#read(assertion, this.#providers, [this.#core.issuer]);
     if (typeOf(assertion) !== ID_JAG) throw invalidGrant("the assertion is no identity assertion");
+    if (Array.isArray(claims.aud) && claims.aud.length > 1) throw invalidGrant("the assertion is for others too");
     if (claims.client_id !== client.id) throw invalidGrant("the assertion was made for another client");
     return await this.#serveUser(request, claims, this.#identity);
   }

@@ -11,7 +11,10 @@ export type TrustedIssuer = Pick<
 /** Takes the word of a company's identity provider for its users (an ID-JAG). */
 export interface IdentityAssertionOptions {
   readonly providers: readonly TrustedIssuer[];
-  /** Whom an assertion is about, in this server's own words; nobody refuses it. Its `sub` unless given. */
+  /**
+   * Whom an assertion is about, in this server's own words; nobody refuses it. Its `sub` unless given: with
+   * several providers it has to be, since two of them may have users of the same name.
+   */
   readonly subject?: (claims: JWTPayload, client: IssuerClient) => string | undefined | Promise<string | undefined>;
 }
 

@@ -3,7 +3,7 @@ import type { AssertionGrant } from "./assertion-grant.js";
 import type { IdentityAssertionOptions, TrustedIssuer, WorkloadIdentityOptions } from "./assertion-options.js";
 import type { IssuerClient } from "./client.js";
 import type { IssuerExtension } from "./issuer-core.js";
-import { isLoopbackUri } from "./redirect-uri.js";
+import { isSecureUri } from "./redirect-uri.js";
 
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
@@ -23,6 +23,9 @@ export function createAssertions(
   workload: WorkloadIdentityOptions | undefined,
 ): IssuerExtension {
   if (identity !== undefined) assertTrusted("identityAssertion.providers", identity.providers);
+  if (identity !== undefined && identity.subject === undefined && identity.providers.length > 1) {
+    throw new DefinitionError("identityAssertion.subject: two providers may have users of the same name");
+  }
   if (workload !== undefined) assertTrusted("workloadIdentity.issuers", workload.issuers);
   let loading: Promise<AssertionGrant> | undefined;
   return {
@@ -45,8 +48,7 @@ function assertTrusted(option: string, trusted: readonly TrustedIssuer[]): void 
     throw new DefinitionError(`${option}: two have the same issuer`);
   }
   for (const { issuer, jwksUri = issuer, keys } of trusted) {
-    const reachable = URL.canParse(jwksUri) && (/^https:/i.test(jwksUri) || isLoopbackUri(jwksUri));
-    if (issuer === "" || (keys === undefined && !reachable)) {
+    if (issuer === "" || (keys === undefined && !isSecureUri(jwksUri))) {
       throw new DefinitionError(`${option}: the keys of ${JSON.stringify(issuer)} cannot be had over https`);
     }
   }

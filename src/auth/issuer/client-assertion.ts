@@ -1,8 +1,8 @@
 import * as jose from "jose";
+import { digestOf } from "../secrets.js";
 import type { IssuerClient } from "./client.js";
 import type { ClientAuthenticator, IssuerCore } from "./issuer-core.js";
 import { OAuthProblem } from "./oauth-problem.js";
-import { digestOf } from "./secrets.js";
 
 const TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /** How clients may sign: by key pairs only. */
@@ -31,6 +31,8 @@ async function isSignedBy(core: IssuerCore, client: IssuerClient, assertion: str
   if (keys === undefined) return false;
   const claims = await verified(core, client, assertion, keys);
   if (claims?.jti === undefined || claims.exp === undefined) return false;
+  // Whoever else it is for could bring it here.
+  if (Array.isArray(claims.aud) && claims.aud.length > 1) return false;
   if (claims.exp > core.now() / 1000 + MAX_LIFE) return false;
   const mark = `assertion:${await digestOf(`${client.id} ${claims.jti}`)}`;
   return await core.store.add(mark, true, (claims.exp + SKEW) * 1000);

@@ -1,8 +1,8 @@
+import { digestOf, sameText } from "../secrets.js";
 import type { IssuerClient } from "./client.js";
 import type { Params } from "./form.js";
 import type { ClientAuthenticator, IssuerCore } from "./issuer-core.js";
 import { invalidRequest, OAuthProblem } from "./oauth-problem.js";
-import { digestOf, sameText } from "./secrets.js";
 
 const BASIC = { "www-authenticate": 'Basic realm="token endpoint", charset="UTF-8"' };
 

@@ -1,9 +1,9 @@
+import { randomToken } from "../secrets.js";
 import type { GrantHandler, IssuerExtension } from "./issuer-core.js";
 import { OAuthProblem } from "./oauth-problem.js";
 import type { Grant } from "./records.js";
 import { requestedResources } from "./resource-rules.js";
 import { requestedScopes } from "./scope-rules.js";
-import { randomToken } from "./secrets.js";
 
 export const CLIENT_CREDENTIALS = "client_credentials";
 

@@ -1,7 +1,7 @@
 import type { JSONWebKeySet } from "jose";
 import { type ClientMethod, CODE_GRANT, type IssuerClient } from "./client.js";
 import { OAuthProblem } from "./oauth-problem.js";
-import { isLoopbackUri, redirectUriProblem } from "./redirect-uri.js";
+import { isSecureUri, redirectUriProblem } from "./redirect-uri.js";
 import { includesAll, scopesOf } from "./scope-rules.js";
 
 export type Json = { readonly [member: string]: unknown };
@@ -93,7 +93,7 @@ function redirectUrisOf(json: Json, grantTypes: readonly string[]): readonly str
   if (!Array.isArray(uris) || uris.length > MAX_ITEMS) throw redirectProblem("redirect_uris is not a short list");
   if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris is empty");
   for (const uri of uris) {
-    const problem = redirectUriProblem(uri);
+    const problem = String(uri).length > MAX_TEXT ? "is too long" : redirectUriProblem(uri);
     if (problem !== undefined) throw redirectProblem(`a redirect URI ${problem}`);
   }
   return uris as string[];
@@ -175,15 +175,11 @@ function links(json: Json): Json {
   for (const name of LINKS) {
     const link = json[name];
     if (link === undefined) continue;
-    const fine = typeof link === "string" && link.length <= MAX_TEXT && isLink(link);
+    const fine = typeof link === "string" && link.length <= MAX_TEXT && isSecureUri(link);
     if (!fine) throw invalid(`${name} is not an https address`);
     found[name] = link;
   }
   return found;
-}
-
-function isLink(link: string): boolean {
-  return (/^https:\/\//i.test(link) && URL.canParse(link)) || (/^http:/i.test(link) && isLoopbackUri(link));
 }
 
 function list(json: Json, name: string): readonly string[] | undefined {

@@ -1,7 +1,7 @@
 import { DefinitionError } from "../../schema/errors.js";
+import { digestOf } from "../secrets.js";
 import { CODE_GRANT, type ConfiguredClient, type IssuerClient, REFRESH_GRANT } from "./client.js";
 import { redirectUriProblem } from "./redirect-uri.js";
-import { digestOf } from "./secrets.js";
 import type { IssuerStore } from "./store.js";
 
 /** Where clients come from whose id is an address. */

@@ -1,9 +1,9 @@
+import { digestOf, randomToken, sameText } from "../secrets.js";
 import { REFRESH_GRANT } from "./client.js";
 import type { GrantHandler, IssuerCore } from "./issuer-core.js";
 import { invalidGrant, invalidRequest } from "./oauth-problem.js";
 import type { Asked, CodeRecord, Grant } from "./records.js";
 import { narrowedAudience } from "./resource-rules.js";
-import { digestOf, randomToken, sameText } from "./secrets.js";
 
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 

@@ -18,7 +18,7 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
   const user = await core.login.who(core, request, asked, client);
   if (user instanceof Response) return user;
   if (user?.id !== ask.user) throw notAsked("is to a question for another user");
-  if (!(await core.store.add(`spent:${ask.nonce}`, true, ask.expiresAt))) throw notAsked("was given before");
+  if (!(await core.store.add(`answered:${ask.nonce}`, true, ask.expiresAt))) throw notAsked("was given before");
   if (form.get("decision") !== "approve") {
     return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user did not allow it")));
   }

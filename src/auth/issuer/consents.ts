@@ -1,8 +1,8 @@
+import { digestOf, randomToken } from "../secrets.js";
 import { type CookieSite, cookieName, cookieOf, setCookie } from "./cookies.js";
 import type { Asked } from "./records.js";
 import { includesAll } from "./scope-rules.js";
 import type { Seal } from "./seal.js";
-import { digestOf, randomToken } from "./secrets.js";
 
 interface Approval {
   readonly clientId: string;

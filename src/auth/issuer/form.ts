@@ -1,7 +1,9 @@
 import { BodyTooLarge, readText } from "../../http/reply-reader.js";
 import { invalidRequest, OAuthProblem } from "./oauth-problem.js";
 
-const MAX_BYTES = 65_536;
+const MAX_FORM = 65_536;
+/** What strangers register is kept. */
+const MAX_JSON = 16_384;
 const MANY = new Set(["resource"]);
 
 /** The parameters of a request, each at most once, except those that may come several times. */
@@ -29,14 +31,18 @@ export class Params {
     return value;
   }
 
-  /** The first parameter, of those named or of all, that comes more than once and may not. */
-  repeated(names: Iterable<string> = this.#all.keys()): string | undefined {
-    for (const name of names) if (!MANY.has(name) && this.#all.getAll(name).length > 1) return name;
+  /**
+   * The first parameter, of those named or of all, that comes more than once and may not. It goes through them once: there
+   * may be thousands.
+   */
+  repeated(names?: readonly string[]): string | undefined {
+    const seen = new Set<string>();
+    for (const name of this.#all.keys()) {
+      if (MANY.has(name) || names?.includes(name) === false) continue;
+      if (seen.has(name)) return name;
+      seen.add(name);
+    }
     return undefined;
-  }
-
-  toString(): string {
-    return this.#all.toString();
   }
 }
 
@@ -45,7 +51,7 @@ export async function readForm(request: Request): Promise<Params> {
   if (mediaType(request) !== "application/x-www-form-urlencoded") {
     throw invalidRequest("the body has to be application/x-www-form-urlencoded");
   }
-  return new Params(new URLSearchParams(await readBody(request)));
+  return new Params(new URLSearchParams(await readBody(request, MAX_FORM)));
 }
 
 /** The form of an endpoint for programs: no parameter twice, none in the address. */
@@ -58,7 +64,7 @@ export async function readStrictForm(request: Request): Promise<Params> {
 }
 
 export async function readJson(request: Request): Promise<unknown> {
-  const text = await readBody(request);
+  const text = await readBody(request, MAX_JSON);
   try {
     return JSON.parse(text);
   } catch {
@@ -70,12 +76,12 @@ export function mediaType(message: Request | Response): string {
   return (message.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-async function readBody(request: Request): Promise<string> {
+async function readBody(request: Request, maxBytes: number): Promise<string> {
   try {
-    return await readText(new Response(request.body), MAX_BYTES, request.signal);
+    return await readText(new Response(request.body), maxBytes, request.signal);
   } catch (error) {
     if (!(error instanceof BodyTooLarge)) throw error;
-    throw new OAuthProblem("invalid_request", `the body is larger than ${MAX_BYTES} bytes`, { status: 413 });
+    throw new OAuthProblem("invalid_request", `the body is larger than ${maxBytes} bytes`, { status: 413 });
   }
 }
 

@@ -1,6 +1,6 @@
+import { toBase64 } from "../secrets.js";
 import { Html, html } from "./html.js";
 import { NOT_STORED } from "./replies.js";
-import { toBase64 } from "./secrets.js";
 import { STYLE } from "./style.js";
 
 export interface Page {

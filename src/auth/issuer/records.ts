@@ -19,9 +19,11 @@ export interface CodeRecord {
   readonly challenge: string;
 }
 
-/** Kept under the digest of a refresh token. */
+/** Kept under the digest of the name that all refresh tokens of a grant share. */
 export interface RefreshRecord {
   readonly grant: Grant;
+  /** The digest of the one that is good. */
+  readonly last: string;
   /** The thumbprint of the key that a public client's tokens are bound to. */
   readonly jkt?: string | undefined;
 }
@@ -51,4 +53,6 @@ export interface Granted {
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
   readonly refreshes: boolean;
+  /** The name that its refresh tokens share, where it has one already. */
+  readonly family?: string;
 }

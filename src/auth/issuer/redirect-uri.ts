@@ -7,6 +7,11 @@ export function isLoopbackUri(uri: string): boolean {
   return LOOPBACK.test(uri) && URL.canParse(uri);
 }
 
+/** Whether an address is one that nobody on the way can change: https, or http on this machine. */
+export function isSecureUri(uri: string): boolean {
+  return (/^https:\/\//i.test(uri) && URL.canParse(uri)) || isLoopbackUri(uri);
+}
+
 /** Why an address cannot be a redirect URI; undefined if it can. */
 export function redirectUriProblem(uri: unknown): string | undefined {
   if (typeof uri !== "string") return "is not a string";

@@ -1,3 +1,4 @@
+import { digestOf, randomToken } from "../secrets.js";
 import type { IssuerClient } from "./client.js";
 import { type ClientMetadata, parseClientMetadata, toClient } from "./client-metadata.js";
 import { readJson } from "./form.js";
@@ -5,7 +6,6 @@ import type { IssuerCore } from "./issuer-core.js";
 import { OAuthProblem } from "./oauth-problem.js";
 import type { RegistrationOptions } from "./options.js";
 import { json, NOT_STORED } from "./replies.js";
-import { digestOf, randomToken } from "./secrets.js";
 
 /** The registration endpoint (RFC 7591). All is checked before anything is made or kept. */
 export async function register(core: IssuerCore, request: Request): Promise<Response> {

@@ -4,7 +4,6 @@ import type { IssuerCore } from "./issuer-core.js";
 import type { RefreshRecord } from "./records.js";
 import { findRefresh } from "./refresh-grant.js";
 import { NOT_STORED } from "./replies.js";
-import { digestOf } from "./secrets.js";
 
 /**
  * The revocation endpoint (RFC 7009). The answer is the same whether the token was there or not. What a token is shows
@@ -14,8 +13,8 @@ export async function revoke(core: IssuerCore, request: Request): Promise<Respon
   const form = await readStrictForm(request);
   const client = await authenticateClient(core, request, form);
   const token = form.need("token");
-  const refresh = await findRefresh(core, await digestOf(token));
-  if (refresh !== undefined) await revokeGrant(core, refresh.record, client.id);
+  const refresh = await findRefresh(core, token);
+  if (refresh !== undefined) await revokeGrant(core, refresh, client.id);
   else await revokeAccess(core, token, client.id);
   return new Response(null, { status: 200, headers: NOT_STORED });
 }

@@ -13,7 +13,7 @@ import { extensionsOf } from "./extensions.js";
 import type { GrantHandler, IssuerCore, Login } from "./issuer-core.js";
 import { createLocalLogin } from "./login.js";
 import type { IssuerOptions, Lifetimes } from "./options.js";
-import { isLoopbackUri } from "./redirect-uri.js";
+import { isSecureUri } from "./redirect-uri.js";
 import { refreshGrant } from "./refresh-grant.js";
 import { Seal } from "./seal.js";
 import { createMemoryIssuerStore } from "./store.js";
@@ -87,9 +87,8 @@ const OPEN_GRANTS = new Set([CODE_GRANT, REFRESH_GRANT]);
 
 function assertIssuer(issuer: string): void {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
-  const secure = url?.protocol === "https:" || isLoopbackUri(issuer);
   const plain = !/[?#@\\]/.test(issuer) && url?.search === "" && url.hash === "";
-  if (url !== undefined && /^https?:\/\//.test(issuer) && secure && plain) return;
+  if (/^https?:\/\//.test(issuer) && isSecureUri(issuer) && plain) return;
   throw new DefinitionError(
     `The issuer ${JSON.stringify(issuer)} has to be https, or http on localhost, 127.0.0.1 or [::1], without query or fragment`,
   );

@@ -46,7 +46,7 @@ async function bindingOf(core: IssuerCore, request: Request, needed: boolean): P
 async function toAnswer(core: IssuerCore, { client, binding }: TokenRequest, granted: Granted): Promise<object> {
   const { token, expiresIn } = await core.tokens.mint(granted, binding);
   const jkt = client.method === "none" ? binding?.jkt : undefined;
-  const refresh = granted.refreshes ? { refresh_token: await createRefreshToken(core, granted.grant, jkt) } : {};
+  const refresh = granted.refreshes ? { refresh_token: await createRefreshToken(core, granted, jkt) } : {};
   const scope = granted.scopes.length === 0 ? {} : { scope: granted.scopes.join(" ") };
   return { access_token: token, token_type: binding?.type ?? "Bearer", expires_in: expiresIn, ...scope, ...refresh };
 }

@@ -1,9 +1,10 @@
 import type { CryptoKey, JWK, JWTPayload } from "jose";
 import * as jose from "jose";
 import { DefinitionError } from "../../schema/errors.js";
+import { ASYMMETRIC } from "../asymmetric.js";
+import { randomToken } from "../secrets.js";
 import type { Granted, TokenBinding } from "./records.js";
 import { scopesOf } from "./scope-rules.js";
-import { randomToken } from "./secrets.js";
 import type { IssuerStore } from "./store.js";
 
 /** What a valid access token says. */
@@ -37,19 +38,6 @@ interface SigningKey {
 }
 
 const TYPE = "at+jwt";
-const ALGORITHMS = [
-  "ES256",
-  "ES384",
-  "ES512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "RS256",
-  "RS384",
-  "RS512",
-  "EdDSA",
-  "Ed25519",
-];
 
 /** Makes access tokens (JWTs after RFC 9068), reads them, and knows which are revoked. */
 export class Tokens {
@@ -167,7 +155,7 @@ async function generated(): Promise<JWK> {
 
 async function imported(jwk: JWK): Promise<SigningKey> {
   const { alg = "ES256", d: _d, p: _p, q: _q, dp: _dp, dq: _dq, qi: _qi, oth: _oth, key_ops: _ops, ...open } = jwk;
-  if (!ALGORITHMS.includes(alg) || jwk.d === undefined) throw new DefinitionError("keys: each has to be a private key");
+  if (!ASYMMETRIC.includes(alg) || jwk.d === undefined) throw new DefinitionError("keys: each has to be a private key");
   const privateKey = await jose.importJWK(jwk, alg).catch(() => undefined);
   if (!(privateKey instanceof CryptoKey)) throw new DefinitionError(`keys: one is no key for ${alg}`);
   const kid = jwk.kid ?? (await jose.calculateJwkThumbprint(open as JWK));

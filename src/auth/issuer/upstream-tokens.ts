@@ -1,6 +1,6 @@
 import { readText } from "../../http/reply-reader.js";
+import { toBase64 } from "../secrets.js";
 import type { IssuerCore } from "./issuer-core.js";
-import { toBase64 } from "./secrets.js";
 import type { UpstreamOptions, UpstreamTokens } from "./upstream-options.js";
 
 const MAX_BYTES = 262_144;

@@ -1,3 +1,5 @@
+import { DefinitionError } from "../../schema/errors.js";
+import { digestOf, randomToken } from "../secrets.js";
 import { problemUri, redirectWithCode } from "./client-answer.js";
 import { createCode } from "./code-grant.js";
 import { toProblem } from "./failures.js";
@@ -5,8 +7,8 @@ import { Params } from "./form.js";
 import type { IssuerCore, Login } from "./issuer-core.js";
 import { invalidRequest, OAuthProblem } from "./oauth-problem.js";
 import type { Asked } from "./records.js";
+import { isSecureUri } from "./redirect-uri.js";
 import { redirect } from "./replies.js";
-import { digestOf, randomToken } from "./secrets.js";
 import type { UpstreamOptions } from "./upstream-options.js";
 import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
 
@@ -25,6 +27,9 @@ const PENDING_MS = 600_000;
  * apart, and may remember a consent that was for another one, each client is approved here before the browser goes there.
  */
 export function createUpstreamLogin(options: UpstreamOptions): Login {
+  for (const endpoint of [options.authorizationEndpoint, options.tokenEndpoint]) {
+    if (!isSecureUri(endpoint)) throw new DefinitionError(`upstream: ${JSON.stringify(endpoint)} is not https`);
+  }
   return {
     leavesFor: [options.authorizationEndpoint],
     who: async () => undefined,
@@ -71,7 +76,7 @@ async function takePending(core: IssuerCore, request: Request, state: string | u
   if (browser === undefined || (await digestOf(browser)) !== pending.browser) {
     throw new OAuthProblem("invalid_request", "this login was begun in another browser", { status: 403 });
   }
-  if (await core.store.add(`spent:${digest}`, true, core.now() + PENDING_MS)) return pending;
+  if (await core.store.add(`returned:${digest}`, true, core.now() + PENDING_MS)) return pending;
   throw invalidRequest("this login was finished before");
 }
 

@@ -12,7 +12,8 @@ export function toAuthInfo(token: string, claims: Claims): AuthInfo {
     // What is no number is refused by the gate, and not read as no expiry.
     expiresAt: exp as number | undefined,
     audience: aud as string | readonly string[] | undefined,
-    subject: text(sub),
+    // Some servers count their users.
+    subject: text(typeof sub === "number" ? String(sub) : sub),
     issuer: text(iss),
     confirmation: cnf as AuthInfo["confirmation"],
     claims,

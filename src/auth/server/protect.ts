@@ -15,7 +15,7 @@ export interface ProtectOptions extends ScopeOptions, Pick<UpstreamOptions, "fet
   readonly verify: TokenVerifier;
   /**
    * The address of this MCP server as its clients know it. It is the audience that tokens must have, the resource in the
-   * metadata, and where challenges say that the metadata is. Without it tokens for anything are taken.
+   * metadata, and where challenges say that the metadata is. Without it tokens for anything are taken, with a warning.
    */
   readonly resource?: string;
   /** The issuers whose tokens are good here, exactly as they write themselves. At least one with a resource. */
@@ -87,6 +87,7 @@ export function protect(options: ProtectOptions): Protection {
   return Object.assign((exchange: HttpExchange) => gate.check(exchange), {
     paths: documents?.paths ?? [],
     warnings: [
+      ...(resource === undefined && options.verifierChecksAudience !== true ? [ANY_AUDIENCE] : []),
       ...offlineWarning("scopes", options.scopes),
       ...offlineWarning("scopesSupported", options.scopesSupported),
     ],
@@ -95,6 +96,9 @@ export function protect(options: ProtectOptions): Protection {
     check: (request: Request) => checkRequest(gate, request),
   });
 }
+
+const ANY_AUDIENCE =
+  "protect: without a resource, tokens that were made for other servers are taken too; verifierChecksAudience says that the verifier refuses them";
 
 function toDpop(dpop: DpopOptions | true): DpopOptions {
   return dpop === true ? {} : dpop;
@@ -125,10 +129,11 @@ function createDocuments(
   return new Documents(metadataUrl(resource), metadata, mirror);
 }
 
-/** Undefined where the token says nothing of who it is for. */
-function principalOf({ issuer, clientId, subject }: AuthInfo): string | undefined {
-  if (clientId === undefined && subject === undefined) return undefined;
-  return JSON.stringify([issuer ?? null, clientId ?? null, subject ?? null]);
+/** Undefined where the token says nothing of who it is for. A user may have a name alone (RFC 7662). */
+function principalOf({ issuer, clientId, subject, claims }: AuthInfo): string | undefined {
+  const user = subject ?? claims?.username;
+  if (clientId === undefined && user === undefined) return undefined;
+  return JSON.stringify([issuer ?? null, clientId ?? null, user ?? null]);
 }
 
 function respond(documents: Documents | undefined, request: Request): Promise<Response> | undefined {

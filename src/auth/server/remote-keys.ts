@@ -88,7 +88,8 @@ export class RemoteKeys {
 /** Shared secrets have no place among public keys. */
 function withoutSecrets(set: JSONWebKeySet): JSONWebKeySet {
   const { keys } = set;
-  if (!Array.isArray(keys)) throw new AuthError("server_metadata", "The document at the jwks_uri has no keys");
+  const isList = Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
+  if (!isList) throw new AuthError("server_metadata", "The document at the jwks_uri has no keys");
   if (keys.length > MAX_KEYS)
     throw new AuthError("server_metadata", `The document at the jwks_uri has over ${MAX_KEYS} keys`);
   return { keys: keys.filter(({ kty }) => kty !== "oct") };

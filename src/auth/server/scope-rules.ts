@@ -50,12 +50,9 @@ export class ScopeRules {
     return needed.every((scope) => this.#satisfies(granted, scope));
   }
 
-  /** All that these operations need together, beyond the base. Definitions are shown to whoever may list them. */
+  /** All that these operations need together, beyond the base. */
   neededFor(operations: readonly Operation[]): readonly string[] {
-    const needed = operations.flatMap((operation) => {
-      const own = String(operation.method).endsWith("/list") ? [] : operation.scopes;
-      return [...own, ...(this.#scopesFor?.(operation) ?? [])];
-    });
+    const needed = operations.flatMap((operation) => [...operation.scopes, ...(this.#scopesFor?.(operation) ?? [])]);
     return needed.length === 0 ? needed : toScopes("requires.scopes", needed);
   }
 }

@@ -100,6 +100,12 @@ proves("client-auth:discovery:private-address-block", { wire: "http" }, "which a
     "http://[64:ff9b::a00:1]",
     "http://[2002:a00:1::]",
     "http://[::]",
+    "http://[fec0::1]",
+    "http://[::ffff:10.0.0.1]",
+    "http://[::ffff:0:10.0.0.1]",
+    "http://[::127.0.0.1]",
+    "http://[64:ff9b:1::a00:1]",
+    "http://[64:ff9b:1:a00:1::]",
   ]) {
     ok(isPrivate(host(url)), url);
   }
@@ -108,6 +114,8 @@ proves("client-auth:discovery:private-address-block", { wire: "http" }, "which a
     "http://172.32.0.1",
     "http://100.128.0.1",
     "http://[2606:4700::1111]",
+    "http://[::ffff:8.8.8.8]",
+    "http://[64:ff9b::808:808]",
     "http://a.example",
   ]) {
     equal(isPrivate(host(url)), false, url);

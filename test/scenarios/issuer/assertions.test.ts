@@ -92,6 +92,7 @@ proves("hosting:auth:as:identity-assertion:claims", http, "each claim is looked 
     { aud: "https://other-as.example" },
     { aud: `${ISSUER}/token` },
     { aud: `${ISSUER}/` },
+    { aud: [ISSUER, "https://other-as.example"] },
     { aud: undefined },
     { sub: undefined },
     { sub: "" },

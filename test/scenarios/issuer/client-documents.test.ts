@@ -348,6 +348,7 @@ proves("hosting:auth:as:cimd:private-key-jwt", http, "a client with a key has to
     replayed: good,
     "another key": await sign(other.privateKey),
     "another audience": await sign(privateKey, { aud: "https://evil.example" }),
+    "for another server too": await sign(privateKey, { aud: ["https://as.example", "https://evil.example"] }),
     "another client": await sign(privateKey, { sub: "https://evil.example/x" }),
     expired: await sign(privateKey, { exp: soon - 60 }),
     "good for years": await sign(privateKey, { exp: soon + 86_400 }),

@@ -236,10 +236,19 @@ proves("hosting:auth:as:code-entropy", http, "what must not be guessed has 256 r
   const { code } = await world.code();
   const { refresh } = await world.tokens();
   const { id, json } = await world.register({ token_endpoint_auth_method: "client_secret_basic" });
-  for (const text of [code, refresh, id.replace("client-", ""), String(json.client_secret)]) {
+  const next = String((await world.refresh(refresh)).json.refresh_token);
+  // The name of the family stays; what is used up does not.
+  ok(next.split(".")[0] === refresh.split(".")[0] && next.split(".")[1] !== refresh.split(".")[1]);
+  for (const text of [
+    code,
+    ...refresh.split("."),
+    ...next.split("."),
+    id.replace("client-", ""),
+    String(json.client_secret),
+  ]) {
     match(text, /^[A-Za-z0-9_-]{43}$/);
   }
-  const { randomToken } = await import("#src/auth/issuer/secrets.js");
+  const { randomToken } = await import("#src/auth/secrets.js");
   const sample = new Set(Array.from({ length: 10_000 }, () => randomToken()));
   equal(sample.size, 10_000);
   const original = crypto.getRandomValues;

@@ -2,7 +2,14 @@ import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectSocket } from "node:net";
 import { test } from "node:test";
-import { AuthError, createBearer, createMemoryStore, createOAuth, type OAuthOptions } from "bowline/auth/client";
+import {
+  AuthError,
+  clientCredentials,
+  createBearer,
+  createMemoryStore,
+  createOAuth,
+  type OAuthOptions,
+} from "bowline/auth/client";
 import { openLoopback } from "bowline/node";
 import { decodeJwt } from "jose";
 import { type Arrival, AuthWorld, failsAt, MockIssuer } from "../../support/auth-world.js";
@@ -316,4 +323,26 @@ test("a browser is sent nowhere but to a web page, and comes back nowhere but he
     }
     ok(failsAt("configuration")(thrown), redirectUrl);
   }
+});
+
+test("no token goes out in the clear, whoever is known to guard the server", async () => {
+  const seen: string[] = [];
+  const answer = async (url: URL, init: RequestInit): Promise<Response> => {
+    seen.push(`${url.href} ${new Headers(init.headers).get("authorization") ?? "-"}`);
+    if (url.pathname === "/token") return Response.json({ access_token: "t", token_type: "Bearer", expires_in: 60 });
+    return new Headers(init.headers).has("authorization") ? Response.json({}) : new Response(null, { status: 401 });
+  };
+  const known = { issuer: "https://as.example", token_endpoint: "https://as.example/token" };
+  const options: OAuthOptions = {
+    fetch: answer,
+    issuer: known.issuer,
+    serverMetadata: known,
+    client: { id: "c", secret: "s" },
+    grant: clientCredentials(),
+  };
+  const server = new URL("http://mcp.example/mcp");
+  await rejects(createOAuth(options).fetch(server, { method: "POST", body: "{}" }), failsAt("configuration", /https/));
+  equal(seen.join().includes("Bearer"), false);
+  const daring = createOAuth({ ...options, allowInsecure: true });
+  equal((await daring.fetch(server, { method: "POST", body: "{}" })).status, 200);
 });

@@ -1,7 +1,13 @@
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { type TestContext, test } from "node:test";
-import { InvalidTokenError, jwtVerifier, type ProtectOptions, protect } from "bowline/auth/server";
+import {
+  InvalidTokenError,
+  introspectionVerifier,
+  jwtVerifier,
+  type ProtectOptions,
+  protect,
+} from "bowline/auth/server";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { exportSPKI, importJWK } from "jose";
@@ -246,4 +252,84 @@ test("rules of scopes that fail let nobody do anything", async (t) => {
   });
   equal((await bearer(await issuer.sign())).status, 500);
   deepEqual(reached, []);
+});
+
+test("a method that lists grants nothing, and members of a family are listed to whoever may read them", async (t) => {
+  const { issuer, server } = await setUp(t);
+  const requires = { scopes: ["notes"] };
+  server
+    .method("notes/list", {}, (_, ctx) => ({ may: ctx.grants(["notes"]) }))
+    .tool("hidden", { visible: (ctx) => ctx.grants(["notes"]) }, () => "hidden")
+    .tool("shown", { requires }, () => "shown")
+    .resource(
+      "note://{id}",
+      { name: "note", requires, list: () => [{ uri: "note://secret", name: "secret" }] },
+      () => "note",
+    );
+  const ask = async (scope: string, method: string): Promise<string> => {
+    const { headers, body } = modernRequest(method);
+    const authorization = `Bearer ${await issuer.sign({ scope })}`;
+    const init = { method: "POST", headers: { ...(headers as Record<string, string>), authorization } };
+    return await (await server.fetch(new Request(RESOURCE, { ...init, body: JSON.stringify(body) }))).text();
+  };
+  match(await ask("notes", "notes/list"), /"may":true/);
+  match(await ask("", "notes/list"), /"may":false/);
+  match(await ask("notes", "tools/list"), /"hidden"/);
+  match(await ask("", "tools/list"), /"shown"/);
+  doesNotMatch(await ask("", "tools/list"), /"hidden"/);
+  match(await ask("notes", "resources/list"), /note:\/\/secret/);
+  match(await ask("", "resources/templates/list"), /note:\/\/\{id\}/);
+  doesNotMatch(await ask("", "resources/list"), /note:\/\/secret/);
+});
+
+test("whoever may not read a resource may not listen for its changes", async (t) => {
+  const { issuer, server } = await setUp(t);
+  server.resource("note://{id}", { name: "note", requires: { scopes: ["notes"] } }, () => "note");
+  const listen = async (scope: string, resourceSubscriptions: unknown): Promise<number> => {
+    const { headers, body } = modernRequest("subscriptions/listen", {
+      params: { notifications: { resourceSubscriptions } },
+    });
+    const authorization = `Bearer ${await issuer.sign({ scope })}`;
+    const init = { method: "POST", headers: { ...(headers as Record<string, string>), authorization } };
+    const response = await server.fetch(new Request(RESOURCE, { ...init, body: JSON.stringify(body) }));
+    await response.body?.cancel();
+    return response.status;
+  };
+  equal(await listen("notes", ["note://1"]), 200);
+  equal(await listen("", ["other://1"]), 200);
+  equal(await listen("", ["other://1", "note://1"]), 403);
+  equal(await listen("", "note://1"), 400);
+});
+
+test("a gate that takes tokens for anything says so, unless the verifier answers for that", () => {
+  const verify = () => undefined;
+  match(protect({ verify }).warnings.join(), /resource/);
+  deepEqual(protect({ verify, verifierChecksAudience: true }).warnings, []);
+  deepEqual(protect({ verify, resource: RESOURCE, authorizationServers: [ISSUER] }).warnings, []);
+});
+
+test("two users of one client are never the same caller, however their authorization server names them", async () => {
+  const answers: Record<string, object> = {
+    ada: { sub: 1 },
+    bob: { sub: 2 },
+    eve: { username: "eve" },
+    joe: { username: "joe" },
+    nobody: {},
+  };
+  const verify = introspectionVerifier({
+    endpoint: "https://login.example/introspect",
+    client: { id: "rs", secret: "s" },
+    fetch: async (_, init) => {
+      const token = new URLSearchParams(String(init?.body)).get("token") ?? "";
+      return Response.json({ active: true, client_id: "app", aud: RESOURCE, ...answers[token] });
+    },
+  });
+  const gate = protect({ verify, resource: RESOURCE, authorizationServers: [ISSUER] });
+  const callers = new Set<string | undefined>();
+  for (const token of Object.keys(answers)) {
+    const verdict = await gate.check(new Request(RESOURCE, { headers: { authorization: `Bearer ${token}` } }));
+    ok(!(verdict instanceof Response));
+    callers.add(verdict.principal);
+  }
+  equal(callers.size, 5);
 });

@@ -140,6 +140,8 @@ test("what is not a set of keys of this issuer is not used", async () => {
     () => new Response("x".repeat(300_000)),
     () => new Response("not json"),
     () => Response.json({ keys: "x" }),
+    () => Response.json({ keys: [null] }),
+    () => Response.json({ keys: ["x"] }),
     () => Response.json({}),
     () => Response.json({ keys: Array.from({ length: 101 }, () => ({ kty: "RSA" })) }),
     () => new Response(null, { status: 302, headers: { location: "http://evil.example/keys" } }),

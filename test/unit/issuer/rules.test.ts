@@ -1,11 +1,12 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { Params } from "#src/auth/issuer/form.js";
 import { html, shownText } from "#src/auth/issuer/html.js";
 import { matchesRedirectUri, redirectUriProblem, withParams } from "#src/auth/issuer/redirect-uri.js";
 import { narrowedAudience, requestedResources } from "#src/auth/issuer/resource-rules.js";
 import { requestedScopes, scopesOf } from "#src/auth/issuer/scope-rules.js";
-import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/issuer/secrets.js";
+import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/secrets.js";
 
 test("a redirect URI matches itself, and another only by the port on loopback", () => {
   const path = fc.string({ unit: fc.constantFrom("a", "A", "/", "?", "%", ".", "=") });
@@ -104,4 +105,24 @@ test("texts are compared whole", async () => {
     fc.property(fc.uint8Array(), (bytes) => deepEqual(fromBase64Url(toBase64Url(bytes)), Uint8Array.from(bytes))),
   );
   equal(await digestOf("abc"), "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+});
+
+test("a form with thousands of parameters is looked through once", () => {
+  let looks = 0;
+  class Counted extends URLSearchParams {
+    override getAll(name: string): string[] {
+      looks++;
+      return super.getAll(name);
+    }
+    override keys(): URLSearchParamsIterator<string> {
+      looks++;
+      return super.keys();
+    }
+  }
+  const names = Array.from({ length: 5_000 }, (_, index) => index.toString(36));
+  equal(new Params(new Counted(names.join("&"))).repeated(), undefined);
+  equal(looks, 1);
+  equal(new Params(new URLSearchParams("a&b&resource=1&resource=2&b")).repeated(), "b");
+  equal(new Params(new URLSearchParams("a&b&b&a")).repeated(["a", "c"]), "a");
+  equal(new Params(new URLSearchParams("a&b&b")).repeated(["a"]), undefined);
 });
