@@ -4,7 +4,7 @@ import type { Clients } from "./clients.js";
 import type { Consents } from "./consents.js";
 import type { DocumentFetcher } from "./document-fetcher.js";
 import type { Params } from "./form.js";
-import type { ConsentQuestion, IssuerOptions } from "./options.js";
+import type { ConsentQuestion, IssuerOptions, RateLimit } from "./options.js";
 import type { Asked, Granted, TokenBinding } from "./records.js";
 import type { Seal } from "./seal.js";
 import type { IssuerStore } from "./store.js";
@@ -75,6 +75,7 @@ export interface IssuerCore {
   readonly scopes: ReadonlyMap<string, string>;
   readonly defaultScopes: readonly string[];
   readonly options: IssuerOptions;
+  readonly limit: RateLimit | undefined;
   readonly lifetimes: Required<NonNullable<IssuerOptions["lifetimes"]>>;
   readonly rules: MetadataRules;
   readonly store: IssuerStore;

@@ -129,7 +129,8 @@ export interface IssuerOptions {
   /** Keys of 32 bytes for cookies, forms and upstream tokens: the first seals, each opens. As long-lived as `keys`. */
   readonly secrets?: readonly Uint8Array[];
   readonly lifetimes?: Lifetimes;
-  readonly limit?: RateLimit;
+  /** What each endpoint may cost. 60 registrations a minute, for all together, unless given; false for no limit. */
+  readonly limit?: RateLimit | false;
   /** Hears of failures that clients only see as `server_error`. */
   readonly onError?: (error: unknown) => void;
   /** The time, in milliseconds since 1970. */

@@ -12,7 +12,8 @@ import { DocumentFetcher } from "./document-fetcher.js";
 import { extensionsOf } from "./extensions.js";
 import type { GrantHandler, IssuerCore, Login } from "./issuer-core.js";
 import { createLocalLogin } from "./login.js";
-import type { IssuerOptions, Lifetimes } from "./options.js";
+import type { IssuerOptions, Lifetimes, RateLimit } from "./options.js";
+import { createRateLimiter } from "./rate-limiter.js";
 import { isSecureUri } from "./redirect-uri.js";
 import { refreshGrant } from "./refresh-grant.js";
 import { Seal } from "./seal.js";
@@ -22,6 +23,11 @@ import { createUpstreamLogin } from "./upstream.js";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
+
+/** Whoever may register without end can push out all others. */
+function defaultLimit(now: () => number): RateLimit {
+  return createRateLimiter({ allow: { register: { requests: 60 } }, now });
+}
 
 /** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
 export function toCore(options: IssuerOptions): IssuerCore {
@@ -60,6 +66,7 @@ export function toCore(options: IssuerOptions): IssuerCore {
     scopes,
     defaultScopes: options.defaultScopes ?? [...scopes.keys()],
     options,
+    limit: options.limit === false ? undefined : (options.limit ?? defaultLimit(now)),
     lifetimes,
     rules,
     store,

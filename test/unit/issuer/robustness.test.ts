@@ -12,6 +12,7 @@ const issuer = createIssuer({
   user: () => ({ id: "ada" }),
   clients: [{ clientId: CLIENT, clientSecret: "s", redirectUris: [CALLBACK] }],
   clientDocuments: { fetch: async () => new Response("nothing", { status: 404 }) },
+  limit: false,
   onError: (error) => errors.push(error),
 });
 
@@ -90,4 +91,16 @@ test("whatever is registered, the answer is no failure of the server's", async (
     { numRuns: 300 },
   );
   deepEqual(errors, []);
+});
+
+test("registrations are limited unless the author decides otherwise", async () => {
+  const least = { issuer: ISSUER, resources: [RESOURCE], user: () => ({ id: "ada" }), now: () => 1_000_000 };
+  const register = (to: { fetch(request: Request): Promise<Response> }) =>
+    to.fetch(new Request(`${ISSUER}/register`, { method: "POST", body: "{}" }));
+  const statusesOf = async (to: { fetch(request: Request): Promise<Response> }) => {
+    const replies = await Promise.all(Array.from({ length: 61 }, () => register(to)));
+    return new Set(replies.map(({ status }) => status));
+  };
+  ok((await statusesOf(createIssuer(least))).has(429));
+  ok(!(await statusesOf(createIssuer({ ...least, limit: false }))).has(429));
 });
