@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
+import { introspectionVerifier, protect } from "bowline/auth/server";
 import { connect } from "bowline/client";
-import { serveHttp } from "bowline/node";
+import { createFileStore, serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
 import * as mini from "zod/mini";
@@ -82,6 +83,20 @@ describe("serveHttp says what to do", () => {
       message: 'serveHttp: the path "mcp" must begin with /',
     });
     await assert.rejects(serveHttp(undefined as never), { message: "serveHttp needs a server, such as an McpServer" });
+  });
+});
+
+describe("a protected server says what is missing", () => {
+  it("at the gate and at its verifiers", () => {
+    refuses(
+      () => protect({} as never),
+      "protect: verify is missing; give jwtVerifier({ issuer }), or a function of your own",
+    );
+    refuses(
+      () => introspectionVerifier({ issuer: "https://login.example.com" } as never),
+      "introspectionVerifier: client is missing; give the { id, secret } that may ask",
+    );
+    assert.throws(() => createFileStore("tokens", undefined as never), { code: "auth_error", step: "configuration" });
   });
 });
 
