@@ -7,6 +7,7 @@ const MAX_ERROR_BYTES = 65_536;
 const EXCERPT_CHARS = 200;
 /** Said where an answer looks as if somebody else gave it. */
 export const NOT_MCP = "; is this the address of an MCP server?";
+const NEEDS_TOKEN = "; it wants a token: see createOAuth of bowline/auth/client";
 /** Failures of the operating system and of fetch that come before anything has been written. */
 const UNSENT_CODES = new Set([
   "ECONNREFUSED",
@@ -66,7 +67,7 @@ export async function readRefusal(response: Response, signal: AbortSignal): Prom
 
 /** A client error means that the server refused the call before it did anything. */
 export function statusError(what: string, { status, excerpt }: HttpRefusal): ConnectionError {
-  const doubt = status === 404 || status === 405 ? NOT_MCP : "";
+  const doubt = status === 404 || status === 405 ? NOT_MCP : status === 401 ? NEEDS_TOKEN : "";
   const said = (excerpt === "" ? "" : `: ${excerpt}`) + doubt;
   return new ConnectionError(`${what}: the server answered with HTTP status ${status}${said}`, {
     status,

@@ -125,7 +125,8 @@ describe("connect says what is wrong with its target", () => {
 
   it("when somebody else answers there", async () => {
     const web = createServer((request, response) => {
-      if (request.url === "/") response.writeHead(200, { "content-type": "text/html" }).end("<p>Welcome</p>");
+      if (request.url === "/locked") response.writeHead(401).end();
+      else if (request.url === "/") response.writeHead(200, { "content-type": "text/html" }).end("<p>Welcome</p>");
       else response.writeHead(404).end("nothing here");
     });
     await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
@@ -137,6 +138,10 @@ describe("connect says what is wrong with its target", () => {
         code: "connection_error",
         status: 404,
         message: asked,
+      });
+      await assert.rejects(connect(`http://127.0.0.1:${port}/locked`), {
+        status: 401,
+        message: /; it wants a token: see createOAuth of bowline\/auth\/client$/,
       });
     } finally {
       web.closeAllConnections();
