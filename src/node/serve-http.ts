@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { HttpExchange } from "../http/exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./node-exchange.js";
@@ -81,6 +81,11 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
     if (paths.has(url) || paths.has(url.split("?", 1)[0] as string)) listener(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end("Not found");
   });
+  const sockets = new Set<Socket>();
+  http.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   await listen(http, port, host);
   const bound = (http.address() as AddressInfo).port;
   const name = host.includes(":") ? `[${host}]` : host;
@@ -88,7 +93,7 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
     ready = false;
-    closed ??= server.close().then(() => stop(http));
+    closed ??= server.close().then(() => stop(http, sockets));
     return closed;
   };
   return {
@@ -127,9 +132,13 @@ function explain(error: NodeJS.ErrnoException): Error {
 }
 
 /** Stops listening, lets what was written be read, and cuts what is still open after that. */
-function stop(http: Server): Promise<void> {
+function stop(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
-    const sweep = setInterval(() => http.closeIdleConnections(), SWEEP_MS);
+    const sweep = setInterval(() => {
+      http.closeIdleConnections();
+      // What clients open ahead and have not used yet does not count as idle there.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    }, SWEEP_MS);
     const cut = setTimeout(() => http.closeAllConnections(), FLUSH_MS);
     http.close(() => {
       clearInterval(sweep);
