@@ -11,7 +11,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 /** Says at the definition what programs without types get wrong. */
 export function assertDefinition(noun: string, name: unknown, options: unknown, handler: unknown): void {
   const where = `${noun} ${JSON.stringify(name)}`;
-  if (typeof name !== "string" || name === "") throw new DefinitionError(`${where}: the name must be a text`);
+  if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a text`);
   if (typeof options !== "object" || options === null || typeof handler !== "function")
     throw new DefinitionError(`${where}: must be given as (name, options, handler); the options may be {}`);
   for (const other in OTHER_NAMES)
