@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpExchange } from "../http/exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
@@ -69,11 +69,12 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
   };
 }
 
-/** Listens, on this machine only unless told otherwise. */
+/** Listens, on this machine only unless told otherwise. Until then nobody pays for loading `node:http`. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
   const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
   if (typeof server?.handle !== "function") throw new TypeError("serveHttp needs a server, such as an McpServer");
   if (!path.startsWith("/")) throw new TypeError(`serveHttp: the path ${JSON.stringify(path)} must begin with /`);
+  const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
   const http = createServer((request, response) => {
@@ -81,11 +82,7 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
     if (paths.has(url) || paths.has(url.split("?", 1)[0] as string)) listener(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end("Not found");
   });
-  const sockets = new Set<Socket>();
-  http.on("connection", (socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
+  const sockets = trackSockets(http);
   await listen(http, port, host);
   const bound = (http.address() as AddressInfo).port;
   const name = host.includes(":") ? `[${host}]` : host;
@@ -131,14 +128,25 @@ function explain(error: NodeJS.ErrnoException): Error {
   return error;
 }
 
+/** The connections that are open. */
+function trackSockets(http: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  http.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
 /** Stops listening, lets what was written be read, and cuts what is still open after that. */
 function stop(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
-    const sweep = setInterval(() => {
+    const closeIdle = () => {
       http.closeIdleConnections();
-      // What clients open ahead and have not used yet does not count as idle there.
+      // A connection that a client opened in advance counts as idle only after its first request.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-    }, SWEEP_MS);
+    };
+    const sweep = setInterval(closeIdle, SWEEP_MS);
     const cut = setTimeout(() => http.closeAllConnections(), FLUSH_MS);
     http.close(() => {
       clearInterval(sweep);
