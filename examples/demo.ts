@@ -1,4 +1,4 @@
-import { connect } from "bowline/client";
+import { type Client, connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { createHarbour } from "./harbour.js";
 
@@ -8,63 +8,108 @@ const bold = (text: string) => paint(1, text);
 const dim = (text: string) => paint(2, text);
 const green = (text: string) => paint(32, text);
 const say = (text = "") => void process.stdout.write(`${text}\n`);
-const bar = (done: number, of: number) => `${"=".repeat(done * 6)}${"-".repeat((of - done) * 6)}`;
+const bar = (done: number, of: number) => `${"=".repeat(done * 5)}${"-".repeat((of - done) * 5)}`;
 
-say(bold("\nBowline: one server, every protocol version\n"));
+/** What happens on the wire, which neither the server's code nor the client's knows. */
+const beneath = {
+  modern: {
+    about: "no sessions, each request stands for itself",
+    change: "told on the stream of a subscription",
+    question: "the call was answered with the question; the client called again with the answer",
+    cancel: "the client closed the call's stream, which is how it is cancelled here",
+  },
+  legacy: {
+    about: "a handshake, then a session",
+    change: "told on the stream of the session",
+    question: "the question was sent to the client, while the tool waited",
+    cancel: "the client sent notifications/cancelled",
+  },
+};
 
-let interruptedAt = 0;
-const harbour = createHarbour(() => {
-  interruptedAt = performance.now();
-});
-await using running = await serveHttp(harbour);
-say(`The harbour listens at ${running.url}. ${dim("The same definition answers both clients below.")}`);
+// Whatever happens, a demonstration ends.
+const patience = setTimeout(() => {
+  say("\nThis takes too long; something is wrong here.");
+  process.exit(1);
+}, 60_000);
 
-for (const era of ["modern", "legacy"]) {
+const stopped = new EventTarget();
+const harbour = createHarbour(() => void stopped.dispatchEvent(new Event("horn")));
+const running = await serveHttp(harbour);
+say(`\n${bold("Bowline: one server, every protocol version")}\n`);
+say(`The server of harbour.ts listens at ${running.url}.`);
+say("Two clients come by. They run the same code, and so does the server, but they speak versions of the protocol");
+say("that have little in common. What goes on underneath is told after 'wire:'.");
+
+for (const era of ["modern", "legacy"] as const) {
   await using client = await connect(running.url, {
     era,
     onElicit: ({ message }) => {
-      say(`   ${bold("?")} ${message} ${green("yes")}`);
+      say(`     ${bold("?")} ${message} ${green("yes")}`);
       return { action: "accept", content: { sure: true } };
     },
   });
-  say(`\n${bold(`A client that speaks ${client.version}`)} ${dim(`(${era} era)`)}`);
+  say(`\n${bold(`A client of ${client.version}`)} ${dim(`(${beneath[era].about})`)}`);
+  await visit(client, beneath[era]);
+}
 
+say(`\nBoth clients are gone, and what the server still holds is ${bold(JSON.stringify(harbour.stats()))}.`);
+await running.close();
+clearTimeout(patience);
+say(dim("\nNext: README.md for a server and a client of your own."));
+say(dim("      node examples/dist/host.js     a host with many servers, one of them broken"));
+say(
+  dim("      node examples/dist/issuer.js   a protected server, its authorization server and a client that gets in\n"),
+);
+
+async function visit(client: Client, how: (typeof beneath)["modern"]): Promise<void> {
   await using watch = await client.watch({ resources: ["berth://north"] });
-  const changes = watch[Symbol.asyncIterator]();
 
-  say(` ${green("1")} a call with progress`);
+  say(` ${green("1")}  A call with progress and a typed result`);
   const { structured } = await client.callTool(
     "moor",
     { ship: "Aurora", berth: "north" },
-    { onProgress: ({ progress, total = 4, message }) => say(`   ${bar(progress, total)} ${dim(message ?? "")}`) },
+    { onProgress: ({ progress, total = 4, message }) => say(`     ${bar(progress, total)} ${message}`) },
   );
-  say(`   ${JSON.stringify(structured)}`);
+  say(`     ${JSON.stringify(structured)}`);
 
-  const change = await changes.next();
-  if (change.value?.kind === "resource") {
-    const { contents } = await client.readResource(change.value.uri);
-    const [berth] = contents;
-    say(
-      ` ${green("2")} a change arrives: ${change.value.uri} is now ${bold(berth !== undefined && "text" in berth ? berth.text : "?")}`,
-    );
+  say(` ${green("2")}  A change that arrives by itself`);
+  for await (const change of watch) {
+    if (change.kind !== "resource") continue;
+    const { contents } = await client.readResource(change.uri);
+    say(`     ${change.uri} is now ${contents.map((part) => ("text" in part ? part.text : "")).join("")}`);
+    break;
   }
+  say(dim(`     wire: ${how.change}`));
 
-  say(` ${green("3")} a question in the middle of a tool`);
-  say(`   ${(await client.callTool("cast-off", { berth: "north" })).text}`);
+  say(` ${green("3")}  A question to the user in the middle of a tool`);
+  say(`     ${(await client.callTool("cast-off", { berth: "north" })).text}`);
+  say(dim(`     wire: ${how.question}`));
 
-  say(` ${green("4")} a call that is cancelled`);
+  say(` ${green("4")}  A call that is cancelled, and ends at once on both sides`);
   const abort = new AbortController();
-  const horn = client.callTool("sound-the-horn", {}, { signal: abort.signal });
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  const abortedAt = performance.now();
-  abort.abort("that is loud enough");
-  const reason = await horn.catch((error: unknown) => error);
-  const settledAt = performance.now();
-  while (interruptedAt < abortedAt) await new Promise((resolve) => setTimeout(resolve, 1));
-  say(`   the caller got ${JSON.stringify(reason)} after ${(settledAt - abortedAt).toFixed(2)} ms,`);
+  const heard = new Promise<number>((resolve) => {
+    stopped.addEventListener("horn", () => resolve(performance.now()), { once: true });
+  });
+  let abortedAt = 0;
+  const reason = await client
+    .callTool(
+      "sound-the-horn",
+      {},
+      {
+        signal: abort.signal,
+        onProgress: ({ message }) => {
+          say(`     ${message}`);
+          abortedAt = performance.now();
+          abort.abort("that is loud enough");
+        },
+      },
+    )
+    .catch((error: unknown) => error);
+  const settled = performance.now() - abortedAt;
+  const told = (await heard) - abortedAt;
   say(
-    `   the tool's signal fired after ${(interruptedAt - abortedAt).toFixed(2)} ms, and ${client.pending} calls are left behind`,
+    `     the caller has ${JSON.stringify(reason)} after ${settled.toFixed(1)} ms, the tool was stopped after ${told.toFixed(1)} ms,`,
   );
+  say(`     and ${client.pending} calls are left behind`);
+  say(dim(`     wire: ${how.cancel}`));
 }
-
-say(`\n${dim("Next: README.md for ten lines of your own, examples/ for more.")}\n`);

@@ -36,6 +36,7 @@ export function createHarbour(onInterrupted: () => void = () => {}) {
     )
     .tool("sound-the-horn", { description: "Until somebody stops it" }, async (_args, ctx) => {
       ctx.signal.addEventListener("abort", onInterrupted, { once: true });
+      ctx.progress(1, undefined, "toot");
       await sleep(60_000, ctx.signal);
     })
     .resource("berth://{name}", { name: "berth" }, ({ name }) => berths.get(name) ?? "free")

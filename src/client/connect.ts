@@ -139,8 +139,9 @@ type OpenWire = Extract<ClientWire, { kind: "http" }> | { readonly kind: "channe
 
 /** Eras are remembered per origin; processes and channels are asked each time. */
 function addressOf(target: Target): string | undefined {
-  if (typeof target !== "string" && !(target instanceof URL)) return undefined;
-  return toUrl(target).origin;
+  if (typeof target === "string" || target instanceof URL) return toUrl(target).origin;
+  if (typeof target !== "object" || target === null) throw unknownTarget(NEEDED);
+  return undefined;
 }
 
 /** What tells a server from others when results are kept for several clients. */
@@ -190,12 +191,18 @@ async function openChannel(dialer: Dialer, target: CommandTarget | LocalTarget |
     await target.accept(theirs);
     return ours;
   }
-  throw new McpError("unknown_target", "connect needs a URL, a command, a server or a channel");
+  throw unknownTarget(NEEDED);
 }
 
 function toUrl(target: string | URL): URL {
-  if (!URL.canParse(String(target))) throw new McpError("unknown_target", "connect: the address is not a URL");
-  const url = new URL(target);
-  if (url.protocol === "http:" || url.protocol === "https:") return url;
-  throw new McpError("unknown_target", `connect: cannot reach a server by ${url.protocol}`);
+  if (/^https?:/i.test(String(target)) && URL.canParse(String(target))) return new URL(target);
+  // Without what may be secret.
+  const shown = JSON.stringify(String(target).replace(/\?.*|.*@/s, ""));
+  throw unknownTarget(`: ${shown} is not a URL with http:// or https://`);
+}
+
+const NEEDED = " needs a URL, { command, args }, a server of this process or { channel }";
+
+function unknownTarget(problem: string): McpError {
+  return new McpError("unknown_target", `connect${problem}`);
 }

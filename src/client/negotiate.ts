@@ -36,12 +36,17 @@ export function planNegotiation(
   let steps = eras
     .map((era) => ({ era, versions: era.versions.filter((known) => wanted?.includes(known) ?? true) }))
     .filter(({ versions }) => versions.length > 0);
-  if (steps.length === 0) throw new McpError("unknown_version", `No such protocol version: ${wanted?.join(", ")}`);
+  if (steps.length === 0) {
+    const known = eras.flatMap((era) => era.versions).join(", ");
+    throw new McpError("unknown_version", `No such protocol version: ${wanted?.join(", ")}; known are ${known}`);
+  }
   const only = options.session?.era ?? options.era ?? "auto";
   if (only !== "auto") {
     steps = steps.filter(({ era }) => era.name === only);
-    if (steps.length === 0)
-      throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${only}`);
+    if (steps.length === 0) {
+      const known = eras.map((era) => era.name).join(", ");
+      throw new McpError("unknown_era", `No such era, or none of its versions is allowed: ${only}; known are ${known}`);
+    }
   }
   const known = prior?.era ?? remembered;
   if (prior !== undefined && prior !== null) assertPrior(prior, steps);

@@ -1,6 +1,6 @@
 import type { CallScope } from "../call/scope.js";
 import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client-headers.js";
-import { answerLost, fetchFailed, type HttpRefusal, readRefusal, statusError } from "../http/http-failure.js";
+import { answerLost, fetchFailed, type HttpRefusal, NOT_MCP, readRefusal, statusError } from "../http/http-failure.js";
 import { isEventStream, isJson } from "../http/media-type.js";
 import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
 import { fetchSameOrigin } from "../http/same-origin-fetch.js";
@@ -117,9 +117,8 @@ export class HttpWire {
       await this.#readJson(call, response, onMessage);
     } else {
       discard(response);
-      call.fail(
-        new ProtocolError(`${call.method}: the server answered with content type ${JSON.stringify(type ?? "")}`),
-      );
+      const said = `the server answered with content type ${JSON.stringify(type ?? "")}`;
+      call.fail(new ProtocolError(`${call.method}: ${said}${NOT_MCP}`));
     }
     return undefined;
   }

@@ -5,6 +5,9 @@ import { readExcerpt } from "./reply-reader.js";
 
 const MAX_ERROR_BYTES = 65_536;
 const EXCERPT_CHARS = 200;
+/** Said where an answer looks as if somebody else gave it. */
+export const NOT_MCP = "; is this the address of an MCP server?";
+const NEEDS_TOKEN = "; it wants a token: see createOAuth of bowline/auth/client";
 /** Failures of the operating system and of fetch that come before anything has been written. */
 const UNSENT_CODES = new Set([
   "ECONNREFUSED",
@@ -64,7 +67,8 @@ export async function readRefusal(response: Response, signal: AbortSignal): Prom
 
 /** A client error means that the server refused the call before it did anything. */
 export function statusError(what: string, { status, excerpt }: HttpRefusal): ConnectionError {
-  const said = excerpt === "" ? "" : `: ${excerpt}`;
+  const doubt = status === 404 || status === 405 ? NOT_MCP : status === 401 ? NEEDS_TOKEN : "";
+  const said = (excerpt === "" ? "" : `: ${excerpt}`) + doubt;
   return new ConnectionError(`${what}: the server answered with HTTP status ${status}${said}`, {
     status,
     delivery: "sent",

@@ -17,7 +17,8 @@ const TAG_BYTES = 16;
  * Several processes can share it: a refresh in one is seen by the others, and happens once.
  */
 export function createFileStore(path: string, secret: string | Uint8Array): AuthStore {
-  if (secret.length === 0) throw new AuthError("configuration", "The secret of the file store is empty");
+  if (secret === undefined || secret.length === 0)
+    throw new AuthError("configuration", `The secret of the file store ${path} is empty: what is kept there needs one`);
   const keys = new Map<string, Promise<Buffer>>();
   const lock = `${path}.lock`;
 

@@ -37,3 +37,14 @@ export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: Remains):
   if (exitCode === 0 && !spoke) return "it does not serve on its standard input: wrong program or arguments";
   return exitCode === null ? undefined : SHELL_CODES.get(exitCode);
 }
+
+/** The line that says most: the last that names an error, since stack traces and versions follow it, or just the last. */
+export function lastWordsOf(stderr: readonly string[]): string | undefined {
+  return (
+    stderr.findLast((line) => /^(Uncaught )?\S*(Error|Exception)\b.*:|^error:/i.test(line)) ?? stderr.findLast(isSaid)
+  );
+}
+
+function isSaid(line: string): boolean {
+  return line.trim() !== "";
+}

@@ -40,6 +40,13 @@ export interface RunningHttpServer {
 const FLUSH_MS = 1_000;
 const SWEEP_MS = 10;
 
+const MENDS: ReadonlyMap<string, string> = new Map([
+  ["EADDRINUSE", "give another port, or 0 for a free one"],
+  ["EACCES", "give a port above 1023"],
+  ["EADDRNOTAVAIL", "the host must be an address of this machine"],
+  ["ENOTFOUND", "the host must be an address of this machine"],
+]);
+
 /** Serves one request of `node:http`, or of whatever hands out such requests. */
 export function serveNodeRequest(
   server: Pick<HttpServerLike, "handle">,
@@ -65,6 +72,8 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
 /** Listens, on this machine only unless told otherwise. Until then nobody pays for loading `node:http`. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
   const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
+  if (typeof server?.handle !== "function") throw new TypeError("serveHttp needs a server, such as an McpServer");
+  if (!path.startsWith("/")) throw new TypeError(`serveHttp: the path ${JSON.stringify(path)} must begin with /`);
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
@@ -103,12 +112,20 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
 
 function listen(http: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    http.once("error", reject);
+    const onError = (error: NodeJS.ErrnoException) => reject(explain(error));
+    http.once("error", onError);
     http.listen(port, host, () => {
-      http.off("error", reject);
+      http.off("error", onError);
       resolve();
     });
   });
+}
+
+/** The platform's own error, with what to do. */
+function explain(error: NodeJS.ErrnoException): Error {
+  const mend = MENDS.get(error.code ?? "");
+  error.message = `serveHttp: ${error.message}${mend === undefined ? "" : `; ${mend}`}`;
+  return error;
 }
 
 /** The connections that are open. */

@@ -154,6 +154,8 @@ function whyNotStarted(options: ServerProcessOptions, cause: NodeJS.ErrnoExcepti
   }
   switch (cause.code) {
     case "ENOENT":
+      if (/\s/.test(options.command))
+        return "no such program (ENOENT): what follows the program's name belongs into args";
       return process.platform === "win32"
         ? "no such program (ENOENT)"
         : "no such program, or the interpreter named in its first line is missing (ENOENT)";

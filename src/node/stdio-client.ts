@@ -3,7 +3,7 @@ import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../jsonrpc/lines.js";
 import { ConnectionError, McpError } from "../schema/errors.js";
 import { FrameWriter } from "./frame-writer.js";
-import { likelyCauseOf } from "./likely-cause.js";
+import { lastWordsOf, likelyCauseOf } from "./likely-cause.js";
 import type { ServerProcess, ServerProcessOptions, StopTimes } from "./server-process.js";
 import { settlesWithin } from "./settles-within.js";
 import { StderrTail } from "./stderr-tail.js";
@@ -203,11 +203,11 @@ class StdioClientChannelImpl implements StdioClientChannel {
     const exitSignal = server.exit?.signal ?? null;
     const spoke = this.#spoke;
     const likelyCause = server.forced ? undefined : likelyCauseOf({ exitCode, exitSignal, stderr, spoke });
-    const lastWords = stderr.findLast((line) => line.trim() !== "");
+    const lastWords = lastWordsOf(stderr);
     const message = [
       `The server process "${command}" ${describeEnd(server, ending)}`,
       ...(likelyCause === undefined ? [] : [`probably ${likelyCause}`]),
-      ...(lastWords === undefined ? [] : [`its last line on stderr: ${lastWords.slice(0, 200)}`]),
+      ...(lastWords === undefined ? [] : [`it said on stderr: ${lastWords.slice(0, 200)}`]),
     ].join("; ");
     const details = { exitCode, exitSignal, stderr, command, likelyCause };
     return new ConnectionError(message, {

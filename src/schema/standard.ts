@@ -39,7 +39,10 @@ export function compileSchema(
 ): UsableSchema {
   const jsonSchema = toJsonSchema(schema, where, direction);
   if (direction === "input" && jsonSchema.type !== "object") {
-    throw new DefinitionError(`${where}: the schema must have type: "object" at its root`);
+    const mend = Object.values(jsonSchema).some(isStandardSchema)
+      ? "put these schemas into an object schema, such as z.object({ ... })"
+      : "describe an object whose members are the arguments";
+    throw new DefinitionError(`${where}: the schema must have type: "object" at its root; ${mend}`);
   }
   if (isStandardSchema(schema)) return { jsonSchema, parse: (value) => parseStandard(schema, value) };
   if (validator === undefined) throw new DefinitionError(`${where}: ${NO_VALIDATOR}`);
@@ -121,10 +124,16 @@ function isObjectShape(schema: unknown, root: Record<string, unknown>, depth: nu
   return typeof $ref === "string" && isObject(defs) && again(defs[$ref.replace("#/$defs/", "")]);
 }
 
+/** How to come by schemas that describe themselves, where the newest version does not do it. */
+const DESCRIBED_BY: Readonly<Record<string, string>> = {
+  valibot: "toStandardJsonSchema() of @valibot/to-json-schema",
+  zod: 'zod 4.2 or newer, imported from "zod" (not "zod/v3" or "zod/mini")',
+};
+
 function convert(schema: StandardSchema, where: string, direction: SchemaDirection): Record<string, unknown> {
   const { vendor, jsonSchema } = schema["~standard"];
   if (jsonSchema === undefined) {
-    const hint = vendor === "valibot" ? "toStandardJsonSchema() of @valibot/to-json-schema" : "a newer version of it";
+    const hint = DESCRIBED_BY[vendor] ?? "a newer version of it";
     throw new DefinitionError(
       `${where}: this ${vendor} schema cannot describe itself as JSON Schema; use ${hint}, or give one by withJsonSchema()`,
     );

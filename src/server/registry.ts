@@ -3,6 +3,7 @@ import type { AnySchema } from "../schema/standard.js";
 import type { CacheScope, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import type { AccessOptions } from "./access.js";
+import { assertDefinition } from "./assert-definition.js";
 import { assertCacheHints } from "./cache-hints.js";
 import { Catalogue } from "./catalogue.js";
 import type { Context } from "./context.js";
@@ -64,6 +65,7 @@ export class Registry {
   }
 
   addTool(name: string, options: AnyToolOptions, handler: AnyToolHandler): void {
+    assertDefinition("tool", name, options, handler);
     this.#assertOwnMethods("tools", `tool "${name}"`);
     this.tools.add(name, new RegisteredTool(name, options, handler, this.#toolOptions));
     this.#announce("tools");
@@ -79,6 +81,7 @@ export class Registry {
   }
 
   addPrompt(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>): void {
+    assertDefinition("prompt", name, options, handler);
     this.#assertOwnMethods("prompts", `prompt "${name}"`);
     this.prompts.add(name, new RegisteredPrompt(name, options, handler, this.#options.validator));
     this.#announce("prompts");
@@ -95,6 +98,7 @@ export class Registry {
   }
 
   addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
+    assertDefinition("resource", uri, options, handler);
     this.#assertOwnMethods("resources", `resource "${uri}"`);
     const resource = new RegisteredResource(uri, options, handler, this.#options.validator);
     (resource.template === undefined ? this.resources : this.templates).add(uri, resource);

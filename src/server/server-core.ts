@@ -68,6 +68,10 @@ export class ServerCore implements ServerHost {
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+    if (typeof info?.name !== "string" || typeof info.version !== "string")
+      throw new DefinitionError(
+        'a server needs { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
+      );
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
     this.instructions = options.instructions;

@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
-import { DefinitionError, RpcError, ToolError } from "../schema/errors.js";
+import { DefinitionError, RpcError, ToolError, toError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import {
   type AnySchema,
@@ -134,7 +134,7 @@ export class RegisteredTool {
     } catch (error) {
       if (error instanceof ToolError) return failed(error.message);
       // What cannot be written is a defect of the server that a model cannot mend.
-      throw error;
+      throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
     }
   }
 

@@ -25,6 +25,8 @@ export function introspectionVerifier(options: IntrospectionVerifierOptions): To
   if (issuer === undefined && endpoint === undefined) {
     throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing");
   }
+  if (typeof options.client?.id !== "string")
+    throw new DefinitionError("introspectionVerifier: client is missing; give the { id, secret } that may ask");
   const upstream = new Upstream(options);
   const asker = new Asker(options, upstream);
   const kept = new KeptTokens(maxCached, upstream.now);

@@ -54,6 +54,8 @@ export interface Protection extends HttpGate {
 /** Protects a server by access tokens: `new McpServer(info, { http: { gate: protect({ ... }) } })`. */
 export function protect(options: ProtectOptions): Protection {
   const { resource, now = Date.now } = options;
+  if (typeof options.verify !== "function")
+    throw new DefinitionError("protect: verify is missing; give jwtVerifier({ issuer }), or a function of your own");
   if (resource === undefined && options.authorizationServers !== undefined) {
     throw new DefinitionError(
       "authorizationServers needs the resource: without it there is no metadata to name them in",

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+import { introspectionVerifier, protect } from "bowline/auth/server";
+import { connect } from "bowline/client";
+import { createFileStore, serveHttp } from "bowline/node";
+import { McpServer } from "bowline/server";
+import * as z from "zod";
+import * as mini from "zod/mini";
+
+/** The server as a program without types sees it. */
+interface Untyped {
+  tool(...given: unknown[]): unknown;
+  prompt(...given: unknown[]): unknown;
+  resource(...given: unknown[]): unknown;
+}
+
+const untyped = () => new McpServer({ name: "weather", version: "1.0.0" }) as unknown as Untyped;
+const handler = () => "done";
+
+function refuses(define: () => unknown, message: string): void {
+  assert.throws(define, { name: "DefinitionError", message });
+}
+
+describe("a definition says what is wrong with it", () => {
+  it("when arguments are left out or in another order", () => {
+    const order = "must be given as (name, options, handler); the options may be {}";
+    refuses(() => untyped().tool("a", handler), `tool "a": ${order}`);
+    refuses(() => untyped().tool("a", "what it does", handler), `tool "a": ${order}`);
+    refuses(() => untyped().prompt("a", {}), `prompt "a": ${order}`);
+    refuses(() => untyped().resource("a://b", {}), `resource "a://b": ${order}`);
+    refuses(() => untyped().tool(3, {}, handler), "tool 3: the name must be a text");
+  });
+
+  it("when a schema would be passed over because it has the name of another SDK", () => {
+    const input = z.object({});
+    refuses(
+      () => untyped().tool("a", { inputSchema: input }, handler),
+      'tool "a": has no option inputSchema; it is called input',
+    );
+    refuses(
+      () => untyped().prompt("a", { argsSchema: input }, handler),
+      'prompt "a": has no option argsSchema; it is called arguments',
+    );
+  });
+
+  it("when the schemas of members are not within an object schema", () => {
+    assert.throws(
+      () => untyped().tool("a", { input: { city: z.string() } }, handler),
+      /^DefinitionError: tool "a" input: .* put these schemas into an object schema, such as z\.object\(\{ \.\.\. \}\)$/,
+    );
+  });
+
+  it("when zod comes from an entry that does not describe itself", () => {
+    assert.throws(
+      () => untyped().tool("a", { input: mini.object({}) }, handler),
+      /zod 4\.2 or newer, imported from "zod"/,
+    );
+  });
+
+  it("when the server has no name or version", () => {
+    const Untold = McpServer as unknown as new (...given: unknown[]) => unknown;
+    for (const given of [[], ["weather"], [{ name: "weather" }]])
+      assert.throws(() => new Untold(...given), /^DefinitionError: a server needs \{ name, version \}/);
+  });
+});
+
+describe("serveHttp says what to do", () => {
+  it("when the port is in use, with the code of the platform", async () => {
+    await using first = await serveHttp(new McpServer({ name: "first", version: "1.0.0" }));
+    const second = new McpServer({ name: "second", version: "1.0.0" });
+    await assert.rejects(serveHttp(second, { port: first.port }), {
+      code: "EADDRINUSE",
+      message: `serveHttp: listen EADDRINUSE: address already in use 127.0.0.1:${first.port}; give another port, or 0 for a free one`,
+    });
+  });
+
+  it("when the path or the server is none", async () => {
+    const server = new McpServer({ name: "weather", version: "1.0.0" });
+    await assert.rejects(serveHttp(server, { path: "mcp" }), {
+      message: 'serveHttp: the path "mcp" must begin with /',
+    });
+    await assert.rejects(serveHttp(undefined as never), { message: "serveHttp needs a server, such as an McpServer" });
+  });
+});
+
+describe("a protected server says what is missing", () => {
+  it("at the gate and at its verifiers", () => {
+    refuses(
+      () => protect({} as never),
+      "protect: verify is missing; give jwtVerifier({ issuer }), or a function of your own",
+    );
+    refuses(
+      () => introspectionVerifier({ issuer: "https://login.example.com" } as never),
+      "introspectionVerifier: client is missing; give the { id, secret } that may ask",
+    );
+    assert.throws(() => createFileStore("tokens", undefined as never), { code: "auth_error", step: "configuration" });
+  });
+});
+
+describe("connect says what is wrong with its target", () => {
+  const code = "unknown_target";
+
+  it("when it is none", async () => {
+    const message = "connect needs a URL, { command, args }, a server of this process or { channel }";
+    for (const target of [undefined, null, 3, { cmd: "node" }])
+      await assert.rejects(connect(target as never), { code, message });
+  });
+
+  it("when it is not an address of the web, without what may be secret", async () => {
+    const shown = [
+      ["localhost:3000/mcp", "localhost:3000/mcp"],
+      ["/mcp?key=1", "/mcp"],
+      ["ftp://me:word@example.com/mcp", "example.com/mcp"],
+      ["", ""],
+    ];
+    for (const [target = "", name] of shown)
+      await assert.rejects(connect(target), {
+        code,
+        message: `connect: "${name}" is not a URL with http:// or https://`,
+      });
+  });
+
+  it("when somebody else answers there", async () => {
+    const web = createServer((request, response) => {
+      if (request.url === "/locked") response.writeHead(401).end();
+      else if (request.url === "/") response.writeHead(200, { "content-type": "text/html" }).end("<p>Welcome</p>");
+      else response.writeHead(404).end("nothing here");
+    });
+    await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+    const { port } = web.address() as AddressInfo;
+    try {
+      const asked = /; is this the address of an MCP server\?$/;
+      await assert.rejects(connect(`http://127.0.0.1:${port}/`), { code: "protocol_error", message: asked });
+      await assert.rejects(connect(`http://127.0.0.1:${port}/mcp`), {
+        code: "connection_error",
+        status: 404,
+        message: asked,
+      });
+      await assert.rejects(connect(`http://127.0.0.1:${port}/locked`), {
+        status: 401,
+        message: /; it wants a token: see createOAuth of bowline\/auth\/client$/,
+      });
+    } finally {
+      web.closeAllConnections();
+      web.close();
+    }
+  });
+
+  it("when the program has its arguments in its name", async () => {
+    await assert.rejects(connect({ command: "no-such-program --fast" }), {
+      message: /what follows the program's name belongs into args$/,
+    });
+  });
+
+  it("when the program breaks: by the line that names the error", async () => {
+    const broken = {
+      command: process.execPath,
+      args: ["-e", "throw new Error('no API key')"],
+      stderr: () => {},
+    };
+    await assert.rejects(connect(broken), { message: /exited with code 1; it said on stderr: Error: no API key$/ });
+    const quiet = { ...broken, args: ["-e", "console.error('out of luck'); process.exit(3)"] };
+    await assert.rejects(connect(quiet), { message: /exited with code 3; it said on stderr: out of luck$/ });
+  });
+
+  it("when there is no such era or version: with those that there are", async () => {
+    const server = new McpServer({ name: "weather", version: "1.0.0" });
+    await assert.rejects(connect(server, { era: "future" as never }), {
+      code: "unknown_era",
+      message: /known are \w+, \w+$/,
+    });
+    await assert.rejects(connect(server, { version: "2031-01-01" as never }), {
+      code: "unknown_version",
+      message: /^No such protocol version: 2031-01-01; known are (\d{4}-\d\d-\d\d(, )?)+$/,
+    });
+  });
+});
