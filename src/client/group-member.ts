@@ -114,7 +114,11 @@ export class GroupMember {
   async #end(next: State): Promise<void> {
     const state = this.#state;
     this.#state = next;
-    if (state.name === "connecting") state.stop.abort(new McpError("group_closed", "The connection was given up"));
+    if (state.name === "connecting") {
+      state.stop.abort(new McpError("group_closed", "The connection was given up"));
+      // What is left of the attempt is known when it has been told of its end.
+      this.#track(state.client.then(() => {}));
+    }
     if (state.name === "ready") {
       this.#wasAway = true;
       this.#track(state.client.close());

@@ -276,13 +276,15 @@ export class Group<M extends ServerTypes = ServerTypes> {
     read: (member: GroupMember, limits: CallOptions) => Promise<readonly T[]>,
   ): GroupListing<T & FromServer> {
     const { listTimeoutMs: ms = DEFAULTS.listTimeoutMs } = this.#options;
-    const readFrom = async (member: GroupMember) => {
+    const readFrom = async (member: GroupMember, unwanted: AbortSignal) => {
       const late = () => new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms`);
-      const limits = { clock: this.#clock, signal: options.signal, ms, late };
+      const limits = { clock: this.#clock, signal: unwanted, ms, late };
       const items = await within(limits, (signal) => read(member, { ...options, signal }));
       return items.map((item) => ({ ...item, server: member.name }));
     };
-    const servers = [...this.#members.values()].map((member) => ({ name: member.name, read: () => readFrom(member) }));
+    const servers = [...this.#members.values()].map((member) => {
+      return { name: member.name, read: (unwanted: AbortSignal) => readFrom(member, unwanted) };
+    });
     return new GroupListing(servers, options.signal, (error, server) => this.#report(error, server));
   }
 

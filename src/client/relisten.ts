@@ -19,7 +19,11 @@ export interface ListenHost {
   readonly clock: Clock;
   /** Those who listen, to be told when there is nothing to listen to any more. */
   readonly listening: Set<Listening>;
-  listen(filter: SubscriptionFilter, events: WatchEvents): Promise<Subscription>;
+  listen(
+    filter: SubscriptionFilter,
+    events: WatchEvents,
+    limits?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<Subscription>;
 }
 
 export interface Listening {

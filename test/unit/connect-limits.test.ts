@@ -1,0 +1,56 @@
+import { equal, rejects } from "node:assert/strict";
+import { test } from "node:test";
+import { type Channel, connect } from "bowline/client";
+import { FakeClock } from "bowline/testing";
+import { gate } from "../support/gate.js";
+import { RawEnd, speaking } from "../support/raw-end.js";
+
+/** A channel that never comes to be open. */
+function unopened() {
+  const [opening, closed] = [gate(), gate()];
+  const channel: Channel = {
+    open: () => {
+      opening.open();
+      return new Promise(() => {});
+    },
+    send: () => {},
+    close: async () => closed.open(),
+  };
+  return { channel, opening: opening.opened, closed: closed.opened };
+}
+
+test("the signal ends connecting while the channel is being opened, and the channel with it", async () => {
+  const { channel, opening, closed } = unopened();
+  const abort = new AbortController();
+  const connecting = connect({ channel }, { signal: abort.signal });
+  await opening;
+  abort.abort("enough");
+  await rejects(connecting, (reason) => reason === "enough");
+  await closed;
+});
+
+test("the time that connecting may take includes the opening of the channel", async () => {
+  const clock = new FakeClock();
+  const { channel, opening, closed } = unopened();
+  const connecting = connect({ channel }, { clock, timeoutMs: 1000 });
+  await opening;
+  clock.advance(1000);
+  await rejects(connecting, { name: "TimeoutError" });
+  await closed;
+  equal(clock.pending, 0);
+});
+
+for (const how of ["closed", "cut"] as const) {
+  test(`waiting for the user to be done with a page ends with the connection (${how})`, async () => {
+    const clock = new FakeClock();
+    const raw = new RawEnd();
+    const client = await connect({ channel: raw.near }, { ...speaking("modern"), clock });
+    const waiting = client.elicitationCompleted("page", { timeoutMs: Number.POSITIVE_INFINITY });
+    if (how === "closed") await client.close();
+    else raw.end();
+    await rejects(waiting, { name: "ConnectionError" });
+    await rejects(client.elicitationCompleted("page"), { name: "ConnectionError" });
+    equal(client.pending, 0);
+    await client.close();
+  });
+}

@@ -1,0 +1,79 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "bowline/testing";
+import { CallScope } from "#src/call/scope.js";
+import { KeptConnection } from "#src/client/kept-connection.js";
+import { LastingSubscription, type ListenHost } from "#src/client/relisten.js";
+import type { ClientHost, Connection, Subscription, WatchEvents } from "#src/era/client-era.js";
+import { aborted, gate } from "../support/gate.js";
+
+const filter = { toolsListChanged: true };
+const subscription = { honoured: filter, close: async () => {} } as unknown as Subscription;
+const events = (told: string[]): WatchEvents => ({
+  onChange: () => {},
+  onMissed: () => void told.push("missed"),
+  onEnd: (how) => void told.push(how),
+});
+
+test("a subscription whose first attempt fails is not made again, also where it was told to be lost before", async () => {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const host: ListenHost = {
+    clock,
+    listening: new Set(),
+    listen: async () => {
+      told.push("again");
+      return subscription;
+    },
+  };
+  const first: ListenHost["listen"] = async (_filter, inner) => {
+    inner.onEnd("lost", undefined);
+    throw new Error("refused");
+  };
+  await rejects(LastingSubscription.open(host, filter, events(told), {}, first), /refused/);
+  equal(clock.pending, 0);
+  clock.advance(60_000);
+  await new Promise(setImmediate);
+  deepEqual([told, host.listening.size], [[], 0]);
+});
+
+test("closing ends an attempt that is under way", async () => {
+  const clock = new FakeClock();
+  const trying = gate<AbortSignal>();
+  const host: ListenHost = {
+    clock,
+    listening: new Set(),
+    listen: async (_filter, _events, options?: { signal?: AbortSignal }) => {
+      const signal = options?.signal as AbortSignal;
+      trying.open(signal);
+      throw await aborted(signal);
+    },
+  };
+  let lose = () => {};
+  const lasting = await LastingSubscription.open(host, filter, events([]), {}, async (_filter, inner) => {
+    lose = () => inner.onEnd("lost", undefined);
+    return subscription;
+  });
+  lose();
+  clock.advance(250);
+  const signal = await trying.opened;
+  equal(signal.aborted, false);
+  await lasting.close();
+  equal(signal.aborted, true);
+});
+
+test("a watch of a server that is restarted when it dies hears that it ended with its beginning", async () => {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const connection = {
+    watch: async (_filter: unknown, inner: WatchEvents) => {
+      inner.onEnd("graceful", undefined);
+      return subscription;
+    },
+    close: async () => {},
+  } as unknown as Connection;
+  const kept = await KeptConnection.open({ clock } as unknown as ClientHost, {}, async () => connection);
+  await kept.watch(filter, events(told), new CallScope("watch", {}, clock));
+  await new Promise(setImmediate);
+  deepEqual(told, ["graceful"]);
+});
