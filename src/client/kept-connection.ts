@@ -117,10 +117,16 @@ export class KeptConnection implements Connection {
   async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
     if (this.#state?.name !== "up") await this.#whenUp(scope);
     const kept: KeptWatch = { filter, events, inner: undefined, closed: false };
-    const inner = await this.#connection.watch(filter, this.#innerEvents(kept), scope);
-    kept.inner = inner;
+    // It may end as soon as it has begun.
     this.#watches.add(kept);
-    return { honoured: inner.honoured, close: () => this.#unwatch(kept) };
+    try {
+      const inner = await this.#connection.watch(filter, this.#innerEvents(kept), scope);
+      kept.inner = inner;
+      return { honoured: inner.honoured, close: () => this.#unwatch(kept) };
+    } catch (error) {
+      this.#watches.delete(kept);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {

@@ -74,7 +74,7 @@ export class LastingSubscription implements Subscription, Listening {
     try {
       lasting.#adopt(await first(filter, lasting.#innerEvents()));
     } catch (error) {
-      host.listening.delete(lasting);
+      lasting.#finish();
       throw error;
     }
     return lasting;
@@ -112,12 +112,13 @@ export class LastingSubscription implements Subscription, Listening {
     const { clock } = this.#host;
     const { signal } = this.#stop;
     if (clock.now() - this.#since >= STABLE_MS) this.#failures = 0;
+    this.#since = clock.now();
     let last = reason;
     while (this.#failures < this.#limits.attempts) {
       await pause(clock, this.#delayMs(this.#failures++), signal);
       if (signal.aborted) return;
       try {
-        this.#adopt(await this.#host.listen(this.#filter, this.#innerEvents()));
+        this.#adopt(await this.#host.listen(this.#filter, this.#innerEvents(), { signal }));
         if (signal.aborted) return await this.#inner.close();
         return this.#events.onMissed(this.#inner.honoured, reason);
       } catch (error) {

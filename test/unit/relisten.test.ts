@@ -37,6 +37,30 @@ test("a subscription whose first attempt fails is not made again, also where it 
   deepEqual([told, host.listening.size], [[], 0]);
 });
 
+test("subscriptions that are lost with their acknowledgment count as attempts in vain", async () => {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  let attempts = 0;
+  const listen: ListenHost["listen"] = async (_filter, inner) => {
+    attempts++;
+    inner.onEnd("lost", undefined);
+    return subscription;
+  };
+  const host: ListenHost = { clock, listening: new Set(), listen };
+  let lose = () => {};
+  await LastingSubscription.open(host, filter, events(told), { attempts: 3 }, async (_filter, inner) => {
+    lose = () => inner.onEnd("lost", undefined);
+    return subscription;
+  });
+  clock.advance(60_000);
+  lose();
+  for (let round = 0; round < 20 && !told.includes("lost"); round++) {
+    await new Promise(setImmediate);
+    clock.advance(2000);
+  }
+  deepEqual([attempts, told.at(-1)], [3, "lost"]);
+});
+
 test("closing ends an attempt that is under way", async () => {
   const clock = new FakeClock();
   const trying = gate<AbortSignal>();
