@@ -205,11 +205,7 @@ export class ClientCore implements ClientHost {
   }
 
   /** Runs work within the limits of a call. */
-  async inScope<T>(
-    label: string,
-    options: CallOptions,
-    work: (scope: ReturnType<Caller["openScope"]>) => Promise<T>,
-  ): Promise<T> {
+  async inScope<T>(label: string, options: CallOptions, work: (scope: CallScope) => Promise<T>): Promise<T> {
     const caller = this.#caller as Caller;
     const scope = caller.openScope(label, options);
     try {
@@ -218,6 +214,15 @@ export class ClientCore implements ClientHost {
     } finally {
       caller.closeScope(scope);
     }
+  }
+
+  /** Waits until the server says that the user is done with a page. */
+  pageDone(elicitationId: string, options: CallOptions): Promise<void> {
+    this.connected();
+    return this.inScope("notifications/elicitation/complete", options, (scope) => {
+      this.#caller?.leaveWire(scope);
+      return this.visits.wait(elicitationId, scope);
+    });
   }
 
   listen(filter: SubscriptionFilter, events: WatchEvents, options: CallOptions = {}): Promise<Subscription> {

@@ -1,11 +1,11 @@
 import type { Clock } from "../call/clock.js";
 import { McpError, ServerUnavailableError, TimeoutError } from "../schema/errors.js";
 import type { Client } from "./client.js";
-import type { Target } from "./connect.js";
 import type { Variables } from "./expand-variables.js";
 import type { PlannedServer } from "./group-config.js";
 import type { ClientOptions } from "./options.js";
 import { orAborted } from "./or-aborted.js";
+import type { Target } from "./target.js";
 
 /** How a server of a group is doing. */
 export type ServerStatus =

@@ -4,7 +4,6 @@ import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import { McpError, RpcError, TimeoutError } from "../schema/errors.js";
 import type { GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, Tool } from "../schema/types.js";
 import type { AnyServer, Client, Given } from "./client.js";
-import type { CommandTarget, Target } from "./connect.js";
 import { environment, type Variables } from "./expand-variables.js";
 import { planServers, type ServersConfig } from "./group-config.js";
 import { GroupListing } from "./group-listing.js";
@@ -15,6 +14,7 @@ import type { CallOptions, ClientOptions, ToolCallOptions } from "./options.js";
 import { within } from "./or-aborted.js";
 import type { Pages } from "./pages.js";
 import type { ToolOutcome } from "./results.js";
+import type { CommandTarget, Target } from "./target.js";
 import type { WatchFilter } from "./watch.js";
 
 /** The definitions of a group's servers, as types. Without them, any name goes. */
