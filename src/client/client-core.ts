@@ -1,4 +1,4 @@
-import { AbortSwitch } from "../call/abort-switch.js";
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { quietly } from "../call/quietly.js";
@@ -158,7 +158,7 @@ export class ClientCore implements ClientHost {
 
   async call(call: ClientCall): Promise<ClientResult> {
     this.connected();
-    return this.#call(call).catch((error: unknown) => this.#onFailure(error));
+    return this.#call(call).catch((error: unknown) => this.#onFailure(error, call.options));
   }
 
   async notify(method: string, params: Params | undefined): Promise<void> {
@@ -310,14 +310,17 @@ export class ClientCore implements ClientHost {
   }
 
   /** Pages that a call requires are remembered, and shown where that is wanted, before the caller hears of them. */
-  async #onFailure(error: unknown): Promise<never> {
+  async #onFailure(error: unknown, options: CallOptions): Promise<never> {
     if (!(error instanceof UrlElicitationRequiredError)) throw error;
-    for (const page of error.elicitations) {
-      this.visits.expect(page.elicitationId);
-      if (this.#options.showRequiredUrls === true) {
-        await answer(this.#options, "elicitation/create", { ...page }, new AbortSwitch());
-      }
-    }
+    const { elicitations } = error;
+    for (const { elicitationId } of elicitations) this.visits.expect(elicitationId);
+    if (this.#options.showRequiredUrls !== true) throw error;
+    const limits = { ...options, timeoutMs: Number.POSITIVE_INFINITY };
+    await this.inScope("elicitation/create", limits, async (scope) => {
+      this.#caller?.leaveWire(scope);
+      const { showPages } = await import("./answers.js");
+      await showPages(this.#options, elicitations, scope);
+    });
     throw error;
   }
 

@@ -165,7 +165,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   #unannounced(result: HandlerResult): HandlerResult {
     if (result instanceof PreparedResult || !isObject(result.capabilities)) return result;
     const { extensions, ...capabilities } = result.capabilities;
-    const { [this.id]: _, ...others } = extensions as { readonly [id: string]: unknown };
+    const { [this.id]: _, ...others } = (extensions ?? {}) as { readonly [id: string]: unknown };
     const left = Object.keys(others).length === 0 ? undefined : { extensions: others };
     return { ...result, capabilities: { ...capabilities, ...left } };
   }

@@ -4,6 +4,7 @@ import { type Channel, connect } from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import { gate } from "../support/gate.js";
 import { RawEnd, speaking } from "../support/raw-end.js";
+import { RawServer, rawError } from "../support/raw-server.js";
 
 /** A channel that never comes to be open. */
 function unopened() {
@@ -38,6 +39,35 @@ test("the time that connecting may take includes the opening of the channel", as
   await rejects(connecting, { name: "TimeoutError" });
   await closed;
   equal(clock.pending, 0);
+});
+
+test("a call whose error sends the user to a page ends with its signal, and with its connection", async (t) => {
+  const page = { mode: "url", message: "Pay", url: "https://x.test/pay", elicitationId: "p" };
+  const data = { elicitations: [page] };
+  const server = new RawServer({
+    era: "legacy",
+    handlers: { "tools/call": () => rawError(-32042, "first", data) },
+  });
+  const shown = [gate<AbortSignal>(), gate<AbortSignal>()];
+  let calls = 0;
+  const client = await server.connect(t, {
+    showRequiredUrls: true,
+    onElicitUrl: (_page, { signal }) => {
+      shown[calls++]?.open(signal);
+      return new Promise(() => {});
+    },
+  });
+  const abort = new AbortController();
+  const call = client.callTool("any", {}, { signal: abort.signal });
+  const first = await shown[0]?.opened;
+  abort.abort("enough");
+  await rejects(call, (reason) => reason === "enough");
+  equal(first?.aborted, true);
+  const other = rejects(client.callTool("any"), { name: "ConnectionError" });
+  await shown[1]?.opened;
+  await client.close();
+  await other;
+  equal(client.pending, 0);
 });
 
 for (const how of ["closed", "cut"] as const) {

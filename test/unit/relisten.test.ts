@@ -6,6 +6,7 @@ import { KeptConnection } from "#src/client/kept-connection.js";
 import { LastingSubscription, type ListenHost } from "#src/client/relisten.js";
 import type { ClientHost, Connection, Subscription, WatchEvents } from "#src/era/client-era.js";
 import { aborted, gate } from "../support/gate.js";
+import { RawServer } from "../support/raw-server.js";
 
 const filter = { toolsListChanged: true };
 const subscription = { honoured: filter, close: async () => {} } as unknown as Subscription;
@@ -100,4 +101,33 @@ test("a watch of a server that is restarted when it dies hears that it ended wit
   await kept.watch(filter, events(told), new CallScope("watch", {}, clock));
   await new Promise(setImmediate);
   deepEqual(told, ["graceful"]);
+});
+
+test("a watch that ends does not take along what a newer one subscribes to meanwhile", async (t) => {
+  const [leaving, left] = [gate(), gate()];
+  const told: string[] = [];
+  const server = new RawServer({
+    era: "legacy",
+    capabilities: { resources: { subscribe: true } },
+    handlers: {
+      "resources/subscribe": ({ uri }) => {
+        told.push(`+${uri}`);
+        return {};
+      },
+      "resources/unsubscribe": async ({ uri }) => {
+        told.push(`-${uri}`);
+        leaving.open();
+        await left.opened;
+        return {};
+      },
+    },
+  });
+  const client = await server.connect(t);
+  const first = await client.watch({ resources: ["note://1", "note://2"] });
+  const closed = first.close();
+  await leaving.opened;
+  await client.watch({ resources: ["note://2"] });
+  left.open();
+  await closed;
+  deepEqual(told, ["+note://1", "+note://2", "-note://1", "+note://2"]);
 });

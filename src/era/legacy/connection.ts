@@ -217,9 +217,9 @@ export class LegacyConnection implements Connection {
 
   async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
     if (!this.#watches.delete(watch)) return;
-    const wanted = (uri: string) =>
-      [...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri));
-    for (const uri of uris.filter((candidate) => !wanted(candidate))) {
+    for (const uri of uris) {
+      // Others may begin to want it while those before it are let go.
+      if ([...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri))) continue;
       const scope = new CallScope("resources/unsubscribe", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
       // The subscription is over here whatever the server makes of it.
       await this.call({ method: "resources/unsubscribe", params: { uri } }, scope)
