@@ -113,7 +113,7 @@ export class ClientCore implements ClientHost {
     const caller = new Caller(
       cache === undefined
         ? connection
-        : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
+        : { call: (call, scope) => cache.through(call, scope, () => connection.call(call, scope)) },
       this.#options,
       (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
@@ -238,8 +238,10 @@ export class ClientCore implements ClientHost {
   /** Remembers which arguments of a tool travel in headers; tells whether they make sense. */
   learnHeaders(tool: Tool): boolean {
     const found = findParamHeaders(tool.inputSchema);
-    if (found.ok) this.#paramHeaders.set(tool.name, found.headers);
-    else quietly(() => this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`));
+    this.#paramHeaders.delete(tool.name);
+    // Most tools have none, and are not worth remembering.
+    if (found.ok && found.headers.length > 0) this.#paramHeaders.set(tool.name, found.headers);
+    if (!found.ok) quietly(() => this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`));
     return found.ok;
   }
 
