@@ -62,6 +62,8 @@ export class ClientCore implements ClientHost {
   #options: ClientOptions;
   #capabilities: ClientCapabilities;
   #connection: Connection | undefined;
+  /** The last one that went away, in use or not. */
+  #ended: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected());
   #closed = false;
@@ -105,6 +107,7 @@ export class ClientCore implements ClientHost {
 
   /** Called when negotiation has made a connection. `address` tells its server from others. */
   attach(connection: Connection, address: string): void {
+    if (connection === this.#ended) throw notConnected();
     this.#warnOfDeprecated(connection);
     const cache = createCache(this.#options, connection, address, this);
     this.#cache = cache;
@@ -300,6 +303,7 @@ export class ClientCore implements ClientHost {
 
   /** Only the connection in use matters: while connecting, whoever connects hears of it. */
   onClose(reason: Error | undefined, connection: Connection): void {
+    this.#ended = connection;
     if (connection !== this.#connection) return;
     this.#closed = true;
     this.#caller?.end(reason);

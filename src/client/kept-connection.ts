@@ -58,6 +58,8 @@ export class KeptConnection implements Connection {
   readonly #watches = new Set<KeptWatch>();
   readonly #stop = new AbortController();
   #connection!: Connection;
+  /** The last one that went away, in use or not. */
+  #ended: Connection | undefined;
   #state: State | undefined;
   /** Never rejects. */
   #restarting: Promise<void> = Promise.resolve();
@@ -74,6 +76,7 @@ export class KeptConnection implements Connection {
   static async open(host: ClientHost, limits: RestartLimits, reopen: Reopen): Promise<KeptConnection> {
     const kept = new KeptConnection(host, limits, reopen);
     kept.#connection = await reopen(kept.#innerHost());
+    kept.#assertThere(kept.#connection);
     kept.#state = { name: "up", since: host.clock.now() };
     return kept;
   }
@@ -157,6 +160,7 @@ export class KeptConnection implements Connection {
 
   #lost(reason: Error | undefined, connection: Connection): void {
     const state = this.#state;
+    this.#ended = connection;
     // An attempt that fails is told by its rejection.
     if (connection !== this.#connection) return;
     if (state?.name !== "up" || reason === undefined) {
@@ -167,6 +171,11 @@ export class KeptConnection implements Connection {
     this.#state = downState();
     this.#host.onProblem(reason);
     this.#restarting = this.#restart(reason);
+  }
+
+  /** It may have gone in the turn in which it was made. */
+  #assertThere(connection: Connection): void {
+    if (connection === this.#ended) throw notConnected();
   }
 
   async #restart(reason: Error): Promise<void> {
@@ -181,6 +190,7 @@ export class KeptConnection implements Connection {
       try {
         const connection = await this.#reopen(this.#innerHost(), { known: this.#connection.prior, signal });
         if (signal.aborted) return await connection.close();
+        this.#assertThere(connection);
         return this.#resume(connection, reason);
       } catch (error) {
         last = toError(error);

@@ -1,7 +1,7 @@
-import { equal, rejects } from "node:assert/strict";
+import { equal, match, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { type Channel, connect } from "bowline/client";
-import { FakeClock } from "bowline/testing";
+import { createChannelPair, FakeClock } from "bowline/testing";
 import { gate } from "../support/gate.js";
 import { RawEnd, speaking } from "../support/raw-end.js";
 import { RawServer, rawError } from "../support/raw-server.js";
@@ -82,5 +82,32 @@ for (const how of ["closed", "cut"] as const) {
     await rejects(client.elicitationCompleted("page"), { name: "ConnectionError" });
     equal(client.pending, 0);
     await client.close();
+  });
+}
+
+for (const era of ["modern", "legacy"]) {
+  test(`a server that goes away while it is connected to is told of, in whatever turn that is [${era}]`, async () => {
+    const serverInfo = { name: "brief", version: "1" };
+    const handshake = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo };
+    const discovered = { resultType: "complete", supportedVersions: ["2026-07-28"], capabilities: {} };
+    for (let turns = 0; turns < 40; turns++) {
+      const [near, far] = createChannelPair();
+      const answer = async (text: string) => {
+        const { id, method } = JSON.parse(text) as { id?: number; method: string };
+        if (id === undefined) return;
+        const result = method === "initialize" ? handshake : discovered;
+        void far.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+        for (let turn = 0; turn < turns; turn++) await undefined;
+        await far.close();
+      };
+      await far.open({ onFrame: (text) => void answer(text), onProblem: () => {}, onClose: () => {} });
+      const told = gate<string>();
+      const connecting = connect({ channel: near }, { era, onClose: () => told.open("told") });
+      const outcome = await connecting.then(
+        () => new Promise(setImmediate).then(() => Promise.race([told.opened, "nothing"])),
+        ({ name }: Error) => name,
+      );
+      match(String(outcome), /^(told|ConnectionError)$/, `after ${turns} turns`);
+    }
   });
 }

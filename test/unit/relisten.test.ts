@@ -103,6 +103,28 @@ test("a watch of a server that is restarted when it dies hears that it ended wit
   deepEqual(told, ["graceful"]);
 });
 
+test("a server that dies as it has been started again counts as an attempt that failed", async () => {
+  const clock = new FakeClock();
+  const made: Connection[] = [];
+  const ended = gate<Error | undefined>();
+  const hosts: ClientHost[] = [];
+  const host = { clock, onProblem: () => {}, onClose: (reason?: Error) => ended.open(reason) } as unknown as ClientHost;
+  const kept = await KeptConnection.open(host, { attempts: 2 }, async (inner, again) => {
+    const connection = { prior: { era: "modern" }, close: async () => {} } as unknown as Connection;
+    made.push(connection);
+    hosts.push(inner);
+    if (again !== undefined) inner.onClose(new Error("gone"), connection);
+    return connection;
+  });
+  hosts[0]?.onClose(new Error("lost"), made[0] as Connection);
+  while (made.length < 3) {
+    await new Promise(setImmediate);
+    clock.advance(1000);
+  }
+  equal((await ended.opened)?.name, "ConnectionError");
+  await kept.close();
+});
+
 test("a watch that ends does not take along what a newer one subscribes to meanwhile", async (t) => {
   const [leaving, left] = [gate(), gate()];
   const told: string[] = [];
