@@ -1,5 +1,5 @@
 import { followSignal, unfollowSignal } from "../call/follow-signal.js";
-import { ServerUnavailableError } from "../schema/errors.js";
+import { ServerUnavailableError, toError } from "../schema/errors.js";
 
 /** One server's part of a listing. */
 export interface ListedServer<T> {
@@ -57,7 +57,7 @@ export class GroupListing<T> implements AsyncIterable<T> {
       return await server.read(unwanted);
     } catch (thrown) {
       if (unwanted.aborted) return [];
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      const error = toError(thrown);
       this.#failures.set(server.name, error);
       // Servers that are left alone were reported when they failed.
       if (!(error instanceof ServerUnavailableError)) this.#onError(error, server.name);

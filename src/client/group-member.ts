@@ -1,5 +1,5 @@
 import type { Clock } from "../call/clock.js";
-import { McpError, ServerUnavailableError, TimeoutError } from "../schema/errors.js";
+import { McpError, ServerUnavailableError, TimeoutError, toError } from "../schema/errors.js";
 import type { Client } from "./client.js";
 import type { Variables } from "./expand-variables.js";
 import type { PlannedServer } from "./group-config.js";
@@ -221,8 +221,4 @@ export class GroupMember {
     const ending = work.catch(() => {}).finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

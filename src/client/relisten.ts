@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../call/clock.js";
 import type { Subscription, WatchEvents } from "../era/client-era.js";
-import { AuthError, ConnectionError } from "../schema/errors.js";
+import { AuthError, toError } from "../schema/errors.js";
 import type { SubscriptionFilter } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 
@@ -122,7 +122,7 @@ export class LastingSubscription implements Subscription, Listening {
         if (signal.aborted) return await this.#inner.close();
         return this.#events.onMissed(this.#inner.honoured, reason);
       } catch (error) {
-        last = error instanceof Error ? error : new ConnectionError(String(error));
+        last = toError(error);
         // To try again would send the user off again.
         if (error instanceof AuthError) break;
       }

@@ -95,10 +95,9 @@ test("a session that is opened for a client which closes meanwhile is ended", as
 });
 
 /** Lets the server turn out to speak the other era. */
-async function shakeHands(script: HttpScript): Promise<void> {
+async function shakeHands(script: HttpScript, capabilities: object = { tools: { listChanged: true } }): Promise<void> {
   (await script.next("server/discover")).status(404);
   const serverInfo = { name: "script", version: "1" };
-  const capabilities = { tools: { listChanged: true } };
   (await script.next("initialize")).result({ protocolVersion: LEGACY, capabilities, serverInfo });
   (await script.next("notifications/initialized")).status(202);
   (await script.next("GET")).status(405);
@@ -137,6 +136,19 @@ test("a call whose second look is given up leaves the others their own", async (
   await shakeHands(script);
   (await script.next("tools/call")).result({ content: [] });
   equal((await second).isError, false);
+});
+
+test("the log level comes along to the era that the server speaks", async (t) => {
+  const { script, client } = await misled(t);
+  await client.setLogLevel("warning");
+  const call = client.callTool("any");
+  (await script.next("tools/call")).status(404);
+  await shakeHands(script, { tools: {}, logging: {} });
+  const level = await script.next("logging/setLevel");
+  equal(level.message.params.level, "warning");
+  level.result({});
+  (await script.next("tools/call")).result({ content: [] });
+  await call;
 });
 
 test("a watch that is refused is made in the era that the server speaks", async (t) => {

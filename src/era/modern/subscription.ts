@@ -1,7 +1,7 @@
 import type { CallScope } from "../../call/scope.js";
 import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
-import { ConnectionError } from "../../schema/errors.js";
+import { ConnectionError, toError } from "../../schema/errors.js";
 import type { SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
 import type { Subscription, WatchEvents } from "../client-era.js";
@@ -45,7 +45,7 @@ export class ListenSubscription implements Subscription {
   }
 
   failed(reason: unknown): void {
-    this.#end("lost", reason instanceof Error ? reason : new ConnectionError(String(reason)));
+    this.#end("lost", toError(reason));
   }
 
   /** The server dropped the subscription without a result. */
