@@ -3,6 +3,7 @@ import { measureCancel } from "./measure/cancel.mjs";
 import { measureCallMemory, measureSessionMemory } from "./measure/memory.mjs";
 import { measureSessions, measureTools } from "./measure/scale.mjs";
 import { measureSize } from "./measure/size.mjs";
+import { measureStages } from "./measure/stages.mjs";
 import { measureStart } from "./measure/start.mjs";
 import { wires } from "./workload/wires.mjs";
 
@@ -29,6 +30,7 @@ export const sections = [
   { name: "memory of sessions", at: ["memory", "sessions"], measure: measureSessionMemory },
   { name: "memory of calls", at: ["memory", "calls"], measure: measureCallMemory },
   { name: "cancel", at: ["cancel"], measure: measureCancel },
+  { name: "stages", at: ["stages"], measure: measureStages },
   { name: "start", at: ["start"], measure: measureStart },
   { name: "size", at: ["size"], measure: measureSize },
 ];

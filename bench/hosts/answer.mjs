@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { Session } from "node:inspector/promises";
 import { seen } from "../workload/app.mjs";
 
 /** What this process holds. Open files are known on Linux alone. */
@@ -12,12 +13,26 @@ function holdings() {
   };
 }
 
+const profiler = new Session();
 const turn = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const commands = {
   cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
+  },
+
+  async startProfile() {
+    profiler.connect();
+    await profiler.post("Profiler.enable");
+    await profiler.post("Profiler.setSamplingInterval", { interval: 200 });
+    await profiler.post("Profiler.start");
+  },
+
+  async stopProfile() {
+    const { profile } = await profiler.post("Profiler.stop");
+    profiler.disconnect();
+    return profile;
   },
 
   counts: () => ({ started: seen.started, cancelled: seen.cancelled }),

@@ -10,6 +10,7 @@ export function toMarkdown(document) {
     ...scale(document.scale),
     ...memory(document.memory),
     ...cancel(document.cancel),
+    ...stages(document.stages),
     ...start(document.start),
     ...size(document.size),
     ...odd(document),
@@ -19,6 +20,8 @@ export function toMarkdown(document) {
 
 const callNote =
   "Medians over the rounds with [lowest..highest]. `of floor` compares calls per second with `bare` round by round; CPU is the server's, per call, at 16 calls at once. In process, load comes from the SDK's own client.";
+const stageNote =
+  "A profile of each server under load, by the file that the time was spent in. The profiler itself costs a little, so compare the stages with each other and not with the tables above.";
 const clientNote =
   "Each client with its own server, a process each; `a -> b` is the client of a with the server of b. CPU is the client's.";
 
@@ -174,6 +177,22 @@ function cancel(results) {
     "### Cancellation\n\nTime from the cancellation to the handler's signal, and what so many cancelled calls leave behind on each side.",
     ...part("By hand", results.raw),
     ...part("By the abort of the SDK's own client (in process both sides are one)", results.clients),
+  ];
+}
+
+function stages(results) {
+  if (results === undefined) return [];
+  const peers = Object.keys(results);
+  const total = (peer) => Object.values(results[peer]).reduce((sum, us) => sum + us, 0);
+  const rows = Object.keys(results[peers[0]]).map((stage) => [
+    stage,
+    ...peers.map((peer) => shown(results[peer][stage])),
+  ]);
+  const sums = ["all", ...peers.map((peer) => shown(Math.round(total(peer) * 10) / 10))];
+  return [
+    "### Where the time of a call goes",
+    stageNote,
+    table(["HTTP modern, echo@16, us", ...peers], [...rows, sums]),
   ];
 }
 

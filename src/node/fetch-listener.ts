@@ -1,10 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
 
 /** Something that answers web requests. */
 export interface FetchServerLike {
   readonly fetch: (request: Request) => Response | Promise<Response>;
 }
+
+const HIGH_WATER_MARK = 64 * 1024;
+/** How long a client that sends too much may go on before it is cut off. */
+const LINGER_MS = 500;
 
 /** Serves requests of `node:http` by a function of web requests. */
 export function toFetchListener(fetch: FetchServerLike["fetch"]): RequestListener {
@@ -43,7 +46,7 @@ function toRequest(
     const url = new URL(target.startsWith("/") ? `${scheme}://${String(host)}${target}` : target);
     const carries = method !== "GET" && method !== "HEAD";
     const init: RequestInit & { duplex?: "half" } = { method, headers: toHeaders(incoming), signal };
-    if (carries && body === undefined) init.body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+    if (carries && body === undefined) init.body = toStream(incoming);
     else if (carries) init.body = toBody(body, incoming.headers["content-type"]);
     return new Request(url, { ...init, duplex: "half" } as RequestInit);
   } catch {
@@ -72,17 +75,64 @@ function toHeaders({ rawHeaders }: IncomingMessage): Headers {
   return headers;
 }
 
+/** The body as it comes. Whoever stops reading leaves the connection alone: the answer still has to go out on it. */
+function toStream(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  let stop = () => {};
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const onData = (chunk: Uint8Array) => {
+          controller.enqueue(chunk);
+          if ((controller.desiredSize ?? 0) <= 0) incoming.pause();
+        };
+        const onEnd = () => {
+          stop();
+          controller.close();
+        };
+        const onCut = (cause?: unknown) => {
+          stop();
+          controller.error(cause ?? new DOMException("The client has gone", "AbortError"));
+        };
+        stop = () => {
+          incoming.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut);
+        };
+        incoming.on("data", onData).on("end", onEnd).on("error", onCut).on("close", onCut);
+        incoming.pause();
+      },
+      pull: () => void incoming.resume(),
+      cancel() {
+        stop();
+        incoming.pause();
+      },
+    },
+    { highWaterMark: HIGH_WATER_MARK, size: (chunk) => chunk.byteLength },
+  );
+}
+
 async function write(response: Response, outgoing: ServerResponse, incoming: IncomingMessage): Promise<void> {
   const fields: Record<string, string | string[]> = {};
   for (const [name, value] of response.headers) fields[name] = value;
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) fields["set-cookie"] = cookies;
-  // Part of the request was left unread: the connection cannot carry another one.
-  if (!incoming.complete && incoming.method !== "GET" && incoming.method !== "HEAD") fields.connection = "close";
+  const unread = !incoming.complete && incoming.httpVersionMajor < 2;
+  if (unread) fields.connection = "close";
   outgoing.writeHead(response.status, fields);
-  if (response.body === null) return void outgoing.end();
-  for await (const chunk of response.body) {
+  for await (const chunk of response.body ?? []) {
     if (!outgoing.write(chunk)) await new Promise((resolve) => outgoing.once("drain", resolve).once("close", resolve));
   }
+  if (unread) await linger(incoming);
   outgoing.end();
+}
+
+/** Closing while the client still sends would take the answer with it: what comes is thrown away for a moment. */
+function linger(incoming: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(done, LINGER_MS);
+    timer.unref();
+    incoming.once("end", done).once("close", done).once("error", done).resume();
+  });
 }

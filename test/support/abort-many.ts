@@ -95,6 +95,8 @@ export async function assertNoGrowth(
 
 async function holdings(server: ServerView, remote?: () => Promise<Census>) {
   await server.quiet?.();
+  // A handler that has ended is off the books by the end of that turn.
+  await new Promise(setImmediate);
   return { stats: { ...(await server.stats()) }, remote: await remote?.(), census: await takeCensus() };
 }
 

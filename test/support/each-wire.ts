@@ -52,6 +52,8 @@ function world(t: TestContext, era: Era, transport: Transport): World {
       const wire = new WireRecorder();
       const client = await dial(server as unknown as Server<ToolTypes>, wire, { era, ...options });
       t.after(() => client.close());
+      // What a pipe was given last, here the end of a handshake, is on the other side in the next turn.
+      if (transport === "stdio") await new Promise(setImmediate);
       return Object.assign(client, { wire });
     },
   };

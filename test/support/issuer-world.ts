@@ -3,7 +3,14 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { createIssuer, type Issuer, type IssuerOptions } from "bowline/auth/issuer";
+import {
+  createIssuer,
+  createMemoryIssuerStore,
+  type Issuer,
+  type IssuerOptions,
+  type IssuerStore,
+} from "bowline/auth/issuer";
+import { protect } from "bowline/auth/server";
 import { toNodeListener } from "bowline/node";
 
 export const ISSUER = "https://as.example";
@@ -130,8 +137,16 @@ export class IssuerWorld {
 
   /** Whether a server with this resource lets the token in. */
   async admits(token: unknown, resource = RESOURCE): Promise<boolean> {
-    const verified = await this.issuer.verify(String(token));
-    return verified?.audience.includes(resource) === true;
+    const gate = protect({
+      resource,
+      authorizationServers: [this.issuer.issuer],
+      verify: this.issuer.verify,
+      now: () => Date.now() + this.skippedMs,
+    });
+    const verdict = await gate.check(new Request(resource, { headers: { authorization: `Bearer ${String(token)}` } }));
+    if (!(verdict instanceof Response)) return true;
+    if (verdict.status !== 401) throw new Error(`the gate answered with status ${verdict.status}`);
+    return false;
   }
 
   refresh(token: string, fields: Fields = {}): Promise<TokenAnswer> {
@@ -218,4 +233,19 @@ export function answerOf(response: Response): URLSearchParams {
 export async function read(response: Response): Promise<TokenAnswer> {
   const text = await response.text();
   return { status: response.status, headers: response.headers, json: text === "" ? {} : JSON.parse(text) };
+}
+
+/** A store on which all that arrives together is under way together: each answer takes turns of the event loop. */
+export function slowStore(): IssuerStore {
+  const store = createMemoryIssuerStore();
+  const later = () => new Promise((resolve) => setImmediate(resolve));
+  const slowly =
+    <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>
+    async (...args: A) => {
+      for (let turns = 0; turns < 10; turns++) await later();
+      const result = await work(...args);
+      for (let turns = 0; turns < 10; turns++) await later();
+      return result;
+    };
+  return { get: slowly(store.get), put: slowly(store.put), add: slowly(store.add), delete: slowly(store.delete) };
 }

@@ -139,12 +139,17 @@ export class ProviderWorld {
 }
 
 /** A user who logs in and agrees to everything, by the provider's own pages. */
-export async function browse(start: URL): Promise<URL> {
+export function browse(start: URL): Promise<URL> {
+  return browseTo(start, CALLBACK);
+}
+
+/** The same, up to an address that is not the provider's. */
+export async function browseTo(start: URL, end: string): Promise<URL> {
   const cookies = new Map<string, string>();
   let at = start;
   let form: URLSearchParams | undefined;
   for (let hops = 0; hops < 20; hops++) {
-    if (at.href.startsWith(CALLBACK)) return at;
+    if (at.href.startsWith(end)) return at;
     const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
     const asked = form === undefined ? { method: "GET" } : { method: "POST", body: form };
     const response: Response = await fetch(at, { ...asked, redirect: "manual", headers: { cookie } });

@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
 import { IssuerKeys, toJwtType } from "../server/issuer-keys.js";
+import { canonicalResource } from "../server/resource-id.js";
 import type {
   IdentityAssertionOptions,
   TrustedIssuer,
@@ -9,7 +10,7 @@ import type {
 import type { IssuerCore, TokenRequest } from "./issuer-core.js";
 import { invalidGrant, OAuthProblem } from "./oauth-problem.js";
 import type { Granted } from "./records.js";
-import { requestedResources, resourceKey } from "./resource-rules.js";
+import { requestedResources } from "./resource-rules.js";
 import { assertScopes, requestedScopes, scopesOf } from "./scope-rules.js";
 import { digestOf, randomToken } from "./secrets.js";
 
@@ -157,8 +158,8 @@ function assertConfidential({ client }: TokenRequest): void {
 }
 
 function assertSame(named: readonly string[], audience: readonly string[]): void {
-  const keys = audience.map(resourceKey);
-  if (named.every((resource) => keys.includes(resourceKey(resource)))) return;
+  const keys = audience.map(canonicalResource);
+  if (named.every((resource) => keys.includes(canonicalResource(resource)))) return;
   throw new OAuthProblem("invalid_target", "the assertion is for another resource");
 }
 

@@ -1,13 +1,15 @@
 import { type AuthorizeTarget, assertAsked, findTarget } from "./authorize-request.js";
+import { problemUri } from "./client-answer.js";
 import { type ConsentView, consentBody, consentTitle } from "./consent-page.js";
-import { errorPage, leavingPage } from "./error-page.js";
+import { leavingPage } from "./error-page.js";
+import { toProblem } from "./failures.js";
 import { Params, readForm } from "./form.js";
 import type { IssuerCore } from "./issuer-core.js";
-import { OAuthProblem, printable } from "./oauth-problem.js";
+import type { OAuthProblem } from "./oauth-problem.js";
 import type { ConsentQuestion } from "./options.js";
 import { page } from "./page.js";
 import type { Asked } from "./records.js";
-import { isLoopbackUri, withParams } from "./redirect-uri.js";
+import { isLoopbackUri } from "./redirect-uri.js";
 import { redirect } from "./replies.js";
 
 /**
@@ -72,24 +74,6 @@ function formTargets({ login }: IssuerCore, redirectUri: string): readonly strin
   return ["https:", ...plain.map((uri) => (uri.includes("[") ? "http:" : new URL(uri).origin))];
 }
 
-/** The answer to a client, with what it needs to tell answers apart. */
-export function toClientUri(
-  core: IssuerCore,
-  { redirectUri, state }: { readonly redirectUri: string; readonly state?: string | undefined },
-  answer: Readonly<Record<string, string>>,
-): string {
-  const iss = core.options.issParameter === false ? undefined : core.issuer;
-  return withParams(redirectUri, { ...answer, state, iss });
-}
-
-export function problemUri(
-  core: IssuerCore,
-  target: Pick<Asked, "redirectUri" | "state">,
-  problem: OAuthProblem,
-): string {
-  return toClientUri(core, target, { error: problem.code, error_description: printable(problem.message) });
-}
-
 /** An error, sent to the client at once only where the user knows it. */
 async function refuse(
   core: IssuerCore,
@@ -103,27 +87,4 @@ async function refuse(
     core.options.trustRedirect?.(client, redirectUri) ??
     (client.source === "configured" || (await core.consents.knows(request, client.id, redirectUri)));
   return trusted ? redirect(request, location) : await leavingPage(core.name, problem, location);
-}
-
-export function toProblem(core: IssuerCore, error: unknown): OAuthProblem {
-  if (error instanceof OAuthProblem) return error;
-  core.onError(error);
-  return new OAuthProblem("server_error", "something went wrong here", { status: 500 });
-}
-
-/** A page for what went wrong before it was known where to. */
-export function pageFailure(core: IssuerCore, error: unknown): Promise<Response> {
-  const problem = toProblem(core, error);
-  return errorPage(core.name, problem);
-}
-
-/** Sends a code to the client. */
-export function redirectWithCode(
-  core: IssuerCore,
-  request: Request,
-  asked: Asked,
-  code: string,
-  cookies: readonly string[] = [],
-): Response {
-  return redirect(request, toClientUri(core, asked, { code }), cookies);
 }

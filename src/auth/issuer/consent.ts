@@ -1,4 +1,4 @@
-import { problemUri } from "./authorize.js";
+import { problemUri } from "./client-answer.js";
 import { readForm } from "./form.js";
 import type { IssuerCore } from "./issuer-core.js";
 import { OAuthProblem } from "./oauth-problem.js";

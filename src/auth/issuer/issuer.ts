@@ -1,3 +1,4 @@
+import { isLoopback } from "../address.js";
 import type { IssuerOptions } from "./options.js";
 import { endpointsOf, route } from "./router.js";
 import { toCore } from "./settings.js";
@@ -31,12 +32,17 @@ export interface Issuer {
 export function createIssuer(options: IssuerOptions): Issuer {
   const core = toCore(options);
   const endpoints = endpointsOf(core);
+  // A web page can have its own name point at this machine, and would then share the issuer's origin with it.
+  const local = isLoopback(new URL(core.issuer).hostname);
+  const isRebound = (hostname: string) => local && !isLoopback(hostname);
   const upstream = options.upstream === undefined ? undefined : new UpstreamAccess(core, options.upstream);
   return {
     issuer: core.issuer,
     owns: (pathname) => endpoints.has(pathname),
     fetch: async (request) => {
-      const endpoint = endpoints.get(new URL(request.url).pathname);
+      const { hostname, pathname } = new URL(request.url);
+      if (isRebound(hostname)) return new Response("Not for this host", { status: 403 });
+      const endpoint = endpoints.get(pathname);
       return endpoint === undefined ? new Response("Not found", { status: 404 }) : await route(core, endpoint, request);
     },
     verify: (token) => core.tokens.verify(token),

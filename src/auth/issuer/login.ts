@@ -1,4 +1,4 @@
-import { redirectWithCode } from "./authorize.js";
+import { redirectWithCode } from "./client-answer.js";
 import { createCode } from "./code-grant.js";
 import type { IssuerCore, Login } from "./issuer-core.js";
 import type { IssuerOptions } from "./options.js";

@@ -1,3 +1,4 @@
+import { canonicalResource } from "../server/resource-id.js";
 import { OAuthProblem } from "./oauth-problem.js";
 
 /**
@@ -19,17 +20,9 @@ export function narrowedAudience(named: readonly string[], granted: readonly str
   return named.length === 0 ? granted : [...new Set(named.map((resource) => find(resource, granted)))];
 }
 
-/** Two spellings of one resource have the same key; undefined for what cannot be a resource. */
-export function resourceKey(resource: string): string | undefined {
-  if (!URL.canParse(resource) || resource.includes("#")) return undefined;
-  const { protocol, host, pathname, search, username, password } = new URL(resource);
-  if (username !== "" || password !== "") return undefined;
-  return `${protocol}//${host}${pathname.replace(/\/$/, "")}${search}`;
-}
-
 function find(resource: string, among: readonly string[]): string {
-  const key = resourceKey(resource);
-  const found = key === undefined ? undefined : among.find((candidate) => resourceKey(candidate) === key);
+  const key = canonicalResource(resource);
+  const found = key === undefined ? undefined : among.find((candidate) => canonicalResource(candidate) === key);
   if (found !== undefined) return found;
   throw new OAuthProblem("invalid_target", "resource is none that this grant can be for");
 }

@@ -2,6 +2,7 @@ import { authenticateClient } from "./client-authentication.js";
 import { readStrictForm } from "./form.js";
 import type { IssuerCore } from "./issuer-core.js";
 import type { RefreshRecord } from "./records.js";
+import { findRefresh } from "./refresh-grant.js";
 import { NOT_STORED } from "./replies.js";
 import { digestOf } from "./secrets.js";
 
@@ -13,8 +14,8 @@ export async function revoke(core: IssuerCore, request: Request): Promise<Respon
   const form = await readStrictForm(request);
   const client = await authenticateClient(core, request, form);
   const token = form.need("token");
-  const refresh = (await core.store.get(`refresh:${await digestOf(token)}`)) as RefreshRecord | undefined;
-  if (refresh !== undefined) await revokeGrant(core, refresh, client.id);
+  const refresh = await findRefresh(core, await digestOf(token));
+  if (refresh !== undefined) await revokeGrant(core, refresh.record, client.id);
   else await revokeAccess(core, token, client.id);
   return new Response(null, { status: 200, headers: NOT_STORED });
 }

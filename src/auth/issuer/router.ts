@@ -1,11 +1,11 @@
-import { authorize, pageFailure, toProblem } from "./authorize.js";
+import { authorize } from "./authorize.js";
 import { consent } from "./consent.js";
+import { apiFailure, pageFailure } from "./failures.js";
 import type { IssuerCore } from "./issuer-core.js";
 import { jwks, metadata, metadataPath } from "./metadata.js";
 import { OAuthProblem } from "./oauth-problem.js";
 import type { LimitedEndpoint } from "./options.js";
 import { register } from "./register.js";
-import { json, NOT_STORED } from "./replies.js";
 import { revoke } from "./revoke.js";
 import { token } from "./token.js";
 import { callback } from "./upstream.js";
@@ -88,11 +88,6 @@ async function assertWithinLimit(core: IssuerCore, { name, limited }: Endpoint, 
   if (seconds === undefined || seconds <= 0) return;
   const headers = { "retry-after": String(Math.ceil(seconds)) };
   throw new OAuthProblem("temporarily_unavailable", "too many requests; try again later", { status: 429, headers });
-}
-
-function apiFailure(core: IssuerCore, error: unknown): Response {
-  const problem = toProblem(core, error);
-  return json(problem.status, problem, { ...NOT_STORED, ...problem.headers });
 }
 
 function preflight({ methods }: Endpoint): Response {

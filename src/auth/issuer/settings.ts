@@ -1,4 +1,5 @@
 import { DefinitionError } from "../../schema/errors.js";
+import { canonicalResource } from "../server/resource-id.js";
 import { JWT_BEARER } from "./assertions.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./client.js";
 import { privateKeyJwt } from "./client-assertion.js";
@@ -14,7 +15,6 @@ import { createLocalLogin } from "./login.js";
 import type { IssuerOptions, Lifetimes } from "./options.js";
 import { isLoopbackUri } from "./redirect-uri.js";
 import { refreshGrant } from "./refresh-grant.js";
-import { resourceKey } from "./resource-rules.js";
 import { Seal } from "./seal.js";
 import { createMemoryIssuerStore } from "./store.js";
 import { Tokens } from "./tokens.js";
@@ -112,7 +112,8 @@ function toScopes(scopes: IssuerOptions["scopes"] = []): ReadonlyMap<string, str
 function toResources(given: IssuerOptions["resources"]): readonly string[] {
   const resources = given.map(toResource);
   for (const resource of resources) {
-    if (resourceKey(resource) === undefined) throw new DefinitionError(`${JSON.stringify(resource)} is no resource`);
+    if (canonicalResource(resource) === undefined)
+      throw new DefinitionError(`${JSON.stringify(resource)} is no resource`);
   }
   if (resources.length === 0) throw new DefinitionError("resources: an issuer without any has nothing to issue");
   return resources;
@@ -126,8 +127,8 @@ function toResource(resource: string | URL): string {
 
 function toDefaultResource({ defaultResource }: IssuerOptions, resources: readonly string[]): string | undefined {
   if (defaultResource === undefined) return resources.length === 1 ? resources[0] : undefined;
-  const key = resourceKey(toResource(defaultResource));
-  const found = resources.find((resource) => resourceKey(resource) === key);
+  const key = canonicalResource(toResource(defaultResource));
+  const found = resources.find((resource) => canonicalResource(resource) === key);
   if (found === undefined) throw new DefinitionError("defaultResource is none of the resources");
   return found;
 }

@@ -29,10 +29,13 @@ interface Entry {
   readonly lasting: boolean;
 }
 
+/** Marks are small. */
+const MARKS_PER_ENTRY = 10;
+
 /**
  * Keeps everything in this process, bounded per kind. When a kind is full, the oldest value goes (its owner has to
- * authorize again); marks stay, and when there are too many of them no more are taken: nothing that was used up or revoked
- * comes back.
+ * authorize again); marks stay, and when there are ten times as many of them no more are taken: nothing that was used up or
+ * revoked comes back.
  */
 export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
   const { maxEntries = 10_000, now = Date.now } = options;
@@ -50,20 +53,17 @@ export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}):
     kindOf(key).delete(key);
     return undefined;
   };
-  const makeRoom = (kind: Map<string, Entry>): void => {
-    if (kind.size < maxEntries) return;
+  const makeRoom = (kind: Map<string, Entry>, lasting: boolean): void => {
+    const most = lasting ? maxEntries * MARKS_PER_ENTRY : maxEntries;
+    if (kind.size < most) return;
     for (const [key, { expiresAt }] of kind) if (expiresAt <= now()) kind.delete(key);
-    if (kind.size < maxEntries) return;
-    for (const [key, { lasting }] of kind) {
-      if (lasting) continue;
-      kind.delete(key);
-      return;
-    }
-    throw new Error(`the memory store of the issuer is full (${maxEntries} marks)`);
+    if (kind.size < most) return;
+    for (const [key, entry] of kind) if (!entry.lasting) return void kind.delete(key);
+    throw new Error(`the memory store of the issuer is full (${most} marks)`);
   };
   const write = (key: string, entry: Entry): void => {
     const kind = kindOf(key);
-    if (!kind.delete(key)) makeRoom(kind);
+    if (!kind.delete(key)) makeRoom(kind, entry.lasting);
     kind.set(key, entry);
   };
 

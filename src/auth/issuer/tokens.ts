@@ -24,6 +24,11 @@ export interface VerifiedToken {
   readonly claims: JWTPayload;
 }
 
+interface KeyRing {
+  readonly keys: readonly [SigningKey, ...SigningKey[]];
+  readonly verifies: ReturnType<typeof jose.createLocalJWKSet>;
+}
+
 interface SigningKey {
   readonly kid: string;
   readonly alg: string;
@@ -53,7 +58,7 @@ export class Tokens {
   readonly #store: IssuerStore;
   readonly #now: () => number;
   readonly #lifetimeMs: number;
-  #keys: Promise<readonly SigningKey[]> | undefined;
+  #ring: Promise<KeyRing> | undefined;
 
   constructor(
     issuer: string,
@@ -72,14 +77,14 @@ export class Tokens {
 
   /** The public halves, for whoever verifies tokens elsewhere. */
   async jwks(): Promise<{ readonly keys: readonly JWK[] }> {
-    return { keys: (await this.#signingKeys()).map(({ publicJwk }) => publicJwk) };
+    return { keys: (await this.#keyRing()).keys.map(({ publicJwk }) => publicJwk) };
   }
 
   async mint(
     { grant, scopes, audience }: Granted,
     binding?: TokenBinding,
   ): Promise<{ token: string; expiresIn: number }> {
-    const [key] = (await this.#signingKeys()) as readonly [SigningKey];
+    const [key] = (await this.#keyRing()).keys;
     const now = Math.floor(this.#now() / 1000);
     const expiresIn = Math.max(1, Math.floor(Math.min(this.#lifetimeMs, grant.expiresAt - this.#now()) / 1000));
     const token = await new jose.SignJWT({
@@ -130,10 +135,9 @@ export class Tokens {
   }
 
   async #read(token: string): Promise<JWTPayload | undefined> {
-    const keys = await this.#signingKeys();
-    const set = jose.createLocalJWKSet({ keys: keys.map(({ publicJwk }) => publicJwk) });
+    const { keys, verifies } = await this.#keyRing();
     const verified = await jose
-      .jwtVerify(token, set, {
+      .jwtVerify(token, verifies, {
         issuer: this.#issuer,
         typ: TYPE,
         algorithms: keys.map(({ alg }) => alg),
@@ -144,15 +148,21 @@ export class Tokens {
     return verified?.payload;
   }
 
-  #signingKeys(): Promise<readonly SigningKey[]> {
-    this.#keys ??= this.#given === undefined ? generated() : Promise.all(this.#given.map(imported));
-    return this.#keys;
+  #keyRing(): Promise<KeyRing> {
+    this.#ring ??= toRing(this.#given);
+    return this.#ring;
   }
 }
 
-async function generated(): Promise<readonly SigningKey[]> {
+async function toRing(given: readonly JWK[] | undefined): Promise<KeyRing> {
+  const [first, ...others] = await Promise.all((given ?? [await generated()]).map(imported));
+  const keys = [first as SigningKey, ...others] as const;
+  return { keys, verifies: jose.createLocalJWKSet({ keys: keys.map(({ publicJwk }) => publicJwk) }) };
+}
+
+async function generated(): Promise<JWK> {
   const { privateKey } = await jose.generateKeyPair("ES256", { extractable: true });
-  return [await imported({ ...(await jose.exportJWK(privateKey)), alg: "ES256" })];
+  return { ...(await jose.exportJWK(privateKey)), alg: "ES256" };
 }
 
 async function imported(jwk: JWK): Promise<SigningKey> {

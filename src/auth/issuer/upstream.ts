@@ -1,5 +1,6 @@
-import { problemUri, redirectWithCode, toProblem } from "./authorize.js";
+import { problemUri, redirectWithCode } from "./client-answer.js";
 import { createCode } from "./code-grant.js";
+import { toProblem } from "./failures.js";
 import { Params } from "./form.js";
 import type { IssuerCore, Login } from "./issuer-core.js";
 import { invalidRequest, OAuthProblem } from "./oauth-problem.js";

@@ -306,6 +306,11 @@ proves(
     match(text, /href="https:\/\/app\.example\/cb\?error=invalid_scope/);
     ok(answerOf(await browser.approve({ client_id: id })).has("code"));
     equal(answerOf(await browser.authorize({ client_id: id, scope: "nonsense" })).get("error"), "invalid_scope");
+    // What was approved was that address, and no other of the same app.
+    const two = await world.register({ redirect_uris: [CALLBACK, "https://other.example/cb"] });
+    await browser.approve({ client_id: two.id });
+    const elsewhere = { client_id: two.id, redirect_uri: "https://other.example/cb", scope: "nonsense" };
+    equal((await browser.authorize(elsewhere)).status, 400);
     const trusting = await IssuerWorld.open(t, { trustRedirect: () => true });
     const other = await trusting.register();
     equal(

@@ -5,6 +5,7 @@ import {
   CALLBACK,
   CLIENT,
   IssuerWorld,
+  inOrder,
   LOCAL_CALLBACK,
   RESOURCE,
   toParams,
@@ -94,6 +95,22 @@ proves(
   },
 );
 
+proves(
+  "hosting:auth:as:consent:csrf",
+  http,
+  "no name that points at this machine makes a page part of it",
+  async (t) => {
+    const world = await IssuerWorld.open(t, { issuer: "http://localhost:9" });
+    const query = `authorize?${toParams(inOrder())}`;
+    for (const host of ["localhost:9", "127.0.0.1:9", "[::1]:9"]) {
+      equal((await world.issuer.fetch(new Request(`http://${host}/${query}`))).status, 200, host);
+    }
+    for (const host of ["evil.example:9", "192.168.0.1:9", "localhost.evil.example:9"]) {
+      equal((await world.issuer.fetch(new Request(`http://${host}/${query}`))).status, 403, host);
+    }
+  },
+);
+
 proves("hosting:auth:as:consent:csrf", http, "a question is forgotten after some minutes", async (t) => {
   const world = await IssuerWorld.open(t);
   const browser = world.browser();
@@ -131,6 +148,10 @@ proves("hosting:auth:as:consent:html-escape", http, "what an app says of itself 
   const policy = page.headers.get("content-security-policy") ?? "";
   match(policy, /^default-src 'none'/);
   doesNotMatch(policy, /script-src|unsafe-inline|img-src/);
+  const local = await world.register({ policy_uri: "http://localhost/policy", tos_uri: "https://p.example/tos" });
+  const linked = await (await world.browser().authorize({ client_id: local.id })).text();
+  match(linked, /<a href="https:\/\/p\.example\/tos"/);
+  doesNotMatch(linked, /http:\/\/localhost/);
   for (const member of ["logo_uri", "policy_uri", "tos_uri", "client_uri"]) {
     for (const link of ["javascript:alert(1)", "data:text/html,x", "http://p.example", "JAVASCRIPT://x/%0aalert(1)"]) {
       equal((await world.register({ [member]: link })).status, 400, `${member} ${link}`);

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { createMemoryIssuerStore, type IssuerStore } from "bowline/auth/issuer";
-import { CALLBACK, CLIENT, createPkce, IssuerWorld, RESOURCE, read } from "../../support/issuer-world.js";
+import { createMemoryIssuerStore } from "bowline/auth/issuer";
+import { CALLBACK, CLIENT, createPkce, IssuerWorld, RESOURCE, read, slowStore } from "../../support/issuer-world.js";
 import { proves } from "../../support/verifies.js";
 
 const http = { wire: "http" };
@@ -62,22 +62,8 @@ proves(
   },
 );
 
-/** Each answer takes a turn of the event loop, and all that arrives together is answered together. */
-function slow(store: IssuerStore): IssuerStore {
-  const later = () => new Promise((resolve) => setImmediate(resolve));
-  const wait =
-    <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>
-    async (...args: A) => {
-      await later();
-      const result = await work(...args);
-      await later();
-      return result;
-    };
-  return { get: wait(store.get), put: wait(store.put), add: wait(store.add), delete: wait(store.delete) };
-}
-
 proves("hosting:auth:as:code-atomic", http, "of several who redeem one code at once, one does", async (t) => {
-  const world = await IssuerWorld.open(t, { store: slow(createMemoryIssuerStore()) });
+  const world = await IssuerWorld.open(t, { store: slowStore() });
   const code = await world.code();
   const answers = await Promise.all([1, 2, 3, 4, 5].map(() => world.redeem(code)));
   deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400, 400, 400]);

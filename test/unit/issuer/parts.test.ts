@@ -7,6 +7,7 @@ import { createMemoryIssuerStore, createRateLimiter } from "bowline/auth/issuer"
 import { createGuardedFetch, toNodeListener } from "bowline/node";
 import { freshMs } from "#src/auth/issuer/client-document.js";
 import { Seal } from "#src/auth/issuer/seal.js";
+import { gate } from "../../support/gate.js";
 
 test("the memory store forgets what expires, and the oldest of what is too much", async () => {
   let now = 0;
@@ -27,12 +28,12 @@ test("marks are added once, and never dropped for others", async () => {
   let now = 0;
   const store = createMemoryIssuerStore({ maxEntries: 2, now: () => now });
   deepEqual(await Promise.all([store.add("spent:a", true, 10), store.add("spent:a", true, 10)]), [true, false]);
-  equal(await store.add("spent:b", true, 20), true);
-  await rejects(store.add("spent:c", true, 20), /full/);
+  for (let count = 1; count < 20; count++) equal(await store.add(`spent:${count}`, true, 20), true);
+  await rejects(store.add("spent:more", true, 20), /full/);
   equal(await store.add("spent:a", true, 20), false);
   now = 10;
-  equal(await store.add("spent:c", true, 20), true);
-  equal(await store.get("spent:b"), true);
+  equal(await store.add("spent:more", true, 20), true);
+  equal(await store.get("spent:1"), true);
 });
 
 test("what is sealed opens for the same purpose, until it expires, with any key of the ring", async () => {
@@ -110,10 +111,23 @@ test("a guarded fetch reaches what it may, follows no redirect, and refuses the 
 });
 
 test("a function of web requests is served by node:http with cookies, bodies and departures", async (t) => {
+  const [started, left] = [gate(), gate()];
   const listener = toNodeListener({
     fetch: async (asked) => {
       const { pathname } = new URL(asked.url);
       if (pathname === "/throws") throw new Error("secret");
+      if (pathname === "/waits") {
+        started.open();
+        await once(asked.signal, "abort");
+        left.open();
+        return new Response(null);
+      }
+      if (pathname === "/early") {
+        const reader = asked.body?.getReader();
+        await reader?.read();
+        await reader?.cancel();
+        return new Response("too much", { status: 413 });
+      }
       const headers = new Headers({ "x-method": asked.method });
       headers.append("set-cookie", "a=1");
       headers.append("set-cookie", "b=2");
@@ -132,6 +146,17 @@ test("a function of web requests is served by node:http with cookies, bodies and
   const failed = await fetch(`${base}/throws`);
   equal(failed.status, 500);
   doesNotMatch(await failed.text(), /secret/);
+  const abort = new AbortController();
+  const waiting = fetch(`${base}/waits`, { signal: abort.signal });
+  await started.opened;
+  abort.abort();
+  await rejects(waiting);
+  await left.opened;
+  const early = await fetch(`${base}/early`, { method: "POST", body: "x".repeat(20_000_000) });
+  equal(early.status, 413);
+  equal(await early.text(), "too much");
+  const long = "long ".repeat(200_000);
+  equal(await (await fetch(`${base}/x`, { method: "POST", body: long })).text(), `null ${long}`);
   const odd = request(`${base}/`, { method: "TRACE" }).end();
   const [answer] = (await once(odd, "response")) as [import("node:http").IncomingMessage];
   equal(answer.statusCode, 400);

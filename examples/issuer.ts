@@ -1,0 +1,78 @@
+/**
+ * A whole protected world in one file: an authorization server, an MCP server that takes its tokens, and a client that gets
+ * one. `node examples/dist/issuer.js` has a person in it who presses Allow; with `--browser` that is you.
+ */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createOAuth } from "bowline/auth/client";
+import { createIssuer } from "bowline/auth/issuer";
+import { authOf, protect } from "bowline/auth/server";
+import { connect } from "bowline/client";
+import { openLoopback, toNodeListener } from "bowline/node";
+import { McpServer } from "bowline/server";
+
+const say = (text: string) => void process.stdout.write(`${text}\n`);
+
+// One address for both. In earnest they are two, each at a name of its own and over https.
+const http = createServer();
+http.listen(0, "127.0.0.1");
+await once(http, "listening");
+const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+const resource = `${origin}/mcp`;
+
+const issuer = createIssuer({
+  issuer: origin,
+  name: "Harbour Office",
+  resources: [resource],
+  scopes: { "log:read": "Read the harbour log", "log:write": "Write into the harbour log" },
+  user: () => ({ id: "ada", name: "Ada" }), // here belongs the login of your application
+});
+
+const server = new McpServer(
+  { name: "harbour", version: "1.0.0" },
+  {
+    http: {
+      gate: protect({ resource, authorizationServers: [issuer.issuer], verify: issuer.verify, scopes: ["log:read"] }),
+    },
+  },
+).tool("whoami", {}, (_args, ctx) => `${authOf(ctx).subject}, who may ${authOf(ctx).scopes.join(" and ")}`);
+
+const [toIssuer, toServer] = [toNodeListener(issuer), toNodeListener(server)];
+http.on("request", (request, response) => {
+  const { pathname } = new URL(request.url ?? "/", origin);
+  if (issuer.owns(pathname)) toIssuer(request, response);
+  else toServer(request, response);
+});
+say(`The harbour is at ${resource}, guarded by ${issuer.issuer}`);
+
+const refusal = await fetch(resource, { method: "POST", body: "{}" });
+say(`Without a token: ${refusal.status}`);
+
+const loopback = await openLoopback(process.argv.includes("--browser") ? {} : { open: pressAllow });
+const auth = createOAuth({ clientName: "Harbour Desk", scope: "log:read", warnDeprecated: false, ...loopback });
+{
+  await using client = await connect(resource, auth);
+  say(`With one: I am ${(await client.callTool("whoami", {})).text}`);
+}
+await loopback.close();
+await server.close();
+http.close();
+http.closeAllConnections();
+
+/** A person at a browser: reads the page, presses Allow, and ends where the issuer sends the browser. */
+async function pressAllow(url: URL): Promise<void> {
+  const page = await fetch(url);
+  const text = await page.text();
+  say(`The page asks: ${/<h1>(.*?)<\/h1>/.exec(text)?.[1]}`);
+  const ask = /name="ask" value="([^"]+)"/.exec(text)?.[1] ?? "";
+  const cookie = page.headers.getSetCookie().map((line) => line.split(";", 1)[0]);
+  const body = new URLSearchParams({ ask, decision: "approve" });
+  const answer = await fetch(`${origin}/consent`, {
+    method: "POST",
+    body,
+    headers: { cookie: cookie.join("; ") },
+    redirect: "manual",
+  });
+  await (await fetch(answer.headers.get("location") ?? "")).text();
+}
