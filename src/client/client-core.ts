@@ -5,21 +5,14 @@ import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection, Subscription, WatchEvents } from "../era/client-era.js";
 import type { CloseOptions } from "../era/link.js";
-import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import type { ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import type {
-  ClientCapabilities,
-  Implementation,
-  ListToolsResult,
-  Root,
-  SubscriptionFilter,
-  Tool,
-} from "../schema/types.js";
+import type { ClientCapabilities, Implementation, Root, SubscriptionFilter, Tool } from "../schema/types.js";
 import { type Change, toChange } from "../store/change-bus.js";
 import type * as answers from "./answers.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
@@ -37,8 +30,8 @@ import {
 } from "./options.js";
 import { OutputChecks } from "./output-checks.js";
 import { PageWaits } from "./page-waits.js";
-import { Pages } from "./pages.js";
 import type { Listening } from "./relisten.js";
+import { ToolHeaders } from "./tool-headers.js";
 
 export const ROOTS_CHANGED = "notifications/roots/list_changed";
 const ELICITATION_COMPLETE = "notifications/elicitation/complete";
@@ -55,7 +48,7 @@ export class ClientCore implements ClientHost {
   readonly visits = new PageWaits();
   /** What the extensions that are on own; set before anything is connected. */
   extensions: Extensions | undefined;
-  readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  readonly #toolHeaders = new ToolHeaders((warning) => quietly(() => this.#options.logger?.warn?.(warning)));
   /** Those who listen for changes: they end with the connection. */
   readonly listening = new Set<Listening>();
   #cache: ClientCache | undefined;
@@ -240,21 +233,11 @@ export class ClientCore implements ClientHost {
 
   /** Remembers which arguments of a tool travel in headers; tells whether they make sense. */
   learnHeaders(tool: Tool): boolean {
-    const found = findParamHeaders(tool.inputSchema);
-    this.#paramHeaders.delete(tool.name);
-    // Most tools have none, and are not worth remembering.
-    if (found.ok && found.headers.length > 0) this.#paramHeaders.set(tool.name, found.headers);
-    if (!found.ok) quietly(() => this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`));
-    return found.ok;
+    return this.#toolHeaders.learn(tool);
   }
 
-  async relearnTools(connection: Connection, scope: CallScope): Promise<void> {
-    const tools = new Pages<Tool>(async (cursor) => {
-      const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
-      const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
-      return { items: tools, nextCursor };
-    });
-    for await (const tool of tools) this.learnHeaders(tool);
+  relearnTools(connection: Connection, scope: CallScope): Promise<void> {
+    return this.#toolHeaders.relearn(connection, scope);
   }
 
   async answer(
@@ -312,7 +295,7 @@ export class ClientCore implements ClientHost {
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
-    return this.#paramHeaders.get(tool);
+    return this.#toolHeaders.of(tool);
   }
 
   /** Pages that a call requires are remembered, and shown where that is wanted, before the caller hears of them. */
