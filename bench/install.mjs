@@ -1,12 +1,18 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { execNpm, lines } from "../scripts/lib/exec.mjs";
 import { at } from "../scripts/lib/project.mjs";
+import { stagePackage } from "../scripts/package.mjs";
 
-/**
- * Installs the peers on the first run, and again when the lock file is newer. Bowline itself is not among them: it is
- * found as the project's own link in the folder above, the built tree.
- */
+/** Installs the peers, and links the package beside them as its users get it. */
 export async function install() {
+  await installPeers();
+  const link = at("bench/node_modules/bowline");
+  rmSync(link, { recursive: true, force: true });
+  symlinkSync(await stagePackage(), link, "junction");
+}
+
+/** On the first run, and again when the lock file is newer. */
+async function installPeers() {
   const installed = at("bench/node_modules/.package-lock.json");
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(at("bench/package-lock.json")).mtimeMs) return;
   console.error("installing the peers into bench/node_modules (once)");

@@ -1,10 +1,11 @@
 import { exec } from "../scripts/lib/exec.mjs";
 import { at, readJson, wantsJson } from "../scripts/lib/project.mjs";
 import { programOf, runtimes } from "./programs.mjs";
+import { hostProgram, stageSuite } from "./stage.mjs";
 import { runInWorkerd } from "./workerd.mjs";
 
 /**
- * Runs the suite on each runtime: `node runtimes/run.mjs [filter ...] [--json]`. A filter is a part of a runtime's name.
+ * Runs the suite, with the package as users install it, on each runtime: `node runtimes/run.mjs [filter ...] [--json]`. A filter is a part of a runtime's name.
  * A runtime that cannot be fetched for this platform is reported and is no failure. What fails by a runtime's own nature
  * is in known.json, with a reason.
  */
@@ -13,6 +14,7 @@ const json = wantsJson();
 const known = readJson(at("runtimes/known.json"));
 const chosen = runtimes.filter(({ name }) => filters.length === 0 || filters.some((filter) => name.includes(filter)));
 const results = [];
+await stageSuite();
 for (const runtime of chosen) {
   const result = await run(runtime);
   results.push(result);
@@ -39,7 +41,7 @@ async function run(runtime) {
 
 async function outcomesOf({ kind }, program) {
   if (kind === "workerd") return runInWorkerd(program);
-  const suite = at(`runtimes/dist/hosts/${kind}.js`);
+  const suite = hostProgram(kind);
   const args = kind === "deno" ? ["run", "--allow-all", "--no-lock", suite] : [suite];
   const { code, stdout, output } = await exec(program, args, { timeoutMs: 120_000 });
   if (code !== 0) throw new Error(`ended with exit code ${code}: ${output.trim()}`);

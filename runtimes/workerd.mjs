@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { build } from "esbuild";
 import { at } from "../scripts/lib/project.mjs";
+import { hostProgram } from "./stage.mjs";
 
 const LIMIT_MS = 120_000;
 
@@ -24,7 +25,7 @@ export async function runInWorkerd(program) {
 /** In parts: what only a program on Node imports must not be asked of a worker that never gets there. */
 async function bundle(folder) {
   const { outputFiles } = await build({
-    entryPoints: [at("runtimes/dist/hosts/workerd.js")],
+    entryPoints: [hostProgram("workerd")],
     absWorkingDir: at(),
     bundle: true,
     splitting: true,

@@ -29,16 +29,25 @@ export const pack = {
 };
 
 function strays(files) {
-  const welcome = /^(dist\/.+\.(js|d\.ts|js\.map)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+  const welcome = /^(dist\/.+\.(js|d\.ts)|bundled\/[\w-]+\.js|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   return files.filter((path) => !welcome.test(path)).map((path) => `the tarball holds ${path}`);
 }
 
+/** Every entry exports something, comes from the bundled files, and has the same error classes as the others. */
 async function importAll(home) {
-  const specifiers = packageEntries().map(({ specifier }) => specifier);
-  const program = specifiers.map(
-    (name) => `if (Object.keys(await import("${name}")).length === 0) throw new Error("${name} exports nothing");`,
-  );
-  writeFileSync(join(home, "import-all.js"), program.join("\n"));
+  const program = `
+    const classes = new Map();
+    for (const name of ${JSON.stringify(packageEntries().map(({ specifier }) => specifier))}) {
+      if (!import.meta.resolve(name).includes("/bundled/")) throw new Error(name + " is not loaded from bundled/");
+      const values = Object.entries(await import(name));
+      if (values.length === 0) throw new Error(name + " exports nothing");
+      for (const [key, value] of values.filter(([, value]) => Object.prototype.isPrototypeOf.call(Error, value))) {
+        if ((classes.get(key) ?? value) !== value) throw new Error(name + " has a " + key + " of its own");
+        classes.set(key, value);
+      }
+    }
+    if (classes.size === 0) throw new Error("no entry exports an error class");`;
+  writeFileSync(join(home, "import-all.js"), program);
   const { code, output } = await execNode(["import-all.js"], { cwd: home, timeoutMs: 20_000 });
   return code === 0 ? [] : ["importing every entry from the tarball failed", ...lines(output)];
 }

@@ -4,6 +4,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { execNpm } from "../../scripts/lib/exec.mjs";
 import { at, readJson, shown } from "../../scripts/lib/project.mjs";
+import { stagePackage } from "../../scripts/package.mjs";
 import { peers, programOf } from "../adapters/peers.mjs";
 import { round } from "../lib/stats.mjs";
 
@@ -20,7 +21,7 @@ async function budgetSizes() {
   const result = {};
   for (const { name, program } of readJson(at("scripts/budgets.json")).sizes) {
     result[name] = await bundleSize({
-      stdin: { contents: program.join("\n"), resolveDir: at(), sourcefile: "program.js" },
+      stdin: { contents: program.join("\n"), resolveDir: at("bench"), sourcefile: "program.js" },
     });
   }
   return result;
@@ -61,7 +62,7 @@ async function bundleSize({ external = [], ...input }) {
     outdir: "build/bench",
     logLevel: "silent",
   });
-  const loaded = loadedAtStart(metafile.outputs, input.entryPoints?.map(shown)[0] ?? "program.js");
+  const loaded = loadedAtStart(metafile.outputs, input.entryPoints?.map(shown)[0] ?? "bench/program.js");
   const parts = outputFiles.filter(({ path }) => [...loaded].some((name) => path.endsWith(name)));
   return round(parts.reduce((sum, { contents }) => sum + gzipSync(contents, { level: 9 }).length, 0) / 1000, 4);
 }
@@ -94,7 +95,7 @@ async function installedSizes() {
 }
 
 async function packedSize() {
-  const { stdout } = await execNpm(["pack", "--dry-run", "--json", "--ignore-scripts"]);
+  const { stdout } = await execNpm(["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: await stagePackage() });
   return JSON.parse(stdout)[0].unpackedSize;
 }
 

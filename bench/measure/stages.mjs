@@ -19,13 +19,16 @@ const STAGES = [
   ["dispatch: era, route, context", ({ url }) => url.includes("/dist/")],
 ];
 
+/** Stages are told apart by files: as bundlers do, this takes the package's single files, not the bundled ones. */
+const SINGLE_FILES = { NODE_OPTIONS: "--conditions=module" };
+
 const load = { concurrency: 16, ms: 60_000 };
 const WARM_UP = 20_000;
 const CALLS = 40_000;
 
 /** The time of one modern `tools/call` by stage, in microseconds of the server's own: `{ peer: { stage: us } }`. */
 export async function measureStages(run) {
-  const starts = ["bare", "bowline"].map((peer) => () => rawSubject(peer, "http modern"));
+  const starts = ["bare", "bowline"].map((peer) => () => rawSubject(peer, "http modern", { env: SINGLE_FILES }));
   return withSubjects(starts, async (subjects) => {
     const result = {};
     for (const subject of subjects) {

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { floor, on, peers, programOf } from "../adapters/peers.mjs";
 import { keepTrack } from "../lib/child.mjs";
+import { cpuMsOf } from "../lib/cpu.mjs";
 import { quiet } from "../lib/noise.mjs";
 import { ratio, spread } from "../lib/stats.mjs";
 import { bodyOf, calls, initialize, initialized } from "../workload/requests.mjs";
@@ -10,15 +11,21 @@ import { wires } from "../workload/wires.mjs";
 
 const folder = fileURLToPath(new URL("..", import.meta.url));
 
+/** A schema by zod, whose own start is in the figure of whoever takes one, and a schema as plain JSON. */
+const programs = { stdio: "", "stdio-json-schema": ", JSON Schema" };
+
 /**
- * Cold start (a process is started, its first call answered) and import alone, in milliseconds:
- * `{ cold: { wire: { peer } }, import: { server, client } }`. `of` compares Bowline with each of the others.
+ * Cold start (a process is started, its first call answered) and import alone, in milliseconds, elapsed and of CPU time:
+ * `{ cold: { wire: { peer } }, import: { server, client } }`. `of` and `cpuOf` compare Bowline with each of the others.
  */
 export async function measureStart(run) {
   const result = { cold: {}, import: {} };
   for (const wire of ["stdio legacy", "stdio modern"]) {
-    const able = on(wire).filter((peer) => isChosen(run, peer) && programOf(peer, "stdio") !== undefined);
-    result.cold[wire] = await inRounds(run, able, (peer) => coldStart(programOf(peer, "stdio"), wires[wire]));
+    for (const [kind, remark] of Object.entries(programs)) {
+      const able = on(wire).filter((peer) => isChosen(run, peer) && programOf(peer, kind) !== undefined);
+      const once = (peer) => coldStart(programOf(peer, kind), wires[wire]);
+      result.cold[`${wire}${remark}`] = await inRounds(run, able, once);
+    }
   }
   for (const side of ["server", "client"]) {
     const able = Object.keys(peers).filter((peer) => isChosen(run, peer) && peers[peer].imports?.[side] !== undefined);
@@ -37,17 +44,16 @@ async function inRounds(run, chosen, once) {
     for (const peer of chosen) {
       run.progress.step(`${peer}, round ${Math.max(0, round) + 1} of ${rounds}`);
       await quiet(run.patience);
-      const ms = await once(peer);
-      if (round >= 0) series[peer].push(ms);
+      const sample = await once(peer);
+      if (round >= 0) series[peer].push(sample);
     }
   }
+  const of = (key) => (peer) => series[peer].map((sample) => sample[key]);
   const result = {};
-  for (const peer of chosen) result[peer] = { ms: spread(series[peer]) };
-  const of = {};
-  for (const peer of chosen.filter((name) => name !== "bowline" && name !== floor)) {
-    of[peer] = ratio(series.bowline, series[peer]);
-  }
-  result.bowline.of = of;
+  for (const peer of chosen) result[peer] = { ms: spread(of("ms")(peer)), cpuMs: spread(of("cpuMs")(peer)) };
+  const others = chosen.filter((name) => name !== "bowline" && name !== floor);
+  const compared = (values) => Object.fromEntries(others.map((peer) => [peer, ratio(values("bowline"), values(peer))]));
+  Object.assign(result.bowline, { of: compared(of("ms")), cpuOf: compared(of("cpuMs")) });
   return result;
 }
 
@@ -67,7 +73,8 @@ function coldStart(program, wire) {
       const lines = (rest + chunk).split("\n");
       rest = lines.pop();
       for (const { id, result } of lines.map((line) => JSON.parse(line))) {
-        if (id === 2 && result?.content) return end(resolve, performance.now() - begun);
+        if (id === 2 && result?.content)
+          return end(resolve, { ms: performance.now() - begun, cpuMs: cpuMsOf(child.pid) });
         if (id === 2) return end(reject, new Error(`${program} gave a wrong answer`));
         if (id === 1) write(`${initialized}\n${bodyOf(wire, calls.echo, 2)}`);
       }
@@ -80,7 +87,9 @@ const execute = promisify(execFile);
 
 async function importTime(modules) {
   const imports = modules.map((name) => `await import(${JSON.stringify(name)});`).join("");
-  const code = `const t = performance.now(); ${imports} console.log(performance.now() - t); process.exit(0)`;
+  const code = `const t = performance.now(); const c = process.cpuUsage(); ${imports}
+    const { user, system } = process.cpuUsage(c);
+    console.log(JSON.stringify({ ms: performance.now() - t, cpuMs: (user + system) / 1000 })); process.exit(0)`;
   const { stdout } = await execute(process.execPath, ["--input-type=module", "-e", code], { cwd: folder });
-  return Number(stdout);
+  return JSON.parse(stdout);
 }

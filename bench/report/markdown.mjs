@@ -199,10 +199,16 @@ function stages(results) {
 function start(results) {
   if (results === undefined) return [];
   const of = (title, peers) => {
-    const over = peers.bowline.of;
+    const { of: over, cpuOf: cpuOver } = peers.bowline;
     return table(
-      [title, "ms", "Bowline of it"],
-      Object.entries(peers).map(([peer, { ms }]) => [peer, range(ms), shown(over[peer]?.median)]),
+      [title, "ms", "Bowline of it", "ms of CPU time", "Bowline of it"],
+      Object.entries(peers).map(([peer, { ms, cpuMs }]) => [
+        peer,
+        range(ms),
+        shown(over[peer]?.median),
+        range(cpuMs),
+        shown(cpuOver[peer]?.median),
+      ]),
     );
   };
   const cold = Object.entries(results.cold).map(([wire, peers]) => of(`process start to first answer, ${wire}`, peers));

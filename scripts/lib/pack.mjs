@@ -1,13 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { stagePackage } from "../package.mjs";
 import { execNpm } from "./exec.mjs";
 
-/** Packs the project into an empty temporary folder, hands over the folder and the tarball, and removes both. */
+/** Packs what users install into an empty temporary folder, hands over the folder and the tarball, and removes both. */
 export async function withTarball(use) {
   const folder = mkdtempSync(join(tmpdir(), "bowline-pack-"));
   try {
-    const packed = await execNpm(["pack", "--json", "--ignore-scripts", "--pack-destination", folder]);
+    const options = ["--json", "--ignore-scripts", "--pack-destination", folder];
+    const packed = await execNpm(["pack", ...options], { cwd: await stagePackage() });
     if (packed.code !== 0) throw new Error(`npm pack failed: ${packed.output}`);
     const [{ filename, files, size }] = Object.values(JSON.parse(packed.stdout));
     return await use({ folder, tarball: join(folder, filename), files: files.map(({ path }) => path), size });

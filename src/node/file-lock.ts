@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readFile, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -23,7 +22,7 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>, sign
 
 /** Resolves with what the lock file says while it is ours. */
 async function acquire(path: string, signal: AbortSignal | undefined): Promise<string> {
-  const owner = randomUUID();
+  const owner = crypto.randomUUID();
   for (;;) {
     signal?.throwIfAborted();
     if (await create(path, owner)) return owner;

@@ -1,4 +1,3 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from "node:crypto";
 import { mkdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
@@ -44,6 +43,7 @@ export function createFileStore(path: string, secret: string | Uint8Array): Auth
       }),
     async lock(name, work, signal) {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      const { createHash } = await import("node:crypto");
       const id = createHash("sha256").update(name).digest("hex").slice(0, 16);
       return await withFileLock(`${path}.${id}.lock`, work, signal);
     },
@@ -62,6 +62,7 @@ async function load(path: string, secret: string | Uint8Array, keys: Map<string,
   const salt = bytes.subarray(HEADER.length, start);
   const nonce = bytes.subarray(start, start + NONCE_BYTES);
   const tag = bytes.subarray(-TAG_BYTES);
+  const { createDecipheriv } = await import("node:crypto");
   try {
     const decipher = createDecipheriv("aes-256-gcm", await keyFor(salt, secret, keys), nonce);
     decipher.setAAD(bytes.subarray(0, start)).setAuthTag(tag);
@@ -79,6 +80,7 @@ async function save(
   secret: string | Uint8Array,
   keys: Map<string, Promise<Buffer>>,
 ): Promise<void> {
+  const { createCipheriv, randomBytes } = await import("node:crypto");
   const salt = [...keys.keys()].map((each) => Buffer.from(each, "hex"))[0] ?? randomBytes(SALT_BYTES);
   const nonce = randomBytes(NONCE_BYTES);
   const head = Buffer.concat([Buffer.from(HEADER), salt]);
@@ -97,7 +99,12 @@ async function save(
 /** Deriving a key is slow on purpose; the salt of a file stays, so it is done once. */
 function keyFor(salt: Buffer, secret: string | Uint8Array, keys: Map<string, Promise<Buffer>>): Promise<Buffer> {
   const id = salt.toString("hex");
-  const known = keys.get(id) ?? (promisify(scrypt)(secret, salt, 32) as Promise<Buffer>);
+  const known = keys.get(id) ?? derive(secret, salt);
   keys.set(id, known);
   return known;
+}
+
+async function derive(secret: string | Uint8Array, salt: Buffer): Promise<Buffer> {
+  const { scrypt } = await import("node:crypto");
+  return (await promisify(scrypt)(secret, salt, 32)) as Buffer;
 }

@@ -1,6 +1,5 @@
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from "node:dns";
-import { type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
+import type { IncomingMessage, RequestOptions } from "node:http";
 import { Readable } from "node:stream";
 import { isLoopback, isPrivate } from "../auth/address.js";
 import type { Fetch } from "../http/same-origin-fetch.js";
@@ -44,12 +43,12 @@ function refusal(hostname: string): Error {
   return new Error(`${hostname} is, or stands for, a private address`);
 }
 
-function send(url: URL, init: RequestInit, lookup: NonNullable<RequestOptions["lookup"]>): Promise<Response> {
+async function send(url: URL, init: RequestInit, lookup: NonNullable<RequestOptions["lookup"]>): Promise<Response> {
   const { method = "GET", signal } = init;
-  const request = url.protocol === "https:" ? requestHttps : requestHttp;
+  const { request } = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
   const body = init.body === undefined || init.body === null ? undefined : String(init.body);
   const headers = Object.fromEntries(new Headers(init.headers));
-  return new Promise((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     const options: RequestOptions = { method, headers, lookup, agent: false, ...(signal ? { signal } : {}) };
     const outgoing = request(url, options, (incoming) => {
       try {

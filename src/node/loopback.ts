@@ -1,5 +1,4 @@
-import { spawn } from "node:child_process";
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { AuthError } from "../schema/errors.js";
 
@@ -37,6 +36,7 @@ const HEADERS = {
  */
 export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
   const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
+  const { createServer } = await import("node:http");
   const waiting = new Map<string, { readonly arrive: (url: URL) => void; readonly fail: (reason: unknown) => void }>();
   const server = createServer((request, response) => {
     const url = request.method === "GET" ? callbackOf(request.url ?? "", redirectUrl) : undefined;
@@ -94,7 +94,8 @@ function answer(response: ServerResponse, status: number, page: string): void {
 }
 
 /** Opens an address with what the system has for it. No shell sees the address. */
-function openBrowser(url: URL): void {
+async function openBrowser(url: URL): Promise<void> {
+  const { spawn } = await import("node:child_process");
   const [command, ...args] =
     process.platform === "darwin"
       ? ["open"]

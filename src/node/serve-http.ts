@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import type { HttpExchange } from "../http/exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./node-exchange.js";
@@ -62,9 +62,10 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
   };
 }
 
-/** Listens, on this machine only unless told otherwise. */
+/** Listens, on this machine only unless told otherwise. Until then nobody pays for loading `node:http`. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
   const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
+  const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
   const http = createServer((request, response) => {
@@ -72,6 +73,7 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
     if (paths.has(url) || paths.has(url.split("?", 1)[0] as string)) listener(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end("Not found");
   });
+  const sockets = trackSockets(http);
   await listen(http, port, host);
   const bound = (http.address() as AddressInfo).port;
   const name = host.includes(":") ? `[${host}]` : host;
@@ -79,7 +81,7 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
     ready = false;
-    closed ??= server.close().then(() => stop(http));
+    closed ??= server.close().then(() => stop(http, sockets));
     return closed;
   };
   return {
@@ -109,10 +111,25 @@ function listen(http: Server, port: number, host: string): Promise<void> {
   });
 }
 
+/** The connections that are open. */
+function trackSockets(http: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  http.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
 /** Stops listening, lets what was written be read, and cuts what is still open after that. */
-function stop(http: Server): Promise<void> {
+function stop(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
-    const sweep = setInterval(() => http.closeIdleConnections(), SWEEP_MS);
+    const closeIdle = () => {
+      http.closeIdleConnections();
+      // A connection that a client opened in advance counts as idle only after its first request.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    };
+    const sweep = setInterval(closeIdle, SWEEP_MS);
     const cut = setTimeout(() => http.closeAllConnections(), FLUSH_MS);
     http.close(() => {
       clearInterval(sweep);

@@ -4,7 +4,7 @@ import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../jsonrpc/lines.js";
 import { ConnectionError, McpError } from "../schema/errors.js";
 import { FrameWriter } from "./frame-writer.js";
 import { likelyCauseOf } from "./likely-cause.js";
-import { type ServerProcess, type ServerProcessOptions, type StopTimes, startServerProcess } from "./server-process.js";
+import type { ServerProcess, ServerProcessOptions, StopTimes } from "./server-process.js";
 import { settlesWithin } from "./settles-within.js";
 import { StderrTail } from "./stderr-tail.js";
 
@@ -95,7 +95,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
   async open(events: ChannelEvents): Promise<void> {
     if (this.#opening !== undefined) throw new McpError("already_open", "The stdio channel is already open");
     if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
-    this.#opening = startServerProcess(this.#options, this.#options.stderr === "ignore" ? "ignore" : "pipe");
+    this.#opening = start(this.#options, this.#options.stderr === "ignore" ? "ignore" : "pipe");
     this.#link = this.#attach(await this.#opening, events);
   }
 
@@ -216,6 +216,12 @@ class StdioClientChannelImpl implements StdioClientChannel {
       ...details,
     });
   }
+}
+
+/** What starts processes is loaded with the first of them: a server that has none does without. */
+async function start(options: ServerProcessOptions, stderr: "pipe" | "ignore"): Promise<ServerProcess> {
+  const { startServerProcess } = await import("./server-process.js");
+  return await startServerProcess(options, stderr);
 }
 
 function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {

@@ -1,0 +1,17 @@
+import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { at } from "../scripts/lib/project.mjs";
+import { stagePackage } from "../scripts/package.mjs";
+
+const folder = at("build/runtimes");
+
+/** Puts the built suite where its imports find the package as users install it, rather than the project itself. */
+export async function stageSuite() {
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(at("runtimes/dist"), folder, { recursive: true });
+  writeFileSync(`${folder}/package.json`, JSON.stringify({ name: "suite", private: true, type: "module" }));
+  mkdirSync(`${folder}/node_modules`);
+  symlinkSync(await stagePackage(), `${folder}/node_modules/bowline`, "junction");
+}
+
+/** The staged program of a kind of runtime. */
+export const hostProgram = (kind) => `${folder}/hosts/${kind}.js`;
