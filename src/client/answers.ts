@@ -1,10 +1,11 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
+import { withinScope } from "../call/within-scope.js";
 import type { ClientResult } from "../era/client-era.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../jsonrpc/error-codes.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
 import { checkAnswer, type RequestedSchema } from "../schema/check-answer.js";
-import { McpError } from "../schema/errors.js";
+import { McpError, type RequiredUrl } from "../schema/errors.js";
 import { applyDefaults } from "../schema/form-defaults.js";
 import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
 import { inputShapes } from "../schema/input-shapes.js";
@@ -27,6 +28,8 @@ export async function answer(
   end: AbortSwitch,
   progress: AnswerContext["progress"] = () => {},
 ): Promise<ClientResult> {
+  // It may have been called off while this was being loaded.
+  end.throwIfAborted();
   const ctx: AnswerContext = {
     get signal() {
       return end.signal;
@@ -42,6 +45,15 @@ export async function answer(
   const mistake = inputShapes.get(method)?.result(result) ?? findAnswerProblem(question, result);
   if (mistake !== undefined) throw wrongAnswer(method, mistake);
   return result as unknown as ClientResult;
+}
+
+/** Sends the user to pages, one after the other, until the scope ends. */
+export async function showPages(
+  options: ClientOptions,
+  pages: readonly RequiredUrl[],
+  scope: AbortSwitch,
+): Promise<void> {
+  for (const page of pages) await withinScope(answer(options, "elicitation/create", { ...page }, scope), scope);
 }
 
 async function ask(options: ClientOptions, { method, params }: InputRequest, ctx: AnswerContext): Promise<unknown> {

@@ -21,7 +21,7 @@ export async function begin(client: Upkeep, core: ClientCore): Promise<void> {
     capabilities,
     read: (kind) => client[kind]({ cache: "refresh" }).all(),
     begin: (filter, events) => core.listen(filter, events, { signal }),
-    listen: (filter, events) => core.listen(filter, events),
+    listen: (filter, events, limits) => core.listen(filter, events, limits),
     missed: (changes) => core.missed(changes),
     onProblem: (problem) => core.onProblem(problem),
   }).catch(report);

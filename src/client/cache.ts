@@ -1,4 +1,6 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import { withinScope } from "../call/within-scope.js";
 import type { ClientEra, ClientResult, ConnectionCall } from "../era/client-era.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
@@ -95,26 +97,27 @@ export class ClientCache {
     return { ...this.#stats };
   }
 
-  /** The result of a call: what is kept and fresh, or what `send` fetches. */
-  through(call: ConnectionCall, send: () => Promise<ClientResult>): Promise<ClientResult> {
+  /** The result of a call: what is kept and fresh, or what `send` fetches. No store is waited for when the scope ends. */
+  through(call: ConnectionCall, scope: AbortSwitch, send: () => Promise<ClientResult>): Promise<ClientResult> {
     if (call.method === "tools/call") return this.#watchForEvidence(send);
     const { cache: mode = "use" } = call;
     const slot = mode === "bypass" ? undefined : this.#slotOf(call);
-    return slot === undefined ? send() : this.#lookUp(slot, mode, send);
+    return slot === undefined ? send() : this.#lookUp(slot, mode, scope, send);
   }
 
   async #lookUp(
     slot: Slot,
     mode: NonNullable<ConnectionCall["cache"]>,
+    scope: AbortSwitch,
     send: () => Promise<ClientResult>,
   ): Promise<ClientResult> {
-    const found = await this.#find(slot);
+    const found = await withinScope(this.#find(slot), scope);
     if (mode === "use" && found?.fresh === true) {
       this.#stats.hits++;
       return structuredClone(found.kept.result);
     }
     this.#stats.misses++;
-    return this.#fetch(slot, found, send);
+    return this.#fetch(slot, found, scope, send);
   }
 
   /** What changed is out of date at once, also where it is being fetched at this moment. */
@@ -125,12 +128,14 @@ export class ClientCache {
     for (const method of methods) this.#drop(this.#slot(method, uri, ""));
   }
 
-  async #fetch(slot: Slot, found: Found, send: () => Promise<ClientResult>): Promise<ClientResult> {
+  async #fetch(slot: Slot, found: Found, scope: AbortSwitch, send: () => Promise<ClientResult>): Promise<ClientResult> {
     const flight = { slot, outdated: false };
     this.#inFlight.add(flight);
     try {
       const result = await send();
-      if (!flight.outdated && (result.resultType ?? "complete") === "complete") await this.#keep(slot, result);
+      if (!flight.outdated && (result.resultType ?? "complete") === "complete") {
+        await withinScope(this.#keep(slot, result), scope);
+      }
       return result;
     } catch (error) {
       if (slot.part !== "" && error instanceof RpcError && error.rpcCode === INVALID_PARAMS) this.#drop(slot);

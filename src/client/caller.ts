@@ -23,8 +23,9 @@ export class Caller {
   readonly #clock: Clock;
   readonly #onProblem: (problem: unknown) => void;
   readonly #scopes = new Set<CallScope>();
-  /** Those that have nothing on the wire, because the next round is on this side: no link would end them. */
-  readonly #betweenRounds = new Set<CallScope>();
+  /** Those that have nothing on the wire, because it is for this side to go on: no link would end them. */
+  readonly #offWire = new Set<CallScope>();
+  #over: ConnectionError | undefined;
 
   constructor(
     connection: Pick<Connection, "call">,
@@ -67,17 +68,22 @@ export class Caller {
 
   closeScope(scope: CallScope): void {
     this.#scopes.delete(scope);
-    this.#betweenRounds.delete(scope);
+    this.#offWire.delete(scope);
     scope.close();
   }
 
   /** The connection is over: ends the calls that it does not end itself. */
   end(reason: Error | undefined): void {
-    const lost = new ConnectionError("The connection was closed between two rounds of the call", {
-      delivery: "sent",
-      cause: reason,
-    });
-    for (const scope of [...this.#betweenRounds]) scope.abort(lost);
+    const message = "The connection was closed before the call was finished";
+    this.#over ??= new ConnectionError(message, { delivery: "sent", cause: reason });
+    for (const scope of [...this.#offWire]) scope.abort(this.#over);
+  }
+
+  /** From here on the end of the connection ends the scope. */
+  leaveWire(scope: CallScope): void {
+    if (this.#over !== undefined) scope.abort(this.#over);
+    scope.throwIfAborted();
+    this.#offWire.add(scope);
   }
 
   /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
@@ -118,12 +124,12 @@ export class Caller {
         throw new ProtocolError(`${method}: the server asked for input but not for what`);
       }
       const params: Record<string, unknown> = { ...first.params };
-      this.#betweenRounds.add(scope);
+      this.leaveWire(scope);
       if (inputRequests !== undefined) params.inputResponses = await this.#answerAll(inputRequests, scope);
       if (requestState !== undefined) params.requestState = requestState;
       pauses = inputRequests === undefined ? pauses + 1 : 0;
       if (pauses > 0) await pauseWithin(scope, this.#clock, pauseBefore(pauses));
-      this.#betweenRounds.delete(scope);
+      this.#offWire.delete(scope);
       result = await this.#connection.call({ ...first, params, id: undefined }, scope);
     }
     return result;

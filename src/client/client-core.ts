@@ -1,25 +1,18 @@
-import { AbortSwitch } from "../call/abort-switch.js";
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { quietly } from "../call/quietly.js";
 import type { CallScope } from "../call/scope.js";
 import type { ClientHost, ClientResult, Connection, Subscription, WatchEvents } from "../era/client-era.js";
 import type { CloseOptions } from "../era/link.js";
-import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import type { ParamHeader } from "../http/param-headers.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import type { Params, RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import type {
-  ClientCapabilities,
-  Implementation,
-  ListToolsResult,
-  Root,
-  SubscriptionFilter,
-  Tool,
-} from "../schema/types.js";
+import type { ClientCapabilities, Implementation, Root, SubscriptionFilter, Tool } from "../schema/types.js";
 import { type Change, toChange } from "../store/change-bus.js";
 import type * as answers from "./answers.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
@@ -37,8 +30,8 @@ import {
 } from "./options.js";
 import { OutputChecks } from "./output-checks.js";
 import { PageWaits } from "./page-waits.js";
-import { Pages } from "./pages.js";
 import type { Listening } from "./relisten.js";
+import { ToolHeaders } from "./tool-headers.js";
 
 export const ROOTS_CHANGED = "notifications/roots/list_changed";
 const ELICITATION_COMPLETE = "notifications/elicitation/complete";
@@ -55,13 +48,15 @@ export class ClientCore implements ClientHost {
   readonly visits = new PageWaits();
   /** What the extensions that are on own; set before anything is connected. */
   extensions: Extensions | undefined;
-  readonly #paramHeaders = new Map<string, readonly ParamHeader[]>();
+  readonly #toolHeaders = new ToolHeaders((warning) => quietly(() => this.#options.logger?.warn?.(warning)));
   /** Those who listen for changes: they end with the connection. */
   readonly listening = new Set<Listening>();
   #cache: ClientCache | undefined;
   #options: ClientOptions;
   #capabilities: ClientCapabilities;
   #connection: Connection | undefined;
+  /** The last one that went away, in use or not. */
+  #ended: Connection | undefined;
   #caller: Caller | undefined;
   #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected());
   #closed = false;
@@ -105,6 +100,7 @@ export class ClientCore implements ClientHost {
 
   /** Called when negotiation has made a connection. `address` tells its server from others. */
   attach(connection: Connection, address: string): void {
+    if (connection === this.#ended) throw notConnected();
     this.#warnOfDeprecated(connection);
     const cache = createCache(this.#options, connection, address, this);
     this.#cache = cache;
@@ -113,7 +109,7 @@ export class ClientCore implements ClientHost {
     const caller = new Caller(
       cache === undefined
         ? connection
-        : { call: (call, scope) => cache.through(call, () => connection.call(call, scope)) },
+        : { call: (call, scope) => cache.through(call, scope, () => connection.call(call, scope)) },
       this.#options,
       (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
@@ -158,7 +154,7 @@ export class ClientCore implements ClientHost {
 
   async call(call: ClientCall): Promise<ClientResult> {
     this.connected();
-    return this.#call(call).catch((error: unknown) => this.#onFailure(error));
+    return this.#call(call).catch((error: unknown) => this.#onFailure(error, call.options));
   }
 
   async notify(method: string, params: Params | undefined): Promise<void> {
@@ -205,11 +201,7 @@ export class ClientCore implements ClientHost {
   }
 
   /** Runs work within the limits of a call. */
-  async inScope<T>(
-    label: string,
-    options: CallOptions,
-    work: (scope: ReturnType<Caller["openScope"]>) => Promise<T>,
-  ): Promise<T> {
+  async inScope<T>(label: string, options: CallOptions, work: (scope: CallScope) => Promise<T>): Promise<T> {
     const caller = this.#caller as Caller;
     const scope = caller.openScope(label, options);
     try {
@@ -218,6 +210,15 @@ export class ClientCore implements ClientHost {
     } finally {
       caller.closeScope(scope);
     }
+  }
+
+  /** Waits until the server says that the user is done with a page. */
+  pageDone(elicitationId: string, options: CallOptions): Promise<void> {
+    this.connected();
+    return this.inScope("notifications/elicitation/complete", options, (scope) => {
+      this.#caller?.leaveWire(scope);
+      return this.visits.wait(elicitationId, scope);
+    });
   }
 
   listen(filter: SubscriptionFilter, events: WatchEvents, options: CallOptions = {}): Promise<Subscription> {
@@ -232,19 +233,11 @@ export class ClientCore implements ClientHost {
 
   /** Remembers which arguments of a tool travel in headers; tells whether they make sense. */
   learnHeaders(tool: Tool): boolean {
-    const found = findParamHeaders(tool.inputSchema);
-    if (found.ok) this.#paramHeaders.set(tool.name, found.headers);
-    else quietly(() => this.#options.logger?.warn?.(`tool ${tool.name} is left out: ${found.reason}`));
-    return found.ok;
+    return this.#toolHeaders.learn(tool);
   }
 
-  async relearnTools(connection: Connection, scope: CallScope): Promise<void> {
-    const tools = new Pages<Tool>(async (cursor) => {
-      const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
-      const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
-      return { items: tools, nextCursor };
-    });
-    for await (const tool of tools) this.learnHeaders(tool);
+  relearnTools(connection: Connection, scope: CallScope): Promise<void> {
+    return this.#toolHeaders.relearn(connection, scope);
   }
 
   async answer(
@@ -293,6 +286,7 @@ export class ClientCore implements ClientHost {
 
   /** Only the connection in use matters: while connecting, whoever connects hears of it. */
   onClose(reason: Error | undefined, connection: Connection): void {
+    this.#ended = connection;
     if (connection !== this.#connection) return;
     this.#closed = true;
     this.#caller?.end(reason);
@@ -301,18 +295,21 @@ export class ClientCore implements ClientHost {
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
-    return this.#paramHeaders.get(tool);
+    return this.#toolHeaders.of(tool);
   }
 
   /** Pages that a call requires are remembered, and shown where that is wanted, before the caller hears of them. */
-  async #onFailure(error: unknown): Promise<never> {
+  async #onFailure(error: unknown, options: CallOptions): Promise<never> {
     if (!(error instanceof UrlElicitationRequiredError)) throw error;
-    for (const page of error.elicitations) {
-      this.visits.expect(page.elicitationId);
-      if (this.#options.showRequiredUrls === true) {
-        await answer(this.#options, "elicitation/create", { ...page }, new AbortSwitch());
-      }
-    }
+    const { elicitations } = error;
+    for (const { elicitationId } of elicitations) this.visits.expect(elicitationId);
+    if (this.#options.showRequiredUrls !== true) throw error;
+    const limits = { ...options, timeoutMs: Number.POSITIVE_INFINITY };
+    await this.inScope("elicitation/create", limits, async (scope) => {
+      this.#caller?.leaveWire(scope);
+      const { showPages } = await import("./answers.js");
+      await showPages(this.#options, elicitations, scope);
+    });
     throw error;
   }
 

@@ -238,9 +238,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Waits until the server says that the user is done with a page. It may never say so: give a limit. */
   async elicitationCompleted(elicitationId: string, options: CallOptions = {}): Promise<void> {
-    await this.#core.inScope("notifications/elicitation/complete", options, (scope) => {
-      return this.#core.visits.wait(elicitationId, scope);
-    });
+    await this.#core.pageDone(elicitationId, options);
   }
 
   /**

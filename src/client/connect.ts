@@ -4,7 +4,6 @@ import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
 import { type ClientWire, NOBODY } from "../era/link.js";
 import type { Channel } from "../jsonrpc/channel.js";
-import { McpError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { begin } from "./begin.js";
 import { type AnyServer, Client } from "./client.js";
@@ -12,37 +11,7 @@ import { ClientCore } from "./client-core.js";
 import type { RestartLimits } from "./kept-connection.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
-
-/** A server process to start. */
-export interface CommandTarget {
-  readonly command: string;
-  readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-  readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
-  /** The longest line accepted from the server, in bytes. 32 MiB unless given. */
-  readonly maxLineBytes?: number;
-  /** How long closing waits after the end of the server's input, and again after SIGTERM. 2000 each unless given. */
-  readonly shutdown?: { readonly stdinMs?: number; readonly termMs?: number };
-  /**
-   * Whether a process that goes away unasked is started again. Calls that it had not answered are lost; later calls and
-   * open watches go on with the new one. It is not unless told so.
-   */
-  readonly restart?: boolean | RestartLimits;
-}
-
-/** A server in this process. */
-export interface LocalTarget {
-  accept(channel: Channel): Promise<{ close(): Promise<void> }>;
-}
-
-/** A channel of the author's own: a WebSocket, a pipe, anything that carries frames. */
-export interface ChannelTarget {
-  readonly channel: Channel;
-}
-
-/** What to connect to: an address, a command, a server in this process, or a channel. */
-export type Target = string | URL | CommandTarget | LocalTarget | ChannelTarget;
+import { type CommandTarget, type Target, unknownTarget } from "./target.js";
 
 /** What `connect` is made of: handed in where the package's entries are. */
 export interface Dialer {
@@ -69,7 +38,7 @@ export async function connectWith<S extends AnyServer>(
   let nextId = () => 0;
   const open = async (host: ClientHost, plan: Plan, limits: ClientOptions) => {
     const openAgain = async () => {
-      const opened = await openWire(dialer, target, options, core, nextId());
+      const opened = await openWire(dialer, target, limits, core, nextId());
       if (opened.kind === "channel") nextId = () => opened.link.nextId;
       return opened;
     };
@@ -140,7 +109,7 @@ type OpenWire = Extract<ClientWire, { kind: "http" }> | { readonly kind: "channe
 /** Eras are remembered per origin; processes and channels are asked each time. */
 function addressOf(target: Target): string | undefined {
   if (typeof target === "string" || target instanceof URL) return toUrl(target).origin;
-  if (typeof target !== "object" || target === null) throw unknownTarget(NEEDED);
+  if (typeof target !== "object" || target === null) throw unknownTarget();
   return undefined;
 }
 
@@ -174,24 +143,11 @@ async function openWire(
       },
     };
   }
-  const { ChannelLink } = await import("../era/channel-link.js");
-  const link = new ChannelLink(await openChannel(dialer, target), firstId);
-  // Until an era takes over, only problems are of interest.
-  link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
-  await link.open();
-  return { kind: "channel", link };
-}
-
-async function openChannel(dialer: Dialer, target: CommandTarget | LocalTarget | ChannelTarget): Promise<Channel> {
-  if ("channel" in target) return target.channel;
-  if ("command" in target) return dialer.spawn(target);
-  if ("accept" in target && typeof target.accept === "function") {
-    const { createChannelPair } = await import("../jsonrpc/memory-channel.js");
-    const [ours, theirs] = createChannelPair();
-    await target.accept(theirs);
-    return ours;
-  }
-  throw unknownTarget(NEEDED);
+  const { openChannel } = await import("./open-channel.js");
+  return {
+    kind: "channel",
+    link: await openChannel((command) => dialer.spawn(command), target, options, client, firstId),
+  };
 }
 
 function toUrl(target: string | URL): URL {
@@ -199,10 +155,4 @@ function toUrl(target: string | URL): URL {
   // Without what may be secret.
   const shown = JSON.stringify(String(target).replace(/\?.*|.*@/s, ""));
   throw unknownTarget(`: ${shown} is not a URL with http:// or https://`);
-}
-
-const NEEDED = " needs a URL, { command, args }, a server of this process or { channel }";
-
-function unknownTarget(problem: string): McpError {
-  return new McpError("unknown_target", `connect${problem}`);
 }

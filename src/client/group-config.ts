@@ -1,7 +1,7 @@
 import { DefinitionError } from "../schema/errors.js";
-import type { LocalTarget, Target } from "./connect.js";
 import { expandVariables, type Variables } from "./expand-variables.js";
 import type { ClientOptions } from "./options.js";
+import type { LocalTarget, Target } from "./target.js";
 
 /** A server process, as hosts write it down. */
 export interface CommandEntry {

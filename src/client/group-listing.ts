@@ -1,10 +1,11 @@
-import { ServerUnavailableError } from "../schema/errors.js";
+import { followSignal, unfollowSignal } from "../call/follow-signal.js";
+import { ServerUnavailableError, toError } from "../schema/errors.js";
 
 /** One server's part of a listing. */
 export interface ListedServer<T> {
   readonly name: string;
-  /** Rejects when the server has nothing to give in time. */
-  read(): Promise<readonly T[]>;
+  /** Rejects when the server has nothing to give in time, or when nobody wants it any more. */
+  read(unwanted: AbortSignal): Promise<readonly T[]>;
 }
 
 /** A listing of many servers: item by item in a loop, or all at once. Each reading asks all servers together. */
@@ -32,8 +33,16 @@ export class GroupListing<T> implements AsyncIterable<T> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
     this.#failures.clear();
-    for (const part of this.#servers.map((server) => this.#readFrom(server))) yield* await part;
-    this.#signal?.throwIfAborted();
+    const left = new AbortController();
+    const onAbort = () => left.abort(this.#signal?.reason);
+    if (this.#signal !== undefined) followSignal(this.#signal, onAbort);
+    try {
+      for (const part of this.#servers.map((server) => this.#readFrom(server, left.signal))) yield* await part;
+      this.#signal?.throwIfAborted();
+    } finally {
+      if (this.#signal !== undefined) unfollowSignal(this.#signal, onAbort);
+      left.abort();
+    }
   }
 
   async all(): Promise<T[]> {
@@ -43,12 +52,12 @@ export class GroupListing<T> implements AsyncIterable<T> {
   }
 
   /** Never rejects. */
-  async #readFrom(server: ListedServer<T>): Promise<readonly T[]> {
+  async #readFrom(server: ListedServer<T>, unwanted: AbortSignal): Promise<readonly T[]> {
     try {
-      return await server.read();
+      return await server.read(unwanted);
     } catch (thrown) {
-      if (this.#signal?.aborted === true) return [];
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      if (unwanted.aborted) return [];
+      const error = toError(thrown);
       this.#failures.set(server.name, error);
       // Servers that are left alone were reported when they failed.
       if (!(error instanceof ServerUnavailableError)) this.#onError(error, server.name);

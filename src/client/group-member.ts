@@ -1,11 +1,11 @@
 import type { Clock } from "../call/clock.js";
-import { McpError, ServerUnavailableError, TimeoutError } from "../schema/errors.js";
+import { McpError, ServerUnavailableError, TimeoutError, toError } from "../schema/errors.js";
 import type { Client } from "./client.js";
-import type { Target } from "./connect.js";
 import type { Variables } from "./expand-variables.js";
 import type { PlannedServer } from "./group-config.js";
 import type { ClientOptions } from "./options.js";
 import { orAborted } from "./or-aborted.js";
+import type { Target } from "./target.js";
 
 /** How a server of a group is doing. */
 export type ServerStatus =
@@ -114,7 +114,11 @@ export class GroupMember {
   async #end(next: State): Promise<void> {
     const state = this.#state;
     this.#state = next;
-    if (state.name === "connecting") state.stop.abort(new McpError("group_closed", "The connection was given up"));
+    if (state.name === "connecting") {
+      state.stop.abort(new McpError("group_closed", "The connection was given up"));
+      // What is left of the attempt is known when it has been told of its end.
+      this.#track(state.client.then(() => {}));
+    }
     if (state.name === "ready") {
       this.#wasAway = true;
       this.#track(state.client.close());
@@ -217,8 +221,4 @@ export class GroupMember {
     const ending = work.catch(() => {}).finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

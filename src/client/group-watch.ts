@@ -84,13 +84,14 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
       const watch = await client.watch(this.#filter, { signal });
       const changes = changesOf(watch.honoured);
       if (missed) this.#add({ kind: "resync", server, missed: changes, reason: undefined });
-      if (changes.length === 0) return;
+      if (changes.length === 0) return await watch.close();
       for await (const change of watch) {
         fruitless = 0;
         this.#add({ ...change, server });
       }
       missed = true;
     }
+    if (this.#isCurrent(server, client)) this.#add({ kind: "lost", server, reason: undefined });
   }
 
   #isCurrent(server: string, client: Client): boolean {

@@ -4,7 +4,6 @@ import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
 import { McpError, RpcError, TimeoutError } from "../schema/errors.js";
 import type { GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, Tool } from "../schema/types.js";
 import type { AnyServer, Client, Given } from "./client.js";
-import type { CommandTarget, Target } from "./connect.js";
 import { environment, type Variables } from "./expand-variables.js";
 import { planServers, type ServersConfig } from "./group-config.js";
 import { GroupListing } from "./group-listing.js";
@@ -15,6 +14,7 @@ import type { CallOptions, ClientOptions, ToolCallOptions } from "./options.js";
 import { within } from "./or-aborted.js";
 import type { Pages } from "./pages.js";
 import type { ToolOutcome } from "./results.js";
+import type { CommandTarget, Target } from "./target.js";
 import type { WatchFilter } from "./watch.js";
 
 /** The definitions of a group's servers, as types. Without them, any name goes. */
@@ -276,13 +276,15 @@ export class Group<M extends ServerTypes = ServerTypes> {
     read: (member: GroupMember, limits: CallOptions) => Promise<readonly T[]>,
   ): GroupListing<T & FromServer> {
     const { listTimeoutMs: ms = DEFAULTS.listTimeoutMs } = this.#options;
-    const readFrom = async (member: GroupMember) => {
+    const readFrom = async (member: GroupMember, unwanted: AbortSignal) => {
       const late = () => new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms`);
-      const limits = { clock: this.#clock, signal: options.signal, ms, late };
+      const limits = { clock: this.#clock, signal: unwanted, ms, late };
       const items = await within(limits, (signal) => read(member, { ...options, signal }));
       return items.map((item) => ({ ...item, server: member.name }));
     };
-    const servers = [...this.#members.values()].map((member) => ({ name: member.name, read: () => readFrom(member) }));
+    const servers = [...this.#members.values()].map((member) => {
+      return { name: member.name, read: (unwanted: AbortSignal) => readFrom(member, unwanted) };
+    });
     return new GroupListing(servers, options.signal, (error, server) => this.#report(error, server));
   }
 

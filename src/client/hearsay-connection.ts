@@ -1,14 +1,10 @@
-import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
+import { withinScope } from "../call/within-scope.js";
 import type {
-  ClientEra,
   ClientHost,
   ClientResult,
   Connection,
   ConnectionCall,
-  PriorKnowledge,
-  SavedSession,
-  ServerFacts,
   Subscription,
   WatchEvents,
 } from "../era/client-era.js";
@@ -17,6 +13,7 @@ import type { Params } from "../jsonrpc/message.js";
 import { ConnectionError, RpcError } from "../schema/errors.js";
 import type { LoggingLevel, SubscriptionFilter } from "../schema/types.js";
 import { innerHost } from "./inner-host.js";
+import { WrappedConnection } from "./wrapped-connection.js";
 
 /** Makes a connection: from what was handed over, or, until the signal fires, by asking the server. */
 export type OpenOnHearsay = (host: ClientHost, asking?: AbortSignal) => Promise<Connection>;
@@ -24,100 +21,110 @@ export type OpenOnHearsay = (host: ClientHost, asking?: AbortSignal) => Promise<
 /**
  * A connection that was made from what somebody else has learnt. The first answer proves it. When the server refuses a
  * call before that, it is asked once what it speaks, within the limits of that call, and if it is another era the call is
- * made in that. Whichever of the two connections is not used any more is closed.
+ * made in that, as are those that were refused meanwhile. What else is under way on the first connection may end there.
  */
-export class HearsayConnection implements Connection {
+export class HearsayConnection extends WrappedConnection implements Connection {
   readonly #open: OpenOnHearsay;
   readonly #host: ClientHost;
-  #connection!: Connection;
   #unproved = true;
+  #logLevel: LoggingLevel | undefined;
   #closed = false;
-  /** The call that the server is being asked for. */
-  #asking: CallScope | undefined;
-  #pings: PingOptions | undefined;
+  /** The one that another has taken the place of. */
+  #replaced: Connection | undefined;
+  /** Resolves when the server has been asked; undefined while nobody asks it. */
+  #look: Promise<void> | undefined;
+  /** The calls that were refused and depend on what the server says. */
+  readonly #asking = new Set<CallScope>();
 
   private constructor(host: ClientHost, open: OpenOnHearsay) {
+    super();
     this.#open = open;
     this.#host = innerHost(host, (reason, connection) => {
-      if (connection === this.#connection) host.onClose(reason, this);
+      if (connection === this.connection) host.onClose(reason, this);
     });
   }
 
   static async open(host: ClientHost, open: OpenOnHearsay): Promise<HearsayConnection> {
     const hearsay = new HearsayConnection(host, open);
-    hearsay.#connection = await open(hearsay.#host);
+    hearsay.connection = await open(hearsay.#host);
     return hearsay;
   }
 
-  get era(): ClientEra {
-    return this.#connection.era;
-  }
-
-  get server(): ServerFacts {
-    return this.#connection.server;
-  }
-
-  get prior(): PriorKnowledge {
-    return this.#connection.prior;
-  }
-
-  get mirrorsHeaders(): boolean {
-    return this.#connection.mirrorsHeaders;
-  }
-
-  get session(): SavedSession | undefined {
-    return this.#connection.session;
-  }
-
-  async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    try {
-      const result = await this.#connection.call(call, scope);
-      this.#unproved = false;
-      return result;
-    } catch (error) {
-      if (!this.#unproved || !isRefusal(error)) throw error;
-      this.#unproved = false;
-      await this.#ask(scope, error);
-      return this.#connection.call({ ...call, id: undefined }, scope);
-    }
+  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    return this.#attempt(scope, (connection, again) =>
+      connection.call(again ? { ...call, id: undefined } : call, scope),
+    );
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    return this.#connection.notify(method, params);
+    return this.connection.notify(method, params);
   }
 
-  setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
-    return this.#connection.setLogLevel(level, scope);
-  }
-
-  keepPinging(options: PingOptions): void {
-    this.#pings = options;
-    this.#connection.keepPinging?.(options);
+  async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
+    await this.connection.setLogLevel(level, scope);
+    this.#logLevel = level;
   }
 
   watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
-    return this.#connection.watch(filter, events, scope);
+    return this.#attempt(scope, (connection) => connection.watch(filter, events, scope));
   }
 
-  close(options?: CloseOptions): Promise<void> {
+  async close(options?: CloseOptions): Promise<void> {
     this.#closed = true;
-    this.#asking?.abort(new ConnectionError("The connection was closed before the answer came", { delivery: "sent" }));
-    return this.#connection.close(options);
+    const reason = new ConnectionError("The connection was closed before the answer came", { delivery: "sent" });
+    for (const scope of [...this.#asking]) scope.abort(reason);
+    await Promise.all([this.connection.close(options), this.#replaced?.close()]);
   }
 
-  /** Goes over to the era that the server speaks; throws the refusal where it is the one that was spoken. */
+  async #attempt<T>(scope: CallScope, work: (connection: Connection, again: boolean) => Promise<T>): Promise<T> {
+    const connection = this.connection;
+    try {
+      const result = await work(connection, false);
+      this.#unproved = false;
+      return result;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      if (connection === this.connection) await this.#ask(scope, error);
+      return work(this.connection, true);
+    }
+  }
+
+  /** Resolves when it has gone over to the era that the server speaks; throws the refusal where that is the one spoken. */
   async #ask(scope: CallScope, refused: unknown): Promise<void> {
-    this.#asking = scope;
-    const other = await this.#open(this.#host, scope.signal).finally(() => {
-      this.#asking = undefined;
+    const refuser = this.connection;
+    this.#asking.add(scope);
+    try {
+      while (this.#look !== undefined) await withinScope(this.#look, scope);
+      if (this.connection === refuser && this.#unproved && !this.#closed) await this.#lookAgain(scope);
+    } finally {
+      this.#asking.delete(scope);
+    }
+    if (this.connection === refuser) throw refused;
+  }
+
+  async #lookAgain(scope: CallScope): Promise<void> {
+    let over = () => {};
+    this.#look = new Promise((resolve) => {
+      over = resolve;
     });
-    const old = this.#connection;
-    const isOfUse = !this.#closed && !scope.aborted && other.era !== old.era;
-    if (isOfUse) this.#connection = other;
-    await (isOfUse ? old : other).close();
-    scope.throwIfAborted();
-    if (!isOfUse) throw refused;
-    if (this.#pings !== undefined) other.keepPinging?.(this.#pings);
+    try {
+      const other = await this.#open(this.#host, scope.signal);
+      if (this.#closed || scope.aborted || other.era === this.era) await other.close();
+      else await this.#goOver(other, scope);
+      scope.throwIfAborted();
+    } finally {
+      // A call that was given up has not found out.
+      if (!scope.aborted) this.#unproved = false;
+      this.#look = undefined;
+      over();
+    }
+  }
+
+  async #goOver(other: Connection, scope: CallScope): Promise<void> {
+    this.#replaced = this.connection;
+    this.replaceBy(other);
+    if (this.#logLevel === undefined || other.server.capabilities.logging === undefined) return;
+    await other.setLogLevel(this.#logLevel, scope).catch((error: Error) => this.#host.onProblem(error));
   }
 }
 

@@ -1,15 +1,12 @@
 import { pause } from "../call/clock.js";
-import type { PingOptions } from "../call/ping-loop.js";
 import { CallScope } from "../call/scope.js";
 import { withinScope } from "../call/within-scope.js";
 import type {
-  ClientEra,
   ClientHost,
   ClientResult,
   Connection,
   ConnectionCall,
   PriorKnowledge,
-  ServerFacts,
   Subscription,
   WatchEvents,
 } from "../era/client-era.js";
@@ -17,6 +14,7 @@ import type { Params } from "../jsonrpc/message.js";
 import { ConnectionError, notConnected, toError } from "../schema/errors.js";
 import type { LoggingLevel, SubscriptionFilter } from "../schema/types.js";
 import { innerHost } from "./inner-host.js";
+import { WrappedConnection } from "./wrapped-connection.js";
 
 export interface RestartLimits {
   /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */
@@ -51,21 +49,22 @@ interface KeptWatch {
  * A connection that is made again when the server goes away unasked. Calls under way are lost with it; later ones wait for
  * the next connection, within their own limits, and subscriptions are made again on it.
  */
-export class KeptConnection implements Connection {
+export class KeptConnection extends WrappedConnection implements Connection {
   readonly #host: ClientHost;
   readonly #limits: Required<RestartLimits>;
   readonly #reopen: Reopen;
   readonly #watches = new Set<KeptWatch>();
   readonly #stop = new AbortController();
-  #connection!: Connection;
+  /** The last one that went away, in use or not. */
+  #ended: Connection | undefined;
   #state: State | undefined;
   /** Never rejects. */
   #restarting: Promise<void> = Promise.resolve();
   #failures = 0;
   #logLevel: LoggingLevel | undefined;
-  #pings: PingOptions | undefined;
 
   private constructor(host: ClientHost, limits: RestartLimits, reopen: Reopen) {
+    super();
     this.#host = host;
     this.#limits = { attempts: 5, delayMs: 250, ...limits };
     this.#reopen = reopen;
@@ -73,60 +72,46 @@ export class KeptConnection implements Connection {
 
   static async open(host: ClientHost, limits: RestartLimits, reopen: Reopen): Promise<KeptConnection> {
     const kept = new KeptConnection(host, limits, reopen);
-    kept.#connection = await reopen(kept.#innerHost());
+    kept.connection = await reopen(kept.#innerHost());
+    kept.#assertThere(kept.connection);
     kept.#state = { name: "up", since: host.clock.now() };
     return kept;
   }
 
-  get era(): ClientEra {
-    return this.#connection.era;
-  }
-
-  get server(): ServerFacts {
-    return this.#connection.server;
-  }
-
-  get prior(): PriorKnowledge {
-    return this.#connection.prior;
-  }
-
-  get mirrorsHeaders(): boolean {
-    return this.#connection.mirrorsHeaders;
-  }
-
   async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
     if (this.#state?.name !== "up") await this.#whenUp(scope);
-    return this.#connection.call(call, scope);
+    return this.connection.call(call, scope);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.#state?.name === "up") return this.#connection.notify(method, params);
+    if (this.#state?.name === "up") return this.connection.notify(method, params);
   }
 
   async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
     if (this.#state?.name !== "up") await this.#whenUp(scope);
-    await this.#connection.setLogLevel(level, scope);
+    await this.connection.setLogLevel(level, scope);
     this.#logLevel = level;
-  }
-
-  keepPinging(options: PingOptions): void {
-    this.#pings = options;
-    this.#connection.keepPinging?.(options);
   }
 
   async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
     if (this.#state?.name !== "up") await this.#whenUp(scope);
     const kept: KeptWatch = { filter, events, inner: undefined, closed: false };
-    const inner = await this.#connection.watch(filter, this.#innerEvents(kept), scope);
-    kept.inner = inner;
+    // It may end as soon as it has begun.
     this.#watches.add(kept);
-    return { honoured: inner.honoured, close: () => this.#unwatch(kept) };
+    try {
+      const inner = await this.connection.watch(filter, this.#innerEvents(kept), scope);
+      kept.inner = inner;
+      return { honoured: inner.honoured, close: () => this.#unwatch(kept) };
+    } catch (error) {
+      this.#watches.delete(kept);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
     const state = this.#state;
     if (state?.name !== "over") this.#finish(undefined);
-    if (state?.name !== "down") return this.#connection.close();
+    if (state?.name !== "down") return this.connection.close();
     await this.#restarting;
     this.#host.onClose(undefined, this);
   }
@@ -151,8 +136,9 @@ export class KeptConnection implements Connection {
 
   #lost(reason: Error | undefined, connection: Connection): void {
     const state = this.#state;
+    this.#ended = connection;
     // An attempt that fails is told by its rejection.
-    if (connection !== this.#connection) return;
+    if (connection !== this.connection) return;
     if (state?.name !== "up" || reason === undefined) {
       this.#finish(reason);
       return this.#host.onClose(reason, this);
@@ -163,18 +149,24 @@ export class KeptConnection implements Connection {
     this.#restarting = this.#restart(reason);
   }
 
+  /** It may have gone in the turn in which it was made. */
+  #assertThere(connection: Connection): void {
+    if (connection === this.#ended) throw notConnected();
+  }
+
   async #restart(reason: Error): Promise<void> {
     const { attempts, delayMs } = this.#limits;
     const { signal } = this.#stop;
     // It may still be going, and two at a time are one too many.
-    await this.#connection.close();
+    await this.connection.close();
     let last = reason;
     while (this.#failures < attempts) {
       await pause(this.#host.clock, delayMs * 2 ** this.#failures++, signal);
       if (signal.aborted) return;
       try {
-        const connection = await this.#reopen(this.#innerHost(), { known: this.#connection.prior, signal });
+        const connection = await this.#reopen(this.#innerHost(), { known: this.connection.prior, signal });
         if (signal.aborted) return await connection.close();
+        this.#assertThere(connection);
         return this.#resume(connection, reason);
       } catch (error) {
         last = toError(error);
@@ -187,8 +179,7 @@ export class KeptConnection implements Connection {
 
   #resume(connection: Connection, reason: Error): void {
     const state = this.#state;
-    this.#connection = connection;
-    if (this.#pings !== undefined) connection.keepPinging?.(this.#pings);
+    this.replaceBy(connection);
     this.#state = { name: "up", since: this.#host.clock.now() };
     if (this.#logLevel !== undefined) this.#inScope((scope) => connection.setLogLevel(this.#logLevel!, scope));
     for (const kept of this.#watches) {
@@ -206,7 +197,7 @@ export class KeptConnection implements Connection {
       kept.events.onMissed(inner.honoured, reason);
     } catch (error) {
       // When the connection has gone again, the next one is the next chance.
-      if (this.#state?.name !== "up" || this.#connection !== connection) return;
+      if (this.#state?.name !== "up" || this.connection !== connection) return;
       if (this.#watches.delete(kept)) kept.events.onEnd("lost", toError(error));
     }
   }

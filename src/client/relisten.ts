@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../call/clock.js";
 import type { Subscription, WatchEvents } from "../era/client-era.js";
-import { AuthError, ConnectionError } from "../schema/errors.js";
+import { AuthError, toError } from "../schema/errors.js";
 import type { SubscriptionFilter } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 
@@ -19,7 +19,11 @@ export interface ListenHost {
   readonly clock: Clock;
   /** Those who listen, to be told when there is nothing to listen to any more. */
   readonly listening: Set<Listening>;
-  listen(filter: SubscriptionFilter, events: WatchEvents): Promise<Subscription>;
+  listen(
+    filter: SubscriptionFilter,
+    events: WatchEvents,
+    limits?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<Subscription>;
 }
 
 export interface Listening {
@@ -70,7 +74,7 @@ export class LastingSubscription implements Subscription, Listening {
     try {
       lasting.#adopt(await first(filter, lasting.#innerEvents()));
     } catch (error) {
-      host.listening.delete(lasting);
+      lasting.#finish();
       throw error;
     }
     return lasting;
@@ -108,16 +112,17 @@ export class LastingSubscription implements Subscription, Listening {
     const { clock } = this.#host;
     const { signal } = this.#stop;
     if (clock.now() - this.#since >= STABLE_MS) this.#failures = 0;
+    this.#since = clock.now();
     let last = reason;
     while (this.#failures < this.#limits.attempts) {
       await pause(clock, this.#delayMs(this.#failures++), signal);
       if (signal.aborted) return;
       try {
-        this.#adopt(await this.#host.listen(this.#filter, this.#innerEvents()));
+        this.#adopt(await this.#host.listen(this.#filter, this.#innerEvents(), { signal }));
         if (signal.aborted) return await this.#inner.close();
         return this.#events.onMissed(this.#inner.honoured, reason);
       } catch (error) {
-        last = error instanceof Error ? error : new ConnectionError(String(error));
+        last = toError(error);
         // To try again would send the user off again.
         if (error instanceof AuthError) break;
       }

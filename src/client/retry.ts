@@ -38,19 +38,31 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
     error.status === undefined &&
     (error.retrySafe || READS.has(call.method) || (call.method === "tools/call" && harmless.has(toolOf(call))));
   return async (call, next) => {
+    const began = clock.now();
+    const { deadlineMs = Number.POSITIVE_INFINITY } = call.options;
+    const leftMs = () => deadlineMs - (clock.now() - began);
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await next(attempt === 1 ? call : { ...call, options: { ...call.options, id: undefined } });
+        const result = await next(attempt === 1 ? call : anew(call, leftMs()));
         if (call.method === "tools/list") learn(harmless, result);
         return result;
       } catch (error) {
         const { signal } = call.options;
-        if (attempt >= attempts || signal?.aborted === true || !mayRepeat(call, error)) throw error;
-        await pause(clock, delayMs * 2 ** (attempt - 1), signal);
+        const waitMs = delayMs * 2 ** (attempt - 1);
+        const isLast = attempt >= attempts || waitMs >= leftMs();
+        if (isLast || signal?.aborted === true || !mayRepeat(call, error)) throw error;
+        await pause(clock, waitMs, signal);
         signal?.throwIfAborted();
       }
     }
   };
+}
+
+/** The call as a new request, which has what is left of its time. */
+function anew(call: ClientCall, leftMs: number): ClientCall {
+  const { deadlineMs } = call.options;
+  const limits = deadlineMs === undefined ? undefined : { deadlineMs: Math.max(0, leftMs) };
+  return { ...call, options: { ...call.options, ...limits, id: undefined } };
 }
 
 function toolOf(call: ClientCall): string {

@@ -1,8 +1,9 @@
 import { type AnyServer, Client } from "../client/client.js";
-import { connectWith, type Dialer, type Target } from "../client/connect.js";
+import { connectWith, type Dialer } from "../client/connect.js";
 import { Group, type GroupOptions, type ServerTypes } from "../client/group.js";
 import type { ServersConfig } from "../client/group-config.js";
 import type { ClientOptions } from "../client/options.js";
+import type { Target } from "../client/target.js";
 import { legacyClient } from "../era/legacy/client-era.js";
 import { modernClient } from "../era/modern/client-era.js";
 
@@ -33,7 +34,6 @@ export type { CallProgress } from "../call/tell-progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache.js";
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache-store.js";
 export type { AnyServer, ReadOptions } from "../client/client.js";
-export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/connect.js";
 export { displayName } from "../client/display-name.js";
 export type { Variables } from "../client/expand-variables.js";
 export type { FromServer, GroupOptions, GroupToolName, Named, ProcessOptions, ServerTypes } from "../client/group.js";
@@ -62,6 +62,7 @@ export type { Pages } from "../client/pages.js";
 export type { RelistenOptions } from "../client/relisten.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";
+export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/target.js";
 export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge, ResumeToken, SavedSession } from "../era/client-era.js";

@@ -1,5 +1,6 @@
 /** The shapes that requests, results and notifications share. What a shape leaves out is not checked. */
 import type { Check } from "./check.js";
+import { LOGGING_LEVELS } from "./logging-levels.js";
 import {
   anyObject,
   anything,
@@ -37,16 +38,7 @@ export function result(required: { [member: string]: Check }, optionals: { [memb
 
 export const role: Check = oneOf("user", "assistant");
 
-export const loggingLevel: Check = oneOf(
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency",
-);
+export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
 
 export const annotations: Check = object({}, { audience: array(role), priority: range(0, 1), lastModified: dateTime });
 

@@ -193,7 +193,7 @@ export class Context {
     params?: Params,
     options: AskOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
-    return (await this.#questions(method)).request(method, params, options);
+    return (await this.#questions(method)).request(method, params, this.#limited(options));
   }
 
   /** Runs work once per call, however many rounds of questions the call takes; its value must be JSON. */
@@ -232,9 +232,10 @@ export class Context {
   }
 
   /** A handler that may be given up on before its call is does not wait longer than that. */
-  #limited(options: AskOptions): AskOptions {
-    const signal = options.signal ?? (this.#end === this.#call.end ? undefined : this.#end.signal);
-    return { ...options, signal };
+  #limited<O extends AskOptions>(options: O): O {
+    if (this.#end === this.#call.end) return options;
+    const { signal } = this.#end;
+    return { ...options, signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]) };
   }
 
   #assertOpen(method: string): void {

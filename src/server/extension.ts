@@ -1,3 +1,4 @@
+import { tellAll } from "../call/abort-switch.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { Call, ClientFacts, HandlerResult, ServerHost, Topics } from "../era/era.js";
 import { missingCapability } from "../era/input-capability.js";
@@ -165,7 +166,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   #unannounced(result: HandlerResult): HandlerResult {
     if (result instanceof PreparedResult || !isObject(result.capabilities)) return result;
     const { extensions, ...capabilities } = result.capabilities;
-    const { [this.id]: _, ...others } = extensions as { readonly [id: string]: unknown };
+    const { [this.id]: _, ...others } = (extensions ?? {}) as { readonly [id: string]: unknown };
     const left = Object.keys(others).length === 0 ? undefined : { extensions: others };
     return { ...result, capabilities: { ...capabilities, ...left } };
   }
@@ -175,10 +176,14 @@ function joined(before: Topics | undefined, member: string, topic: NonNullable<R
   return {
     honoured: { ...before?.honoured, [member]: topic.honoured },
     start(send) {
-      const stops = [before?.start(send), topic.start(send)];
-      return () => {
-        for (const stop of stops) stop?.();
-      };
+      const stopBefore = before?.start(send);
+      try {
+        const stop = topic.start(send);
+        return () => tellAll([() => stopBefore?.(), stop], undefined);
+      } catch (error) {
+        stopBefore?.();
+        throw error;
+      }
     },
   };
 }

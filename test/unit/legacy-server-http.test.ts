@@ -9,9 +9,11 @@ import { SseConnection } from "#src/http/sse-connection.js";
 import { parseFrame } from "#src/jsonrpc/parse.js";
 import { ServerCore } from "#src/server/server-core.js";
 import type { MemoryChangeBus } from "#src/store/change-bus.js";
+import type { EventLog } from "#src/store/event-log.js";
 import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
-import { blocks, HandClock, LegacyEndpoint, messages, status, until } from "../support/legacy-endpoint.js";
+import { gate } from "../support/gate.js";
+import { blocks, HandClock, LegacyEndpoint, messages, settle, status, until } from "../support/legacy-endpoint.js";
 
 test("an idle queue tells each item when its own time is over, and keeps one timer", () => {
   const clock = new HandClock();
@@ -208,4 +210,30 @@ test("the stream for what belongs to no call is let go after its time, and its c
   await second.done;
   assert.ok(clock.pending < idle, "the session's timers are gone with it");
   await endpoint.server.close();
+});
+
+test("a session that ends while its stream is being opened leaves no timer", async () => {
+  const clock = new HandClock();
+  const [reading, read] = [gate(), gate()];
+  const log = new MemoryEventLog();
+  const slow: EventLog = {
+    append: (...event) => log.append(...event),
+    find: (...event) => log.find(...event),
+    drop: (session) => log.drop(session),
+    readAfter: async (...place) => {
+      reading.open();
+      await read.opened;
+      return log.readAfter(...place);
+    },
+  };
+  const endpoint = new LegacyEndpoint({ resumable: slow }, { clock, maxSubscriptionMs: 60_000 });
+  const client = await endpoint.open();
+  const stream = client.get();
+  await reading.opened;
+  await status(client.delete(), 200);
+  read.open();
+  await stream.done;
+  await settle();
+  await endpoint.server.close();
+  assert.equal(clock.pending, 0);
 });

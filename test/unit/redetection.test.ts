@@ -93,3 +93,69 @@ test("a session that is opened for a client which closes meanwhile is ended", as
   await rejects(call, { name: "ConnectionError" });
   await closed;
 });
+
+/** Lets the server turn out to speak the other era. */
+async function shakeHands(script: HttpScript, capabilities: object = { tools: { listChanged: true } }): Promise<void> {
+  (await script.next("server/discover")).status(404);
+  const serverInfo = { name: "script", version: "1" };
+  (await script.next("initialize")).result({ protocolVersion: LEGACY, capabilities, serverInfo });
+  (await script.next("notifications/initialized")).status(202);
+  (await script.next("GET")).status(405);
+}
+
+test("calls that are refused together share one second look", async (t) => {
+  const { script, client } = await misled(t);
+  const calls = ["a", "b", "c"].map((name) => client.callTool(name));
+  const refused = [await script.next("tools/call"), await script.next("tools/call"), await script.next("tools/call")];
+  for (const one of refused.slice(0, 2)) one.status(404);
+  await shakeHands(script);
+  const again = [await script.next("tools/call"), await script.next("tools/call")];
+  // The last one is refused when everybody knows already.
+  refused[2]?.status(404);
+  again.push(await script.next("tools/call"));
+  for (const one of again) one.result({ content: [{ type: "text", text: one.message.params.name }] });
+  deepEqual(
+    (await Promise.all(calls)).map(({ text }) => text),
+    ["a", "b", "c"],
+  );
+  equal(script.all("server/discover").length, 1);
+});
+
+test("a call whose second look is given up leaves the others their own", async (t) => {
+  const { script, client } = await misled(t);
+  const abort = new AbortController();
+  const first = client.callTool("first", {}, { signal: abort.signal });
+  (await script.next("tools/call")).status(404);
+  const probe = await script.next("server/discover");
+  const second = client.callTool("second");
+  (await script.next("tools/call")).status(404);
+  await new Promise(setImmediate);
+  abort.abort("enough");
+  await rejects(first, (reason) => reason === "enough");
+  await probe.gone;
+  await shakeHands(script);
+  (await script.next("tools/call")).result({ content: [] });
+  equal((await second).isError, false);
+});
+
+test("the log level comes along to the era that the server speaks", async (t) => {
+  const { script, client } = await misled(t);
+  await client.setLogLevel("warning");
+  const call = client.callTool("any");
+  (await script.next("tools/call")).status(404);
+  await shakeHands(script, { tools: {}, logging: {} });
+  const level = await script.next("logging/setLevel");
+  equal(level.message.params.level, "warning");
+  level.result({});
+  (await script.next("tools/call")).result({ content: [] });
+  await call;
+});
+
+test("a watch that is refused is made in the era that the server speaks", async (t) => {
+  const { script, client } = await misled(t);
+  const watching = client.watch({ toolsListChanged: true });
+  (await script.next("subscriptions/listen")).status(404);
+  await shakeHands(script);
+  await using watch = await watching;
+  deepEqual(watch.honoured, { toolsListChanged: true });
+});

@@ -62,6 +62,61 @@ test("a topic is served after the acknowledgment and until the subscription ends
   await stopped.opened;
 });
 
+test("topics that throw leave no subscription behind", async (t) => {
+  const stopped: string[] = [];
+  const topic = (name: string, fails: string) => () => ({
+    honoured: true,
+    start() {
+      if (fails === "start") throw new Error(`${name} cannot start`);
+      return () => {
+        stopped.push(name);
+        if (fails === "stop") throw new Error(`${name} cannot stop`);
+      };
+    },
+  });
+  const extension = new ServerExtension(ID)
+    .topic("first", topic("first", "stop"))
+    .topic("second", topic("second", "start"))
+    .topic("third", topic("third", "never"));
+  const reports: string[] = [];
+  const server = new McpServer(me, { onError: (error) => void reports.push((error as Error).message) });
+  server.extend(extension);
+  t.after(() => server.close());
+  const { heard, until, send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: { second: 1, third: 1 } }, declared));
+  await until(() => heard.some(({ error }) => error !== undefined));
+  equal(server.stats().subscriptions, 0);
+  send(enveloped(2, "subscriptions/listen", { notifications: { first: 1, third: 1 } }, declared));
+  await until(() => heard.filter(({ method }) => method !== undefined).length === 2);
+  equal(server.stats().subscriptions, 1);
+  send({ method: "notifications/cancelled", params: { requestId: 2 } });
+  while (server.stats().running !== 0) await new Promise(setImmediate);
+  deepEqual([server.stats().subscriptions, stopped], [0, ["first", "third"]]);
+  deepEqual(reports, ["second cannot start", "first cannot stop"]);
+});
+
+test("a subscription that is called off before it begins is not counted", async (t) => {
+  const [held, go] = [gate(), gate()];
+  const server = new McpServer(me, {
+    interceptors: [
+      async (call, next) => {
+        held.open();
+        await go.opened;
+        return next(call);
+      },
+    ],
+  });
+  t.after(() => server.close());
+  const { send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: {} }));
+  await held.opened;
+  send({ method: "notifications/cancelled", params: { requestId: 1 } });
+  await new Promise(setImmediate);
+  go.open();
+  while (server.stats().running !== 0) await new Promise(setImmediate);
+  equal(server.stats().subscriptions, 0);
+});
+
 test("a topic is refused to a client that did not declare the extension", async (t) => {
   const server = new McpServer(me).extend(new ServerExtension(ID).topic("jobs", () => undefined));
   t.after(() => server.close());

@@ -69,6 +69,19 @@ test("pages keep no ended session alive", async () => {
   equal(host.pages.complete("page 3"), true);
 });
 
+test("who no longer waits for the end of the handshake is forgotten", () => {
+  const session = openSession(new FakeServerHost(), []);
+  const told: string[] = [];
+  const stop = session.onReady(() => void told.push("first"));
+  session.onReady(() => void told.push("second"));
+  stop();
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  session.decode({ jsonrpc: "2.0", id: 1, method: "initialize", params }, {});
+  session.receive({ jsonrpc: "2.0", method: "notifications/initialized" });
+  deepEqual(told, ["second"]);
+  session.close();
+});
+
 function openSession(host: FakeServerHost, told: unknown[]): LegacySession {
   return new LegacySession(legacyServer, host, {
     shared: true,

@@ -1,15 +1,9 @@
-import { AbortSwitch } from "../../call/abort-switch.js";
-import { cancelledBy } from "../../call/cancelled.js";
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
-import { ProgressReporter, toReport } from "../../call/progress-reporter.js";
-import { progressTokenOf } from "../../call/progress-token.js";
 import { CallScope } from "../../call/scope.js";
-import { type Served, ServedCalls } from "../../call/served-calls.js";
 import { withinScope } from "../../call/within-scope.js";
-import { fromErrorObject, INTERNAL_ERROR, INVALID_REQUEST, toErrorObject } from "../../jsonrpc/error-codes.js";
-import { isWritable } from "../../jsonrpc/format.js";
-import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
-import { ConnectionError, McpError, ProtocolError, RpcError, toError } from "../../schema/errors.js";
+import { fromErrorObject, INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
+import type { Params, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
+import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
 import { notificationProblem } from "../check-notification.js";
@@ -20,7 +14,6 @@ import type {
   Connection,
   ConnectionCall,
   PriorKnowledge,
-  ReportProgress,
   SavedSession,
   ServerFacts,
   Subscription,
@@ -28,17 +21,11 @@ import type {
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
 import type { CloseOptions, Link, LinkRequest } from "../link.js";
-import { toResult } from "../to-result.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { LegacyHttpLink, SessionLost } from "./client-http.js";
-import { answerAt } from "./input-params.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 import { legacyResults } from "./results.js";
-
-/** A request of the server that is being answered. */
-interface ServedRequest extends Served {
-  readonly method: string;
-}
+import { ServerRequests } from "./server-requests.js";
 
 interface Watch {
   readonly filter: SubscriptionFilter;
@@ -54,7 +41,7 @@ export class LegacyConnection implements Connection {
   readonly mirrorsHeaders = false;
   readonly #link: Link;
   readonly #host: ClientHost;
-  readonly #served = new ServedCalls<ServedRequest>();
+  readonly #served: ServerRequests;
   readonly #watches = new Set<Watch>();
   #pings: PingLoop | undefined;
   #initialized: InitializeResult | undefined;
@@ -71,8 +58,9 @@ export class LegacyConnection implements Connection {
     this.era = era;
     this.#link = link;
     this.#host = host;
+    this.#served = new ServerRequests(link, host, () => this.server.version);
     link.receiver = {
-      onRequest: (request, call) => this.#serve(request, call),
+      onRequest: (request, call) => this.#served.serve(request, call),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => host.onProblem(problem),
       onClose: (reason) => this.#end(reason),
@@ -217,9 +205,9 @@ export class LegacyConnection implements Connection {
 
   async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
     if (!this.#watches.delete(watch)) return;
-    const wanted = (uri: string) =>
-      [...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri));
-    for (const uri of uris.filter((candidate) => !wanted(candidate))) {
+    for (const uri of uris) {
+      // Others may begin to want it while those before it are let go.
+      if ([...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri))) continue;
       const scope = new CallScope("resources/unsubscribe", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
       // The subscription is over here whatever the server makes of it.
       await this.call({ method: "resources/unsubscribe", params: { uri } }, scope)
@@ -273,65 +261,9 @@ export class LegacyConnection implements Connection {
     }
   }
 
-  /** Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. */
-  async #serve(request: RpcRequest, call: CallScope | undefined): Promise<void> {
-    const end = new AbortSwitch();
-    const endWithCall = (reason: unknown) => end.abort(reason);
-    call?.onAbort(endWithCall);
-    const served: ServedRequest = { id: request.id, method: request.method, end };
-    this.#served.add(served);
-    try {
-      const result = request.method === "ping" ? {} : await this.#answer(request, end);
-      if (end.aborted) return;
-      const answer = answerAt(this.server.version, request.method, toResult(result, request.method) as ClientResult);
-      this.#link.respond(request.id, JSON.stringify(answer));
-    } catch (error) {
-      this.#fail(served, error);
-    } finally {
-      this.#served.remove(served);
-      call?.offAbort(endWithCall);
-    }
-  }
-
-  /** A deliberate error goes out as it is; anything else is told here and stays opaque there. */
-  #fail({ id, end }: ServedRequest, error: unknown): void {
-    const deliberate = error instanceof RpcError;
-    if (!deliberate && !end.isEchoedBy(error)) {
-      this.#host.onProblem(toError(error));
-    }
-    if (end.aborted) return;
-    const answer = deliberate ? toErrorObject(error) : undefined;
-    const writable = answer !== undefined && isWritable(answer.data);
-    this.#link.respondError(id, writable ? answer : { code: INTERNAL_ERROR, message: "Internal error" });
-  }
-
-  #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
-    const progressToken = progressTokenOf(params);
-    if (progressToken === undefined) return this.#host.answer(method, params, end, () => {});
-    let over = false;
-    const reporter = new ProgressReporter(
-      (progress) => {
-        if (!over && !end.aborted) return this.#link.notify("notifications/progress", { progressToken, ...progress });
-      },
-      (error) => this.#host.onProblem(error),
-    );
-    const report: ReportProgress = (progress, total, message) => reporter.report(toReport(progress, total, message));
-    return this.#host.answer(method, params, end, report).finally(() => {
-      over = true;
-    });
-  }
-
-  #cancel(params: Params | undefined): void {
-    const served = this.#served.find(params?.requestId);
-    if (served === undefined) return;
-    const reason = cancelledBy(params);
-    const { id, method } = served;
-    if (served.end.abort(reason)) this.#host.debug("call cancelled", { method, id, reason: reason.message });
-  }
-
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
-    if (method === "notifications/cancelled") return this.#cancel(params);
+    if (method === "notifications/cancelled") return this.#served.cancel(params);
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) return this.#host.onProblem(problem);

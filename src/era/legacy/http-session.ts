@@ -278,7 +278,9 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const { clock, subscriptions } = this.host;
     clock.cancel(this.#old);
     const { maxAgeMs } = subscriptions;
-    if (maxAgeMs !== undefined) this.#old = clock.schedule(() => this.#standalone.detach(undefined), maxAgeMs);
+    // It may have ended while the stream was being opened.
+    if (maxAgeMs !== undefined && this.#ended === undefined)
+      this.#old = clock.schedule(() => this.#standalone.detach(undefined), maxAgeMs);
   }
 
   /** A stream that is over can only be read again; nothing is kept for it. */

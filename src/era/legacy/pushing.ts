@@ -110,10 +110,14 @@ export class Pushed implements Asker {
 /** Nothing is asked before the client has finished its part of the handshake. */
 function untilReady(session: LegacySession, scope: CallScope): Promise<void> {
   return new Promise((resolve, reject) => {
-    scope.onAbort(reject);
-    session.onReady(() => {
-      scope.offAbort(reject);
+    const giveUp = (reason: unknown) => {
+      stop();
+      reject(reason);
+    };
+    const stop = session.onReady(() => {
+      scope.offAbort(giveUp);
       resolve();
     });
+    scope.onAbort(giveUp);
   });
 }

@@ -4,7 +4,7 @@ import { answerLost, fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
 import { discard, readEvents, type StreamTrace } from "../../http/reply-reader.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
-import { AuthError, type ConnectionError, ProtocolError } from "../../schema/errors.js";
+import { AuthError, type ConnectionError, ProtocolError, toError } from "../../schema/errors.js";
 import type { HttpCall } from "../http-call.js";
 import { describe, type HttpWire, streamLost } from "../http-wire.js";
 import type { ReconnectOptions } from "../link.js";
@@ -126,8 +126,12 @@ async function reopen(
   signal: AbortSignal,
 ): Promise<Opened> {
   const { schedule } = streams.reconnect;
-  if (schedule === undefined) await pause(streams.clock, cursor.delayMs, signal);
-  else await scheduled(schedule, cursor, signal);
+  try {
+    if (schedule === undefined) await pause(streams.clock, cursor.delayMs, signal);
+    else await scheduled(schedule, cursor, signal);
+  } catch (error) {
+    return { kind: "refused", error: toError(error) };
+  }
   if (signal.aborted) return { kind: "failed", error: signal.reason };
   return openStream(streams, cursor, facts, what, signal);
 }

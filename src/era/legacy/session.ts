@@ -43,7 +43,7 @@ export class LegacySession implements EraSession, PageOwner {
   #phase: Phase = { name: "new" };
   #logLevel: LoggingLevel | undefined;
   #pings: PingLoop | undefined;
-  readonly #awaitingReady: (() => void)[] = [];
+  readonly #awaitingReady = new Set<() => void>();
   #closed = false;
   #promised: ServerCapabilities = {};
   readonly #stopListening: (() => void)[] = [];
@@ -79,10 +79,11 @@ export class LegacySession implements EraSession, PageOwner {
     return this.#phase.name === "ready";
   }
 
-  /** Calls back when the client has said that it may be asked; at once when it has. */
-  onReady(listener: () => void): void {
+  /** Calls back when the client has said that it may be asked; at once when it has. What it returns calls that off. */
+  onReady(listener: () => void): () => void {
     if (this.isReady) listener();
-    else this.#awaitingReady.push(listener);
+    else this.#awaitingReady.add(listener);
+    return () => this.#awaitingReady.delete(listener);
   }
 
   decode(request: RpcRequest, origin: CallOrigin): Call {
@@ -209,7 +210,8 @@ export class LegacySession implements EraSession, PageOwner {
       this.#host.onLog((message) => this.#onLog(message)),
     );
     if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
-    for (const listener of this.#awaitingReady.splice(0)) listener();
+    for (const listener of this.#awaitingReady) listener();
+    this.#awaitingReady.clear();
     return true;
   }
 

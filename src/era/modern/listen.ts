@@ -15,7 +15,6 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
   if (subscriptions.open >= subscriptions.max) {
     throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${subscriptions.max} at a time`);
   }
-  subscriptions.open++;
   const filter: SubscriptionFilter = {
     ...honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, host.capabilities),
     ...call.topics?.honoured,
@@ -26,7 +25,11 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
   return new Promise((resolve) => {
     const release = () => {
       stopListening();
-      stopTopics?.();
+      try {
+        stopTopics?.();
+      } catch (error) {
+        host.report(error, { where: "topic", method: call.method, id: call.id });
+      }
       host.clock.cancel(old);
       stopClosing();
       call.end.offAbort(release);
@@ -43,16 +46,18 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     };
     const outbox = new Outbox(call, tag, subscriptions.maxWaiting, () => giveUp(call));
     outbox.acknowledge(filter);
+    // The only one here that may throw: nothing is held yet.
+    const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
+    subscriptions.open++;
     const stopListening = host.changes.subscribe((change) => {
       if (isWantedBy(filter, change)) outbox.add(change);
     });
-    const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
     const stopClosing = host.onClosing(finish);
     const { maxAgeMs } = subscriptions;
     const old = maxAgeMs === undefined ? undefined : host.clock.schedule(finish, maxAgeMs);
     for (const uri of uris) host.retain(uri);
     call.end.onAbort(release);
-    if (Object.keys(filter).length === 0) finish();
+    if (!call.end.aborted && Object.keys(filter).length === 0) finish();
   });
 }
 

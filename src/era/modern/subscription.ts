@@ -1,22 +1,18 @@
 import type { CallScope } from "../../call/scope.js";
 import { fromErrorObject } from "../../jsonrpc/error-codes.js";
 import type { RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
-import { ConnectionError } from "../../schema/errors.js";
+import { ConnectionError, toError } from "../../schema/errors.js";
 import type { SubscriptionFilter } from "../../schema/types.js";
 import { isWantedBy, toChange } from "../../store/change-bus.js";
 import type { Subscription, WatchEvents } from "../client-era.js";
-
-type State =
-  | { readonly name: "opening" }
-  | { readonly name: "open"; readonly filter: SubscriptionFilter }
-  | { readonly name: "over" };
 
 /** One listen request of this client, from its acknowledgment to its end. */
 export class ListenSubscription implements Subscription {
   readonly acknowledged: Promise<void>;
   readonly #events: WatchEvents;
   readonly #life: CallScope;
-  #state: State = { name: "opening" };
+  #state: "opening" | "open" | "over" = "opening";
+  #honoured: SubscriptionFilter = {};
   #resolve: () => void = () => {};
   #reject: (reason: unknown) => void = () => {};
 
@@ -29,14 +25,15 @@ export class ListenSubscription implements Subscription {
     });
   }
 
+  /** What was acknowledged, also when it is over. */
   get honoured(): SubscriptionFilter {
-    return this.#state.name === "open" ? this.#state.filter : {};
+    return this.#honoured;
   }
 
   receive(notification: RpcNotification): void {
     if (notification.method === "notifications/subscriptions/acknowledged") return this.#onAcknowledged(notification);
     const change = toChange(notification.method, notification.params);
-    if (this.#state.name === "open" && change !== undefined && isWantedBy(this.#state.filter, change)) {
+    if (this.#state === "open" && change !== undefined && isWantedBy(this.#honoured, change)) {
       this.#events.onChange(change);
     }
   }
@@ -48,7 +45,7 @@ export class ListenSubscription implements Subscription {
   }
 
   failed(reason: unknown): void {
-    this.#end("lost", reason instanceof Error ? reason : new ConnectionError(String(reason)));
+    this.#end("lost", toError(reason));
   }
 
   /** The server dropped the subscription without a result. */
@@ -58,21 +55,22 @@ export class ListenSubscription implements Subscription {
   }
 
   close(): void {
-    this.#state = { name: "over" };
+    this.#state = "over";
     this.#life.abort(new ConnectionError("The subscription was closed"));
   }
 
   #onAcknowledged(notification: RpcNotification): void {
-    if (this.#state.name !== "opening") return;
-    this.#state = { name: "open", filter: (notification.params?.notifications ?? {}) as SubscriptionFilter };
+    if (this.#state !== "opening") return;
+    this.#state = "open";
+    this.#honoured = (notification.params?.notifications ?? {}) as SubscriptionFilter;
     this.#resolve();
   }
 
   #end(how: "graceful" | "lost", reason: Error | undefined): void {
-    const { name } = this.#state;
-    this.#state = { name: "over" };
-    if (name === "opening") this.#reject(this.#life.aborted ? this.#life.reason : (reason ?? notAcknowledged()));
-    else if (name === "open") this.#events.onEnd(how, reason);
+    const before = this.#state;
+    this.#state = "over";
+    if (before === "opening") this.#reject(this.#life.aborted ? this.#life.reason : (reason ?? notAcknowledged()));
+    else if (before === "open") this.#events.onEnd(how, reason);
   }
 }
 

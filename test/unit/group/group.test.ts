@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { Tool } from "bowline";
 import {
+  type Channel,
   type ClientInterceptor,
   ConnectionError,
   createGroup,
@@ -328,6 +329,90 @@ test("close ends all members at once, whatever they are doing", async () => {
     ["closed", "closed", "closed"],
   );
   await rejects(group.callTool("a__who"), { code: "group_closed" });
+});
+
+test("close waits for the end of a connection that was being made", async () => {
+  const [dialed, closing, gone] = [gate(), gate(), gate()];
+  const channel: Channel = {
+    open: () => {},
+    send: () => dialed.open(),
+    close: () => {
+      closing.open();
+      return gone.opened;
+    },
+  };
+  const { group } = grouped({ a: () => ({ channel }) });
+  const needed = rejects(group.client("a"), { code: "group_closed" });
+  await dialed.opened;
+  let isClosed = false;
+  const closed = group.close().then(() => {
+    isClosed = true;
+  });
+  await Promise.all([needed, closing.opened]);
+  await new Promise(setImmediate);
+  equal(isClosed, false);
+  gone.open();
+  await closed;
+});
+
+test("a watch says when a server keeps ending its subscription", async () => {
+  const clock = new FakeClock();
+  const server = new RawServer({
+    era: "modern",
+    capabilities: { tools: { listChanged: true } },
+    handlers: {
+      "subscriptions/listen": ({ notifications }, id) => {
+        const _meta = { "io.modelcontextprotocol/subscriptionId": id };
+        server.notify("notifications/subscriptions/acknowledged", { notifications, _meta });
+        return { resultType: "complete", _meta };
+      },
+    },
+  });
+  await using group = grouped({ a: async () => ({ channel: await server.open() }) }, { clock }).group;
+  const changes = group.watch({ toolsListChanged: true })[Symbol.asyncIterator]();
+  const next = changes.next();
+  let change: Awaited<typeof next> | undefined;
+  void next.then((found) => {
+    change = found;
+  });
+  await group.client("a");
+  for (let round = 0; change?.value?.kind !== "lost"; round++) {
+    ok(round < 10_000, `nothing but ${change?.value?.kind} was told`);
+    await new Promise(setImmediate);
+    clock.advance(60_000);
+    if (change?.value?.kind === "resync") {
+      change = undefined;
+      void changes.next().then((found) => {
+        change = found;
+      });
+    }
+  }
+  equal(change.value.server, "a");
+});
+
+test("who leaves the loop over a listing leaves nothing behind", async () => {
+  const [asked, gone] = [gate(), gate()];
+  const slow = new McpServer(
+    { name: "slow", version: "1" },
+    {
+      interceptors: [
+        (call, next) => {
+          if (call.method !== "tools/list") return next(call);
+          call.end.onAbort(() => gone.open());
+          asked.open();
+          return new Promise(() => {});
+        },
+      ],
+    },
+  ).tool("t", {}, () => "");
+  await using group = grouped({ a: named("a"), slow }).group;
+  for await (const { server } of group.tools()) {
+    equal(server, "a");
+    await asked.opened;
+    break;
+  }
+  await gone.opened;
+  equal((await group.client("slow")).pending, 0);
 });
 
 function tool(name: string): Tool {

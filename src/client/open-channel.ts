@@ -1,0 +1,48 @@
+import { CallScope } from "../call/scope.js";
+import { withinScope } from "../call/within-scope.js";
+import { ChannelLink } from "../era/channel-link.js";
+import type { Channel } from "../jsonrpc/channel.js";
+import { createChannelPair } from "../jsonrpc/memory-channel.js";
+import type { ClientCore } from "./client-core.js";
+import { type ClientOptions, DEFAULTS } from "./options.js";
+import { type ChannelTarget, type CommandTarget, type LocalTarget, unknownTarget } from "./target.js";
+
+type Spawn = (target: CommandTarget) => Promise<Channel>;
+
+/** Opens a channel to a server, within the limits of connecting. What does not come to be open is closed. */
+export async function openChannel(
+  spawn: Spawn,
+  target: CommandTarget | LocalTarget | ChannelTarget,
+  options: ClientOptions,
+  client: ClientCore,
+  firstId: number,
+): Promise<ChannelLink> {
+  const { signal, timeoutMs = DEFAULTS.timeoutMs } = options;
+  const link = new ChannelLink(await channelTo(spawn, target), firstId);
+  // Until an era takes over, only problems are of interest.
+  link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
+  const scope = new CallScope("connect", { signal, timeoutMs }, client.clock);
+  try {
+    scope.throwIfAborted();
+    await withinScope(link.open(), scope);
+    return link;
+  } catch (error) {
+    const closed = link.close().catch(() => {});
+    // A channel of the author's own may never come to its end; a process does.
+    if ("command" in target) await closed;
+    throw error;
+  } finally {
+    scope.close();
+  }
+}
+
+async function channelTo(spawn: Spawn, target: CommandTarget | LocalTarget | ChannelTarget): Promise<Channel> {
+  if ("channel" in target) return target.channel;
+  if ("command" in target) return spawn(target);
+  if ("accept" in target && typeof target.accept === "function") {
+    const [ours, theirs] = createChannelPair();
+    await target.accept(theirs);
+    return ours;
+  }
+  throw unknownTarget();
+}

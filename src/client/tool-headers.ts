@@ -1,0 +1,38 @@
+import type { CallScope } from "../call/scope.js";
+import type { Connection } from "../era/client-era.js";
+import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import type { ListToolsResult, Tool } from "../schema/types.js";
+import { Pages } from "./pages.js";
+
+/** Which arguments of tools travel in headers, as far as the tools were listed. */
+export class ToolHeaders {
+  readonly #known = new Map<string, readonly ParamHeader[]>();
+  readonly #warn: (message: string) => void;
+
+  constructor(warn: (message: string) => void) {
+    this.#warn = warn;
+  }
+
+  of(tool: string): readonly ParamHeader[] | undefined {
+    return this.#known.get(tool);
+  }
+
+  /** Takes in a listed tool; tells whether its headers make sense. Most have none, and are not worth remembering. */
+  learn({ name, inputSchema }: Tool): boolean {
+    const found = findParamHeaders(inputSchema);
+    this.#known.delete(name);
+    if (!found.ok) this.#warn(`tool ${name} is left out: ${found.reason}`);
+    else if (found.headers.length > 0) this.#known.set(name, found.headers);
+    return found.ok;
+  }
+
+  /** Lists all tools anew. */
+  async relearn(connection: Connection, scope: CallScope): Promise<void> {
+    const tools = new Pages<Tool>(async (cursor) => {
+      const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
+      const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
+      return { items: tools, nextCursor };
+    });
+    for await (const tool of tools) this.learn(tool);
+  }
+}
