@@ -30,7 +30,7 @@ import {
 } from "./envelope.js";
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./methods.js";
 import { modernResults } from "./results.js";
-import { ListenSubscription } from "./subscription.js";
+import type { ListenSubscription } from "./subscription.js";
 import { toTypedError } from "./typed-error.js";
 
 const RESULT_TYPES: ReadonlySet<unknown> = new Set(["complete", "input_required"]);
@@ -131,6 +131,8 @@ export class ModernConnection implements Connection {
   }
 
   async watch(filter: SubscriptionFilter, events: WatchEvents, opening: CallScope): Promise<Subscription> {
+    const { ListenSubscription } = await import("./subscription.js");
+    opening.throwIfAborted();
     const life = new CallScope("subscriptions/listen", {}, this.#host.clock);
     const subscription = new ListenSubscription(events, life);
     let id: RequestId | undefined;
