@@ -1,6 +1,7 @@
 /**
  * What a call may cost, in stages and bytes: a line that is added to every call is noticed here and not in a benchmark
- * a year later. The budgets are what was measured with a little air; who needs more says why where it is raised.
+ * a year later. The budgets are what was measured with a little air, bytes with air for engines that need more for the same
+ * objects (Node 26 takes a sixth more than Node 20); who needs more says why where it is raised.
  */
 import { ok } from "node:assert/strict";
 import { test } from "node:test";
@@ -41,7 +42,7 @@ function postOverHttp(server: McpServer, headers: Record<string, string | undefi
 test("a call over HTTP that stands for itself", async () => {
   const { headers, body } = modernRequest("tools/call", { params });
   const work = await measureWork(postOverHttp(createServer(), headers, body));
-  assertWithin(work, { promises: 17, handles: 0, bytes: 13_000 });
+  assertWithin(work, { promises: 17, handles: 0, bytes: 15_000 });
 });
 
 test("a call over HTTP in a session", async () => {
@@ -62,14 +63,14 @@ test("a call over HTTP in a session", async () => {
   const work = await measureWork(
     postOverHttp(server, headers, { jsonrpc: "2.0", id: 1, method: "tools/call", params }),
   );
-  assertWithin(work, { promises: 17, handles: 0, bytes: 13_000 });
+  assertWithin(work, { promises: 17, handles: 0, bytes: 15_000 });
 });
 
 for (const era of ["modern", "legacy"] as const) {
   test(`a call from a client in the same process, ${era}`, async () => {
     await using client = await connect(createServer(), { era });
     const work = await measureWork(() => client.callTool("echo0", { text: "hello" }));
-    assertWithin(work, { promises: 30, handles: 1, bytes: 19_000 });
+    assertWithin(work, { promises: 30, handles: 1, bytes: 21_500 });
   });
 }
 
