@@ -11,12 +11,14 @@ interface Waiter {
   reject(reason: Error): void;
 }
 
-/** Lines are gathered up to this many characters. */
+/** Lines are gathered up to this many characters, and for so long. */
 const MOST_AT_ONCE = 16 * 1024;
+const LONGEST_WAIT_MS = 1;
 
 /**
- * Writes frames as lines to a byte stream, in order, and tells when the stream has room again. What is sent within one
- * turn of the event loop is written at once, since each write to a pipe is a system call of its own.
+ * Writes frames as lines to a byte stream, in order, and tells when the stream has room again. The first frame of a turn of
+ * the event loop is written at once; those that follow on its heels are gathered and written together, since each write to
+ * a pipe is a system call of its own. A handler that works long without a pause is still heard while it works.
  */
 export class FrameWriter {
   readonly #stream: Writable;
@@ -24,7 +26,9 @@ export class FrameWriter {
   readonly #onBroken: (cause: Error) => void;
   /** Lines that wait for the end of this turn. */
   #gathered = "";
-  #scheduled = false;
+  /** Whether something was written in this turn, and when last. */
+  #inTurn = false;
+  #wroteAt = 0;
   /** Pieces handed to the stream and not yet written. */
   #pending = 0;
   #room: Waiter | undefined;
@@ -47,10 +51,12 @@ export class FrameWriter {
     if (this.#shut)
       return quietly(Promise.reject(new ConnectionError("The channel is closed: the frame was not sent")));
     this.#gathered += toLine(text);
-    if (this.#gathered.length >= MOST_AT_ONCE) this.flush();
-    else if (!this.#scheduled) {
-      this.#scheduled = true;
+    if (!this.#inTurn) {
+      this.#inTurn = true;
       process.nextTick(this.#onTurnOver);
+      this.flush();
+    } else if (this.#gathered.length >= MOST_AT_ONCE || performance.now() - this.#wroteAt > LONGEST_WAIT_MS) {
+      this.flush();
     }
     return this.#room?.promise;
   }
@@ -60,6 +66,7 @@ export class FrameWriter {
     if (this.#gathered === "") return;
     const lines = this.#gathered;
     this.#gathered = "";
+    this.#wroteAt = performance.now();
     this.#pending++;
     if (!this.#write(lines, this.#onWritten)) this.#room ??= createWaiter();
   }
@@ -72,6 +79,7 @@ export class FrameWriter {
 
   /** Resolves when all that was taken has been written, or never will be. */
   flushed(): Promise<void> {
+    this.flush();
     if (this.#pending === 0) return Promise.resolve();
     this.#idle ??= createWaiter();
     return this.#idle.promise;
@@ -85,7 +93,7 @@ export class FrameWriter {
   }
 
   readonly #onTurnOver = (): void => {
-    this.#scheduled = false;
+    this.#inTurn = false;
     this.flush();
   };
 

@@ -97,28 +97,45 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
     const second = channel.send(`"${"2".repeat(20_000)}"`);
     assert.ok(second instanceof Promise);
     output.takeOne();
+    output.takeOne();
     await second;
     assert.equal(channel.send('"3"'), undefined);
     const closing = channel.close();
     assert.deepEqual(log.closes, []);
     output.takeOne();
     await closing;
-    assert.deepEqual(output.taken, [`"1"\n"${"2".repeat(20_000)}"\n`, '"3"\n']);
+    assert.deepEqual(output.taken, ['"1"\n', `"${"2".repeat(20_000)}"\n`, '"3"\n']);
     assert.deepEqual(log.closes, [undefined]);
   });
 
-  test("writes what is sent in one turn in one piece, when the turn is over", async () => {
+  test("writes the first frame of a turn at once, and what follows on its heels together", async () => {
     const output = new SlowOutput();
     const channel = createStdioServerChannel({ input: new PassThrough(), output });
     await ChannelLog.open(channel);
     channel.send('"1"');
+    assert.equal(output.writableLength, 4);
     channel.send('"2"');
-    assert.equal(output.writableLength, 0);
+    channel.send('"3"');
     await new Promise((resolve) => process.nextTick(resolve));
-    assert.equal(output.writableLength, '"1"\n"2"\n'.length);
+    assert.equal(output.writableLength, 12);
+    output.takeOne();
     output.takeOne();
     await channel.close();
-    assert.deepEqual(output.taken, ['"1"\n"2"\n']);
+    assert.deepEqual(output.taken, ['"1"\n', '"2"\n"3"\n']);
+  });
+
+  test("what a handler says that works long without a pause goes out while it works", async () => {
+    const output = new SlowOutput();
+    const channel = createStdioServerChannel({ input: new PassThrough(), output });
+    await ChannelLog.open(channel);
+    for (let step = 1; step <= 3; step++) {
+      const begun = performance.now();
+      while (performance.now() - begun < 5);
+      channel.send(`"${step}"`);
+      assert.equal(output.writableLength, 4 * step);
+    }
+    for (let step = 1; step <= 3; step++) output.takeOne();
+    await channel.close();
   });
 
   test("what was sent is written, also when the process is ended in the same turn", async () => {
@@ -126,10 +143,11 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
       import { createStdioServerChannel } from "bowline/node";
       const channel = createStdioServerChannel();
       channel.open({ onFrame() {}, onProblem() {}, onClose() {} });
+      channel.send('"first"');
       channel.send('"last words"');
       process.exit(0);`;
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
-    assert.equal(stdout, '"last words"\n');
+    assert.equal(stdout, '"first"\n"last words"\n');
   });
 
   test("does not wait for ever for an output that nobody reads", async (t) => {
