@@ -8,6 +8,8 @@ import { FakeClock } from "bowline/testing";
 import { type Era, RawEnd, speaking } from "../support/raw-end.js";
 import { child, Lines } from "../support/server-child.js";
 
+const ANSWER = "é猫🦊";
+
 /** A pipe that can be cut after so many more bytes. */
 class CutPipe extends Transform {
   passed = 0;
@@ -46,11 +48,13 @@ async function wire(era: Era): Promise<Wired> {
   const wired: { ran: number } = { ran: 0 };
   server.tool("say", {}, () => {
     wired.ran++;
-    return "é猫🦊";
+    return ANSWER;
   });
   await server.accept(createStdioServerChannel({ input: up, output: down, drainMs: 10 }));
   const channel = createStdioServerChannel({ input: down, output: up, drainMs: 10 });
   const client = await connect({ channel }, speaking(era));
+  // What the client says last of its handshake may still be gathered: from here on, only the call passes.
+  await new Promise(setImmediate);
   return Object.assign(wired, {
     client,
     server,
@@ -112,8 +116,8 @@ describe("a wire that is cut", { timeout: 60_000 }, () => {
         const wired = await wire(era);
         wired.up.cutAfter(offset, wired.cut);
         const outcome = await outcomeOf(wired.client.callTool("say"));
-        assert.ok(outcome === "sent" || outcome === "not_sent", `${outcome} at ${offset}`);
-        if (offset > 0) assert.equal(outcome, "sent", `at ${offset}`);
+        const possible = offset === 0 ? ["sent", "not_sent"] : ["sent"];
+        assert.ok(possible.includes(outcome), `${outcome} at ${offset} of ${request}`);
         if (offset < request) assert.equal(wired.ran, 0, `at ${offset}`);
         assert.equal(wired.client.pending, 0);
         await wired.server.close();
@@ -130,7 +134,7 @@ describe("a wire that is cut", { timeout: 60_000 }, () => {
         const call = wired.client.callTool("say");
         wired.down.cutAfter(offset, () => wired.cut());
         const outcome = await outcomeOf(call);
-        if (offset > 0) assert.equal(outcome, offset === reply ? "é猫🦊" : "sent", `at ${offset} of ${reply}`);
+        if (offset > 0) assert.equal(outcome, offset === reply ? ANSWER : "sent", `at ${offset} of ${reply}`);
         else assert.ok(outcome === "sent" || outcome === "not_sent");
         if (offset > 0) assert.equal(wired.ran, 1);
         assert.equal(wired.client.pending, 0);
