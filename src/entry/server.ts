@@ -1,4 +1,4 @@
-import { legacyServer } from "../era/legacy/server-era.js";
+import { offeredLegacy } from "../era/legacy/offered-era.js";
 import { modernServer } from "../era/modern/server-era.js";
 import { defaultValidator } from "../schema/json-schema/validator.js";
 import type { Implementation } from "../schema/types.js";
@@ -16,7 +16,7 @@ export class McpServer<
 > extends Server<Tools, Prompts, Resources> {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   constructor(info: Implementation, options: ServerOptions = {}) {
-    super(info, { validator: defaultValidator, ...options }, [modernServer, legacyServer]);
+    super(info, { validator: defaultValidator, ...options }, [modernServer, offeredLegacy]);
   }
 }
 
@@ -25,7 +25,7 @@ export class McpServer<
  * is left unread, so that it can go on to whoever serves that era; a body that was parsed already is given beside it.
  */
 export async function isLegacyRequest(request: Request, body?: unknown): Promise<boolean> {
-  return (await eraOfRequest([modernServer, legacyServer], request, body)) === legacyServer;
+  return (await eraOfRequest([modernServer, offeredLegacy], request, body)) === offeredLegacy;
 }
 
 export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";

@@ -316,17 +316,29 @@ export interface SsePaths {
 /** Serves a channel in one era alone, each request with the origin of its moment; settles when it is being served. */
 export type AcceptChannel = (era: ServerEra, channel: Channel, origin: () => CallOrigin) => Promise<unknown>;
 
-/** What a protocol era answers for on the server. Built once, shared, no state. */
-export interface ServerEra {
+/**
+ * An era that a server offers: what has to be known of it before a client speaks it, and the way to the rest, which may
+ * be loaded then.
+ */
+export interface OfferedEra {
   readonly name: string;
   readonly versions: readonly string[];
+  claims(message: RpcMessage, header?: HeaderReader): boolean;
+  /** Whether a method of this name is the era's. */
+  specifies(method: string): boolean;
+  /** This era's way of speaking HTTP, for one server. */
+  http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
+  load(): Promise<ServerEra>;
+}
+
+/** What a protocol era answers for on the server. Built once, shared, no state. */
+export interface ServerEra extends OfferedEra {
   /** A method missing here does not exist in this era, unless the author defined it. */
   readonly methods: MethodTable;
   /** Whether results say of which type they are. */
   readonly typesResults: boolean;
   /** What the era itself answers. */
   readonly builtins: ReadonlyMap<string, BuiltinHandler>;
-  claims(message: RpcMessage, header?: HeaderReader): boolean;
   /** What this era keeps for one connection. */
   attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
@@ -337,11 +349,9 @@ export interface ServerEra {
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: Run): Promise<HandlerResult>;
-  /** This era's way of speaking HTTP, for one server. */
-  http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
 }
 
 /** Picks the era that a message is written in. The last era takes what no other claims. */
-export function pickEra(eras: readonly ServerEra[], message: RpcMessage, header?: HeaderReader): ServerEra {
-  return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as ServerEra);
+export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: RpcMessage, header?: HeaderReader): Era {
+  return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as Era);
 }

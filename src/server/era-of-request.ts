@@ -1,4 +1,4 @@
-import { pickEra, type ServerEra } from "../era/era.js";
+import { type OfferedEra, pickEra } from "../era/era.js";
 import type { RpcMessage } from "../jsonrpc/message.js";
 import { classify, type Parsed, parseFrame } from "../jsonrpc/parse.js";
 
@@ -10,9 +10,9 @@ export function messageOf(body: Parsed): RpcMessage {
 }
 
 /** The era that a request would be served in. Reads a copy of its body, unless the body is given. */
-export async function eraOfRequest(eras: readonly ServerEra[], request: Request, body?: unknown): Promise<ServerEra> {
+export async function eraOfRequest(eras: readonly OfferedEra[], request: Request, body?: unknown): Promise<OfferedEra> {
   const header = (name: string) => request.headers.get(name) ?? undefined;
-  if (request.method !== "POST") return eras[eras.length - 1] as ServerEra;
+  if (request.method !== "POST") return eras[eras.length - 1] as OfferedEra;
   const parsed = body === undefined ? parseFrame(await request.clone().text()) : classify(body);
   return pickEra(eras, messageOf(parsed), header);
 }

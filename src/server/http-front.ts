@@ -1,4 +1,5 @@
-import { type AcceptChannel, type HttpBinding, pickEra, type ServerEra, type ServerHost } from "../era/era.js";
+import { type AcceptChannel, type HttpBinding, type OfferedEra, pickEra, type ServerHost } from "../era/era.js";
+import { refuseFailed } from "../era/refuse-failed.js";
 import type { GateRefusal, Operation } from "../http/admission.js";
 import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
 import { DecoratedExchange } from "../http/decorated-exchange.js";
@@ -32,8 +33,8 @@ export interface FrontHost extends ServerHost {
  */
 export class HttpFront {
   readonly #host: FrontHost;
-  readonly #eras: readonly ServerEra[];
-  readonly #bindings = new Map<ServerEra, HttpBinding>();
+  readonly #eras: readonly OfferedEra[];
+  readonly #bindings = new Map<OfferedEra, HttpBinding>();
   /** Those that serve paths of their own. */
   readonly #routed: readonly HttpBinding[];
   readonly #guard: ReturnType<typeof createGuard>;
@@ -44,7 +45,7 @@ export class HttpFront {
   readonly #allowed: string;
   #closing = false;
 
-  constructor(host: FrontHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
+  constructor(host: FrontHost, eras: readonly OfferedEra[], options: HttpServerOptions, accept?: AcceptChannel) {
     const sessions = options.sessions ?? {};
     this.#host = host;
     this.#eras = eras;
@@ -134,7 +135,7 @@ export class HttpFront {
         .then((refusal) => this.#refuse(exchange, refusal));
     };
     const gate = this.#gate;
-    (async () => pass(await gate(exchange)))().catch((error: unknown) => this.#failInside(exchange, error));
+    (async () => pass(await gate(exchange)))().catch((error: unknown) => refuseFailed(exchange, this.#host, error));
   }
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
@@ -182,7 +183,7 @@ export class HttpFront {
       if (body !== undefined && !this.#admits(exchange, body)) return;
       binding.serve(exchange, body);
     } catch (error) {
-      this.#failInside(exchange, error);
+      refuseFailed(exchange, this.#host, error);
     }
   }
 
@@ -199,18 +200,11 @@ export class HttpFront {
     if (error instanceof BodyTooLarge) return this.#fail(exchange, 413, INVALID_REQUEST, error.message);
     if (error instanceof BodyNotText) return this.#fail(exchange, 400, PARSE_ERROR, error.message);
     if (error instanceof BodyTaken) return this.#fail(exchange, 500, INTERNAL_ERROR, error.message);
-    this.#failInside(exchange, error);
+    refuseFailed(exchange, this.#host, error);
   }
 
   #failClosing(exchange: HttpExchange, id?: RequestId): void {
     this.#fail(exchange, 503, INTERNAL_ERROR, "The server is shutting down", id);
-  }
-
-  /** What goes wrong after the answer is only reported. */
-  #failInside(exchange: HttpExchange, error: unknown): void {
-    const body = formatFailure(undefined, { code: INTERNAL_ERROR, message: "Internal error" });
-    if (!exchange.answered) exchange.reply(500, JSON_HEADERS, body);
-    this.#host.report(error, { where: "http" });
   }
 
   #fail(exchange: HttpExchange, status: number, code: number, message: string, id?: RequestId): void {

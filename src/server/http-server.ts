@@ -1,5 +1,5 @@
 import { pause } from "../call/clock.js";
-import type { AcceptChannel, ServerEra } from "../era/era.js";
+import type { AcceptChannel, OfferedEra } from "../era/era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
@@ -87,7 +87,7 @@ export class HttpServer<
   #front: HttpFront | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[]) {
     this.core = new ServerCore(info, options, eras);
     this.#http = options.http ?? {};
     this.changes = new Changes(this.core.changes);

@@ -7,9 +7,9 @@ import type {
   EraSession,
   HandlerResult,
   LogMessage,
+  OfferedEra,
   Outcome,
   ReportContext,
-  ServerEra,
   ServerHost,
   StateSeal,
 } from "../era/era.js";
@@ -57,7 +57,7 @@ export class ServerCore implements ServerHost {
   readonly versions: readonly string[];
   readonly registry: Registry;
   readonly onConnection: ServerOptions["onConnection"];
-  readonly eras: readonly ServerEra[];
+  readonly eras: readonly OfferedEra[];
   readonly #options: ServerOptions;
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
@@ -67,7 +67,7 @@ export class ServerCore implements ServerHost {
   readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
-  constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
+  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[]) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
       throw new DefinitionError(
         'a server needs { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
@@ -151,7 +151,7 @@ export class ServerCore implements ServerHost {
 
   /** Whether some era of this server has a method of this name. */
   isSpecified(method: string): boolean {
-    return this.eras.some((era) => era.methods.has(method));
+    return this.eras.some((era) => era.specifies(method));
   }
 
   receive(notification: RpcNotification, session: EraSession): void {
@@ -307,7 +307,7 @@ export class ServerCore implements ServerHost {
   }
 }
 
-function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {
+function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {
   const all = eras.flatMap((era) => era.versions);
   if (wanted === undefined) return all;
   const unknown = wanted.filter((version) => !all.includes(version));

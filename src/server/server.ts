@@ -1,8 +1,8 @@
-import type { AcceptChannel, CallOrigin, ServerEra } from "../era/era.js";
+import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/era.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
-import { Door, type ServedConnection } from "./door.js";
+import type { Door, ServedConnection } from "./door.js";
 import {
   HttpServer,
   type PromptType,
@@ -25,6 +25,8 @@ export class Server<
 > extends HttpServer<Tools, Prompts, Resources> {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   readonly #doors = new Set<Door>();
+  /** What channels take, from the first of them on. */
+  #loading: Promise<unknown> | undefined;
   #ended = false;
 
   override tool<
@@ -63,8 +65,15 @@ export class Server<
     return this.#accept(this.core.eras, channel, () => origin);
   }
 
-  async #accept(eras: readonly ServerEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
-    if (this.#ended) throw new McpError("server_closing", "The server has been closed");
+  async #accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
+    if (this.#ended) throw closed();
+    const loading = Promise.all([import("./door.js"), ...offered.map((era) => era.load())]);
+    this.#loading = loading;
+    const [{ Door }, ...eras] = await loading;
+    if (this.#ended) {
+      await channel.close();
+      throw closed();
+    }
     const door = new Door(this.core, eras, channel, origin);
     this.#doors.add(door);
     door.closed.then(() => this.#doors.delete(door));
@@ -94,6 +103,12 @@ export class Server<
 
   protected override async end(): Promise<void> {
     this.#ended = true;
-    await Promise.all([super.end(), ...[...this.#doors].map((door) => door.close())]);
+    // A channel that is accepted just now is closed by whoever accepts it.
+    const accepting = this.#loading?.catch(() => {});
+    await Promise.all([super.end(), accepting, ...[...this.#doors].map((door) => door.close())]);
   }
+}
+
+function closed(): McpError {
+  return new McpError("server_closing", "The server has been closed");
 }

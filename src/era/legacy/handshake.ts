@@ -2,10 +2,11 @@ import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
 import type { RpcRequest } from "../../jsonrpc/message.js";
 import { RpcError } from "../../schema/errors.js";
 import type { Call } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
 import type { HttpSession } from "./http-session.js";
 import { toFrame } from "./post-calls.js";
 import type { ReplyKind } from "./post-reply.js";
-import { type HttpRefusal, refuse, refuseFailed, shuttingDown } from "./refuse.js";
+import { type HttpRefusal, refuse, shuttingDown } from "./refuse.js";
 
 /** Takes the session in and names it in headers, or says why not. */
 export type Admit = () => Promise<{ readonly headers: HttpHeaders } | { readonly refusal: HttpRefusal }>;

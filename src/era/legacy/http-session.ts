@@ -9,10 +9,11 @@ import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
 import type { EventLog } from "../../store/event-log.js";
 import type { Call, CallOrigin, ClientFacts, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
 import { ClientRequests } from "./client-requests.js";
 import { type CallOwner, PostCalls } from "./post-calls.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./post-reply.js";
-import { type HttpRefusal, invalidRequest, refusal, refuse, refuseFailed } from "./refuse.js";
+import { type HttpRefusal, invalidRequest, refusal, refuse } from "./refuse.js";
 import { LegacySession } from "./session.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./session-stream.js";
 

@@ -6,9 +6,10 @@ import { isRequestId } from "../../jsonrpc/parse.js";
 import { findByEither } from "../../jsonrpc/request-id.js";
 import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin, Outcome, ServerEra, ServerHost } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
 import { EarlyCancels } from "./early-cancels.js";
 import type { PostReply, ReplyKind } from "./post-reply.js";
-import { type HttpRefusal, invalidRequest, refuse, refuseFailed, shuttingDown } from "./refuse.js";
+import { type HttpRefusal, invalidRequest, refuse, shuttingDown } from "./refuse.js";
 import type { LegacySession } from "./session.js";
 
 /** The session whose calls they are. */

@@ -1,5 +1,5 @@
 import { type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../../http/exchange.js";
-import { INTERNAL_ERROR, INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
+import { INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RequestId, RpcErrorObject } from "../../jsonrpc/message.js";
 import { ProtocolError } from "../../schema/errors.js";
@@ -48,12 +48,4 @@ export function refuse(exchange: HttpExchange, host: ServerHost, why: HttpRefusa
     where: "http",
     id,
   });
-}
-
-/** Answers that something went wrong here, unless it did after the answer, and tells the server's log what. */
-export function refuseFailed(exchange: HttpExchange, host: ServerHost, error: unknown, id?: RequestId): undefined {
-  if (!exchange.answered) {
-    exchange.reply(500, JSON_HEADERS, formatFailure(id, { code: INTERNAL_ERROR, message: "Internal error" }));
-  }
-  host.report(error, { where: "http", id });
 }

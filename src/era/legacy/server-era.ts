@@ -1,7 +1,7 @@
 import { toErrorObject } from "../../jsonrpc/error-codes.js";
 import type { BuiltinHandler, ServerEra } from "../era.js";
-import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { encodeProgress, encodeResult } from "./encode.js";
+import { legacyFacts } from "./facts.js";
 import { initialize } from "./initialize.js";
 import { legacyMethods } from "./methods.js";
 import { createLegacyBinding } from "./server-http.js";
@@ -17,14 +17,12 @@ const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHan
   ["resources/unsubscribe", unsubscribe],
 ]);
 
-/** The era of handshakes and sessions. It takes whatever no other era claims, so it stands last. */
+/** The era of handshakes and sessions, in full. */
 export const legacyServer: ServerEra = {
-  name: "legacy",
-  versions: HANDSHAKE_VERSIONS,
+  ...legacyFacts,
   methods: legacyMethods,
   typesResults: false,
   builtins,
-  claims: () => true,
   attach: (host, wire) => new LegacySession(legacyServer, host, wire),
   encode: encodeResult,
   encodeError: toErrorObject,
@@ -32,4 +30,5 @@ export const legacyServer: ServerEra = {
   encodeProgress,
   settle: settleByPushing,
   http: (host, options) => createLegacyBinding(legacyServer, host, options),
+  load: async () => legacyServer,
 };

@@ -5,17 +5,18 @@ import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
 import { MemoryEventLog } from "../../store/memory-event-log.js";
-import type { ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost, SessionLimits } from "../era.js";
+import type { ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
 import { pathOf, resolveSsePaths } from "../sse-paths.js";
 import { serveHandshake } from "./handshake.js";
 import { HttpSession, type SessionSurroundings } from "./http-session.js";
+import { methodsOf } from "./late-binding.js";
 import type { ReplyKind } from "./post-reply.js";
 import {
   type HttpRefusal,
   invalidRequest,
   refusal,
   refuse,
-  refuseFailed,
   sessionClosed,
   sessionNotFound,
   shuttingDown,
@@ -250,11 +251,6 @@ class LegacyBinding implements HttpBinding {
 
 const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
 const tooManySessions = refusal(503, "Too many sessions are open", { "retry-after": "30" });
-
-function methodsOf({ enabled, clientMayListen, clientMayEnd }: SessionLimits): string[] {
-  if (!enabled) return [];
-  return [...(clientMayListen === false ? [] : ["GET"]), ...(clientMayEnd === false ? [] : ["DELETE"])];
-}
 
 /** What the answer to a request will be, or undefined if the client takes nothing that this endpoint gives. */
 function pickReplyKind(accept: string | undefined, options: HttpBindingOptions): ReplyKind | undefined {

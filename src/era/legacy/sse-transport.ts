@@ -8,8 +8,9 @@ import { PARSE_ERROR } from "../../jsonrpc/error-codes.js";
 import { parseFrame } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
 import type { AcceptChannel, CallOrigin, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
 import { pathOf } from "../sse-paths.js";
-import { invalidRequest, refusal, refuse, refuseFailed, sessionNotFound } from "./refuse.js";
+import { invalidRequest, refusal, refuse, sessionNotFound } from "./refuse.js";
 import { sseDeprecation } from "./sse-deprecation.js";
 
 export interface SseSurroundings {

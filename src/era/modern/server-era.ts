@@ -26,6 +26,7 @@ export const modernServer: ServerEra = {
   builtins,
   claims: (message: RpcMessage, header?: HeaderReader) =>
     ("params" in message && hasEnvelope(message.params)) || versions.includes(header?.("mcp-protocol-version") ?? ""),
+  specifies: (method) => modernMethods.has(method),
   attach: (host, wire) => new ModernSession(modernServer, host, wire),
   encode: encodeResult,
   encodeError,
@@ -33,4 +34,5 @@ export const modernServer: ServerEra = {
   encodeProgress: (_call, progressToken, progress) => ({ progressToken, ...progress }),
   settle: settleInRounds,
   http: (host, options) => createModernBinding(modernServer, host, options),
+  load: async () => modernServer,
 };
