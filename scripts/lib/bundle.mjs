@@ -7,8 +7,8 @@ const peers = Object.keys(readJson(resolve(root, "package.json")).peerDependenci
 
 /**
  * Bundles the built entries into a folder, in few files: one per entry, one of what several of them need, one per side
- * (server, client), and one for each thing that is loaded on demand. Each built file is in exactly one of them, so that
- * there is one class of each name however many entries a process imports.
+ * (server, client), one for each thing that is loaded on demand, and few of what several such things need. Each built
+ * file is in exactly one of them, so that there is one class of each name however many entries a process imports.
  *
  * esbuild puts files together that the same entry points reach. By itself that makes some ninety files; here each entry
  * point is made to reach whole groups, by imports that are added while it is read.
@@ -31,7 +31,10 @@ export async function bundle(outdir) {
   };
   const entries = Object.values(entryPoints);
   const { inputs } = (await build({ ...options, write: false })).metafile;
-  const plugin = whole(groupsOf(inputs, entries), startsOf(inputs, entries));
+  const starts = startsOf(inputs, entries);
+  const groups = groupsOf(inputs, entries, starts);
+  const names = new Map([...starts].map(([start, files]) => [start, groupsFor(inputs, groups, files)]));
+  const plugin = whole(groups, names);
   const { outputs } = (await build({ ...options, plugins: [plugin] })).metafile;
   for (const [path, { entryPoint }] of Object.entries(outputs)) {
     if (!entries.includes(entryPoint)) continue;
@@ -48,17 +51,20 @@ function outsideOf(files, start) {
 }
 
 /**
- * Files by the side that needs them, `shared` for those of several. In none is what nobody loads at start, and what needs
- * something from elsewhere: others in its group would need it too, and a peer may not be there.
+ * Files by the side that needs them, `shared` for those of several, and apart from those, what nobody loads at start but
+ * several load on demand. In none is what only one thing needs, and what needs something from elsewhere: others in its
+ * group would need it too, and a peer may not be there.
  */
-function groupsOf(inputs, entries) {
-  const atStart = new Set(entries.flatMap((entry) => [...reach(inputs, entry, isStatic)]));
+function groupsOf(inputs, entries, starts) {
+  const atStart = new Set(entries.flatMap((entry) => [...starts.get(entry)]));
   const needs = entries.map((entry) => ({ side: sideOf(entry), files: reach(inputs, entry) }));
   const groups = new Map();
-  for (const file of atStart) {
-    if (entries.includes(file) || outsideOf(inputs, file) !== "") continue;
+  for (const file of Object.keys(inputs)) {
+    if (starts.has(file) || outsideOf(inputs, file) !== "") continue;
+    if (!atStart.has(file) && [...starts.values()].filter((files) => files.has(file)).length < 2) continue;
     const sides = new Set(needs.filter(({ files }) => files.has(file)).map(({ side }) => side));
-    const name = sides.size > 1 ? "shared" : [...sides][0];
+    const side = sides.size > 1 ? "shared" : [...sides][0];
+    const name = atStart.has(file) ? side : `${side}, later`;
     groups.set(name, [...(groups.get(name) ?? []), file]);
   }
   return groups;
@@ -84,8 +90,23 @@ function reach(inputs, start, follows = () => true) {
   return found;
 }
 
-/** Makes every start reach all of `shared`, and all of a side's group when it reaches some of it. */
-function whole(groups, starts) {
+/** The names of the groups that a start needs: all of `shared`, and any other when it, or such a group, needs some of it. */
+function groupsFor(inputs, groups, files) {
+  const needed = new Set(files);
+  const names = new Set();
+  for (let before = -1; before < names.size; ) {
+    before = names.size;
+    for (const [name, members] of groups) {
+      if (names.has(name) || (name !== "shared" && !members.some((file) => needed.has(file)))) continue;
+      names.add(name);
+      for (const member of members) for (const file of reach(inputs, member, isStatic)) needed.add(file);
+    }
+  }
+  return names;
+}
+
+/** Makes every start import its groups. */
+function whole(groups, names) {
   return {
     name: "whole-groups",
     setup({ onResolve, onLoad }) {
@@ -100,12 +121,11 @@ function whole(groups, starts) {
         resolveDir: root,
       }));
       onLoad({ filter: /\.js$/, namespace: "file" }, ({ path }) => {
-        const files = starts.get(shown(path));
-        if (files === undefined) return undefined;
-        const names = [...groups.keys()].filter(
-          (name) => name === "shared" || groups.get(name).some((f) => files.has(f)),
-        );
-        return { contents: names.map((name) => `import "group:${name}";\n`).join("") + readFileSync(path, "utf8") };
+        const needed = names.get(shown(path));
+        if (needed === undefined) return undefined;
+        return {
+          contents: [...needed].map((name) => `import "group:${name}";\n`).join("") + readFileSync(path, "utf8"),
+        };
       });
     },
   };
