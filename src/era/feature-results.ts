@@ -1,8 +1,9 @@
 /** Results that mean the same in every protocol version; each era adds its own. */
 import type { Check } from "../schema/check.js";
+import { contentBlock, resource, tool } from "../schema/content-shapes.js";
 import { completion, page, prompt, resourceTemplate } from "../schema/result-shapes.js";
 import { anything, array, boolean } from "../schema/shape.js";
-import { contentBlock, resource, result, tool } from "../schema/shapes.js";
+import { result } from "../schema/shapes.js";
 import type { ResultTable } from "./method-table.js";
 
 const toolContent = array(contentBlock);

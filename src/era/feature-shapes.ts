@@ -1,23 +1,12 @@
 /** Methods and notifications that mean the same in every protocol version; each era adds its own members. */
 import type { Check } from "../schema/check.js";
-import {
-  anyObject,
-  array,
-  number,
-  object,
-  optional,
-  present,
-  record,
-  string,
-  stringOrInteger,
-  uri,
-} from "../schema/shape.js";
+import { anyObject, number, object, optional, present, record, string, stringOrInteger, uri } from "../schema/shape.js";
 import * as shapes from "../schema/shapes.js";
 import type { MethodShape } from "./method-table.js";
 
 type Members = { readonly [member: string]: Check };
 
-const { params, result } = shapes;
+const { params } = shapes;
 
 /** Nothing but perhaps `_meta`. */
 export const noParams: Check = optional(params({}));
@@ -43,10 +32,6 @@ export function getPromptParams(extra: Members): Check {
 export function resourceParams(extra: Members): Check {
   return params({ uri }, extra);
 }
-
-/* Results that servers hold their authors to. */
-export const getPromptResult: Check = result({ messages: array(shapes.promptMessage) }, { description: string });
-export const readResourceResult: Check = result({ contents: array(shapes.resourceContents) });
 
 export const complete: MethodShape = {
   from: "client",

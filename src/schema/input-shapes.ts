@@ -1,5 +1,6 @@
 /** What a server may ask of a client in the middle of a request, and what the client answers. */
 import type { Check } from "./check.js";
+import { samplingContent, samplingMessage, tool } from "./content-shapes.js";
 import {
   anyObject,
   array,
@@ -18,7 +19,7 @@ import {
   tagged,
   url,
 } from "./shape.js";
-import { params, result, role, samplingContent, samplingMessage, tool } from "./shapes.js";
+import { params, result, role } from "./shapes.js";
 
 export interface InputShape {
   readonly params: Check;
@@ -103,9 +104,3 @@ export const inputRequests: Check = record(inputRequest);
 
 /** A result that asks for input. That it asks for something at all is judged where it is handled. */
 export const inputRequiredResult: Check = result({}, { inputRequests, requestState: string });
-
-/** What a retried request carries. Which answer belongs to which question is known only to whoever asked. */
-export const inputParams: { readonly [member: string]: Check } = {
-  inputResponses: record(anyObject),
-  requestState: nullish(string),
-};

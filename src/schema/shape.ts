@@ -36,13 +36,12 @@ export const stringOrInteger: Check = satisfying(
   (value) => typeof value === "string" || Number.isSafeInteger(value),
 );
 export const anyObject: Check = satisfying("an object", isObject);
-export const base64: Check = satisfying("base64", (value) => typeof value === "string" && isBase64(value));
 export const dateTime: Check = satisfying(
   "a date and time with an offset",
   (value) => typeof value === "string" && isDateTime(value),
 );
-export const uri: Check = satisfying("an absolute URI", (value) => typeof value === "string" && isUri(value));
 export const url: Check = satisfying("a URL", (value) => typeof value === "string" && URL.canParse(value));
+export const uri: Check = satisfying("an absolute URI", (value) => typeof value === "string" && isUri(value));
 
 /** A number from `low` to `high`, both included. */
 export function range(low: number, high: number): Check {
@@ -156,18 +155,6 @@ export function oneOrMany(check: Check): Check {
 /** A scheme, and no character that a URI cannot hold. */
 export function isUri(text: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]*$/u.test(text) && URL.canParse(text);
-}
-
-const outsideBase64 = /[^A-Za-z0-9+/]/;
-
-/** Standard alphabet, padding complete or absent, white space allowed: what `atob` takes, without decoding. */
-function isBase64(text: string): boolean {
-  const first = text.search(outsideBase64);
-  if (first === -1) return text.length % 4 !== 1;
-  const tail = text.slice(first);
-  if (tail === "=" || tail === "==") return text.length % 4 === 0;
-  const packed = text.replace(/[\t\n\f\r ]+/g, "");
-  return packed.length < text.length && isBase64(packed);
 }
 
 const dateTimeForm =

@@ -5,14 +5,11 @@ import {
   anyObject,
   anything,
   array,
-  base64,
   boolean,
-  choose,
   dateTime,
-  number,
+  nullish,
   object,
   oneOf,
-  oneOrMany,
   range,
   record,
   string,
@@ -20,8 +17,6 @@ import {
   tagged,
   uri,
 } from "./shape.js";
-
-const strings = array(string);
 
 /** `_meta` of a request or a notification. */
 export const meta: Check = object({}, { progressToken: stringOrInteger });
@@ -43,7 +38,7 @@ export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
 export const annotations: Check = object({}, { audience: array(role), priority: range(0, 1), lastModified: dateTime });
 
 /** Mere decoration: what a peer gets wrong about it never fails a listing (icons:old-peers). */
-const icons = anything;
+export const icons: Check = anything;
 
 export const implementation: Check = object(
   { name: string, version: string },
@@ -77,71 +72,15 @@ export const subscriptionFilter: Check = object(
   },
 );
 
-/* Resources */
-
-export const described = { title: string, description: string, icons, _meta: anyObject };
-
-export const resource: Check = object(
-  { name: string, uri: string },
-  { ...described, mimeType: string, size: number, annotations },
-);
-
-const contentsExtras = { mimeType: string, _meta: anyObject };
-export const textResourceContents: Check = object({ uri: string, text: string }, contentsExtras);
-export const blobResourceContents: Check = object({ uri: string, blob: base64 }, contentsExtras);
-
-export const resourceContents: Check = choose(({ text, blob }) =>
-  typeof text === "string" || blob === undefined ? textResourceContents : blobResourceContents,
-);
-
-/* Content */
-
-const blockExtras = { annotations, _meta: anyObject };
-const text = object({ text: string }, blockExtras);
-const media = object({ data: base64, mimeType: string }, blockExtras);
-const embedded = object({ resource: resourceContents }, blockExtras);
-
-/** A block of a kind not listed here passes: it reaches the caller as it came (tools:call:content:unknown-type-tolerated). */
-export const contentBlock: Check = tagged(
-  "type",
-  { text, image: media, audio: media, resource_link: resource, resource: embedded },
-  { open: true },
-);
-
-const toolUse = object({ id: string, name: string, input: anyObject }, { _meta: anyObject });
-const toolResult = object(
-  { toolUseId: string, content: array(contentBlock) },
-  { structuredContent: anything, isError: boolean, _meta: anyObject },
-);
-
-export const samplingContent: Check = oneOrMany(
-  tagged("type", { text, image: media, audio: media, tool_use: toolUse, tool_result: toolResult }),
-);
-
-export const samplingMessage: Check = object({ role, content: samplingContent }, { _meta: anyObject });
-
-/* Tools and prompts */
-
-const toolAnnotations = object(
-  {},
-  { title: string, readOnlyHint: boolean, destructiveHint: boolean, idempotentHint: boolean, openWorldHint: boolean },
-);
-
-export const tool: Check = object(
-  { name: string, inputSchema: object({ type: oneOf("object") }, { properties: anyObject, required: strings }) },
-  {
-    ...described,
-    outputSchema: object({}, { $schema: string }),
-    annotations: toolAnnotations,
-    execution: object({}, { taskSupport: oneOf("required", "optional", "forbidden") }),
-  },
-);
-
-export const promptMessage: Check = object({ role, content: contentBlock });
-
 /* Completion */
 
 export const completionReference: Check = tagged("type", {
   "ref/prompt": object({ name: string }, { title: string }),
   "ref/resource": object({ uri: string }),
 });
+
+/** What a retried request carries. Which answer belongs to which question is known only to whoever asked. */
+export const inputParams: { readonly [member: string]: Check } = {
+  inputResponses: record(anyObject),
+  requestState: nullish(string),
+};

@@ -1,4 +1,4 @@
-import type { CompleteResult, Completion } from "../schema/types.js";
+import type { Completion } from "../schema/types.js";
 import type { Context } from "./context.js";
 
 /** Suggests values for one argument; `others` are the arguments that have been filled in already. */
@@ -12,17 +12,6 @@ export type Completers = { readonly [argument: string]: Completer };
 
 /** The most suggestions that one answer may hold. */
 const MOST = 100;
-
-export async function complete(
-  completers: Completers,
-  argument: { readonly name: string; readonly value: string },
-  others: Readonly<Record<string, string>>,
-  ctx: Context,
-): Promise<CompleteResult> {
-  const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
-  const all = completer === undefined ? [] : await completer(argument.value, ctx, others);
-  return { completion: boundCompletion({ values: [...all], total: all.length, hasMore: false }) };
-}
 
 /** No more suggestions than an answer may hold; that there are more is said. */
 export function boundCompletion(completion: Completion): Completion {

@@ -1,4 +1,3 @@
-import { getPromptResult } from "../era/feature-shapes.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -17,6 +16,7 @@ import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
+import { contentChecks } from "./late-checks.js";
 import { isInputRequired } from "./tool-result.js";
 
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
@@ -66,7 +66,8 @@ export class RegisteredPrompt {
     const value = await this.handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
     const result = toResult(value, this.listing.description);
     if (isInputRequired(result)) return result;
-    const problem = getPromptResult(result);
+    const checks = contentChecks();
+    const problem = (checks instanceof Promise ? await checks : checks).getPromptResult(result);
     if (problem === undefined) return result;
     throw new Error(`prompt "${this.listing.name}" returned ${problem.path} that is not ${problem.expected}`);
   }

@@ -1,4 +1,3 @@
-import { readResourceResult } from "../era/feature-shapes.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -21,6 +20,7 @@ import { assertCacheHints, type CacheHints, toWireHints } from "./cache-hints.js
 import type { Completers } from "./completion.js";
 import { toBase64 } from "./content.js";
 import type { Context } from "./context.js";
+import { contentChecks } from "./late-checks.js";
 import { isUnsafePath } from "./path-safety.js";
 import { isInputRequired } from "./tool-result.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
@@ -138,7 +138,8 @@ export class RegisteredResource {
     const result = isResult(value)
       ? { ...value, contents: value.contents.map(encodePart) }
       : { contents: [toContents(uri, value, this.options.mimeType)] };
-    const problem = readResourceResult(result);
+    const checks = contentChecks();
+    const problem = (checks instanceof Promise ? await checks : checks).readResourceResult(result);
     if (problem === undefined) return { ...this.#hints, ...result } as ReadResourceResult;
     throw new Error(`resource "${this.uri}" returned ${problem.path} that is not ${problem.expected}`);
   }

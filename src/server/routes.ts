@@ -3,10 +3,9 @@ import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
 import type { Resource } from "../schema/types.js";
-import { complete } from "./completion.js";
 import type { Context } from "./context.js";
 import type { Registry } from "./registry.js";
-import { type RegisteredResource, resourceNotFound } from "./resource.js";
+import { resourceNotFound } from "./resource.js";
 import type { RegisteredTool } from "./tool.js";
 
 export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
@@ -22,7 +21,7 @@ export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
     ["resources/list", (call, ctx) => listResources(registry, call, ctx)],
     ["resources/templates/list", (call, ctx) => listed(call, ctx, registry.hasResources, templates)],
     ["resources/read", (call, ctx) => readResource(registry, call, ctx)],
-    ["completion/complete", (call, ctx) => completeArgument(registry, call, ctx)],
+    ["completion/complete", (call, ctx) => completeLate(registry, call, ctx)],
   ]);
 }
 
@@ -74,29 +73,10 @@ async function readResource(registry: Registry, call: Call, ctx: Context): Promi
   return found.resource.read(uri, found.variables, ctx);
 }
 
-async function completeArgument(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+/** Few servers are asked for suggestions, so giving them is loaded then. */
+async function completeLate(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
   if (!registry.hasCompletions) throw methodNotFound(call.method);
-  const { ref, argument, context } = call.params as {
-    ref: { type: string; name?: string; uri?: string };
-    argument: { name: string; value: string };
-    context?: { arguments?: Record<string, string> };
-  };
-  const target = await (ref.type === "ref/prompt"
-    ? registry.prompts.find(ref.name ?? "", ctx)
-    : findTemplate(registry, ref.uri ?? "", ctx));
-  if (target === undefined)
-    throw new RpcError(INVALID_PARAMS, "Invalid params: /ref names nothing that this server has");
-  if (!target.names.includes(argument.name))
-    throw new RpcError(INVALID_PARAMS, "Invalid params: /argument/name is not one that /ref has");
-  return complete(target.complete, argument, context?.arguments ?? {}, ctx);
-}
-
-/** A template by its own text, or by a URI that it matches. */
-async function findTemplate(registry: Registry, uri: string, ctx: Context): Promise<RegisteredResource | undefined> {
-  const template = await registry.templates.find(uri, ctx);
-  if (template !== undefined) return template;
-  const found = await registry.findResource(uri, ctx);
-  return found?.resource.template === undefined ? undefined : found.resource;
+  return (await import("./complete-argument.js")).completeArgument(registry, call, ctx);
 }
 
 /** The caller's own name for it, bounded: it may be anything. */

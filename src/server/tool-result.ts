@@ -1,8 +1,8 @@
 import type { SchemaIssue } from "../schema/json-schema/types.js";
-import { contentBlock } from "../schema/shapes.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
+import { contentChecks } from "./late-checks.js";
 
 /** A result that an author put together by hand. Made by `toolResult`. */
 export class ToolResult {
@@ -48,8 +48,17 @@ export function mirrored(result: CallToolResult): CallToolResult {
   return { ...result, content: [...content, text(JSON.stringify(structuredContent))] };
 }
 
-/** What keeps content from being sent. Plain text, which cannot be wrong, is passed over. */
-export function contentProblem(content: readonly ContentBlock[]): string | undefined {
+/** What keeps content from being sent. Plain text, which cannot be wrong, is passed over, and needs no promise. */
+export function contentProblem(content: readonly ContentBlock[]): string | undefined | Promise<string | undefined> {
+  if (content.every(({ type }) => type === "text")) return undefined;
+  const checks = contentChecks();
+  return checks instanceof Promise ? checks.then(() => contentProblem(content)) : problemIn(content, checks);
+}
+
+function problemIn(
+  content: readonly ContentBlock[],
+  { contentBlock }: Exclude<ReturnType<typeof contentChecks>, Promise<unknown>>,
+): string | undefined {
   for (const [index, block] of content.entries()) {
     const problem = block.type === "text" ? undefined : contentBlock(block);
     if (problem !== undefined) return `/content/${index}${problem.path} must be ${problem.expected}`;

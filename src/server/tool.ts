@@ -128,7 +128,8 @@ export class RegisteredTool {
     try {
       const made = this.#toResult(value);
       const result = made instanceof Promise ? await made : made;
-      const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
+      const judged = isInputRequired(result) ? undefined : contentProblem(result.content);
+      const problem = judged instanceof Promise ? await judged : judged;
       if (problem === undefined) return result;
       return this.#toFailure(new TypeError(`tool ${name}: ${problem}`), ctx);
     } catch (error) {

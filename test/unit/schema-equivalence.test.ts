@@ -6,6 +6,7 @@ import { legacyResults } from "#src/era/legacy/results.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
 import type { Check } from "#src/schema/check.js";
+import * as content from "#src/schema/content-shapes.js";
 import { inputRequests, inputRequiredResult, inputShapes, root } from "#src/schema/input-shapes.js";
 import * as resultShapes from "#src/schema/result-shapes.js";
 import * as kit from "#src/schema/shape.js";
@@ -176,21 +177,21 @@ const pairs: { [type: string]: Pair } = {
     core.CancelledNotificationParamsSchema,
   ),
 
-  AudioContent: pair(kind("audio", shapes.contentBlock), core.AudioContentSchema),
-  BlobResourceContents: pair(shapes.blobResourceContents, core.BlobResourceContentsSchema),
+  AudioContent: pair(kind("audio", content.contentBlock), core.AudioContentSchema),
+  BlobResourceContents: pair(content.blobResourceContents, core.BlobResourceContentsSchema),
   ClientCapabilities: pair(shapes.clientCapabilities, core.ClientCapabilitiesSchema),
-  EmbeddedResource: pair(kind("resource", shapes.contentBlock), core.EmbeddedResourceSchema),
-  ImageContent: pair(kind("image", shapes.contentBlock), core.ImageContentSchema),
-  Resource: pair(shapes.resource, core.ResourceSchema),
-  ResourceLink: pair(kind("resource_link", shapes.contentBlock), core.ResourceLinkSchema),
+  EmbeddedResource: pair(kind("resource", content.contentBlock), core.EmbeddedResourceSchema),
+  ImageContent: pair(kind("image", content.contentBlock), core.ImageContentSchema),
+  Resource: pair(content.resource, core.ResourceSchema),
+  ResourceLink: pair(kind("resource_link", content.contentBlock), core.ResourceLinkSchema),
   Root: pair(root, core.RootSchema),
-  SamplingMessage: pair(shapes.samplingMessage, core.SamplingMessageSchema),
+  SamplingMessage: pair(content.samplingMessage, core.SamplingMessageSchema),
   ServerCapabilities: pair(resultShapes.serverCapabilities, core.ServerCapabilitiesSchema),
-  TextContent: pair(kind("text", shapes.contentBlock), core.TextContentSchema),
-  TextResourceContents: pair(shapes.textResourceContents, core.TextResourceContentsSchema),
-  Tool: pair(shapes.tool, core.ToolSchema),
-  ToolResultContent: pair(kind("tool_result", shapes.samplingContent), core.ToolResultContentSchema),
-  ToolUseContent: pair(kind("tool_use", shapes.samplingContent), core.ToolUseContentSchema),
+  TextContent: pair(kind("text", content.contentBlock), core.TextContentSchema),
+  TextResourceContents: pair(content.textResourceContents, core.TextResourceContentsSchema),
+  Tool: pair(content.tool, core.ToolSchema),
+  ToolResultContent: pair(kind("tool_result", content.samplingContent), core.ToolResultContentSchema),
+  ToolUseContent: pair(kind("tool_use", content.samplingContent), core.ToolUseContentSchema),
 };
 
 /** Examples of whole messages whose checks live elsewhere. */

@@ -8,9 +8,9 @@ import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest, InputResponses } from "../../schema/types.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, Result, ServerHost } from "../era.js";
-import { undeclaredFor } from "../input-capability.js";
 import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
+import { undeclaredFor } from "../undeclared-for.js";
 import { paramsAt } from "./input-params.js";
 import { LegacySession } from "./session.js";
 

@@ -8,9 +8,10 @@ import { SUBSCRIPTION_KEY } from "./envelope.js";
 
 /**
  * Serves one subscription: acknowledges what it will honour, passes on matching changes, and ends when the client cancels
- * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
+ * or the server closes. The order is the contract: nothing is sent before the acknowledgment. `missed` are the changes
+ * since the request came.
  */
-export function listen(call: Call, host: ServerHost): Promise<Result> {
+export function listen(call: Call, host: ServerHost, missed: readonly Change[] = []): Promise<Result> {
   const { subscriptions } = host;
   if (subscriptions.open >= subscriptions.max) {
     throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${subscriptions.max} at a time`);
@@ -49,9 +50,11 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     // The only one here that may throw: nothing is held yet.
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
     subscriptions.open++;
-    const stopListening = host.changes.subscribe((change) => {
+    const onChange = (change: Change) => {
       if (isWantedBy(filter, change)) outbox.add(change);
-    });
+    };
+    for (const change of missed) onChange(change);
+    const stopListening = host.changes.subscribe(onChange);
     const stopClosing = host.onClosing(finish);
     const { maxAgeMs } = subscriptions;
     const old = maxAgeMs === undefined ? undefined : host.clock.schedule(finish, maxAgeMs);

@@ -1,8 +1,7 @@
 /** The methods and notifications of 2026-07-28. The envelope in `_meta` is checked before these are asked. */
 import type { Check } from "../../schema/check.js";
-import { inputParams } from "../../schema/input-shapes.js";
 import { string, stringOrInteger } from "../../schema/shape.js";
-import { params, subscriptionFilter } from "../../schema/shapes.js";
+import { inputParams, params, subscriptionFilter } from "../../schema/shapes.js";
 import * as features from "../feature-shapes.js";
 import type { MethodShape, MethodTable, NotificationTable } from "../method-table.js";
 

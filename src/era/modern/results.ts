@@ -1,11 +1,11 @@
 /** The results of 2026-07-28. */
 import type { Check } from "../../schema/check.js";
+import { getPromptResult, readResourceResult } from "../../schema/content-shapes.js";
 import { inputRequiredResult } from "../../schema/input-shapes.js";
 import { serverCapabilities } from "../../schema/result-shapes.js";
 import { array, choose, object, string, stringOrInteger } from "../../schema/shape.js";
 import { result } from "../../schema/shapes.js";
 import * as features from "../feature-results.js";
-import { getPromptResult, readResourceResult } from "../feature-shapes.js";
 import type { ResultTable } from "../method-table.js";
 
 /** A result in whose place there may be a question for input. */

@@ -4,10 +4,11 @@ import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
-import { missingCapability, undeclaredFor } from "../input-capability.js";
+import { missingCapability } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
 import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
+import { undeclaredFor } from "../undeclared-for.js";
 import type { PageOwner } from "../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */

@@ -4,7 +4,7 @@ import { STATELESS_VERSIONS } from "../versions.js";
 import { discover } from "./discover.js";
 import { codeMisuse, encodeError, encodeResult } from "./encode.js";
 import { hasEnvelope } from "./envelope.js";
-import { listen } from "./listen.js";
+import { listenLate } from "./listen-late.js";
 import { modernMethods } from "./methods.js";
 import { createModernBinding } from "./server-http.js";
 import { ModernSession } from "./session.js";
@@ -14,7 +14,7 @@ const versions: readonly string[] = STATELESS_VERSIONS;
 
 const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHandler>([
   ["server/discover", discover],
-  ["subscriptions/listen", listen],
+  ["subscriptions/listen", listenLate],
 ]);
 
 /** The era in which each request stands for itself. */
