@@ -1,6 +1,6 @@
 import { offeredLegacy } from "../era/legacy/offered-era.js";
 import { modernServer } from "../era/modern/server-era.js";
-import { defaultValidator } from "../schema/json-schema/validator.js";
+import { lateValidator } from "../schema/json-schema/late-validator.js";
 import type { Implementation } from "../schema/types.js";
 import { eraOfRequest } from "../server/era-of-request.js";
 import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/http-server.js";
@@ -16,7 +16,7 @@ export class McpServer<
 > extends Server<Tools, Prompts, Resources> {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   constructor(info: Implementation, options: ServerOptions = {}) {
-    super(info, { validator: defaultValidator, ...options }, [modernServer, offeredLegacy]);
+    super(info, options, [modernServer, offeredLegacy], lateValidator);
   }
 }
 

@@ -1,7 +1,7 @@
 import { DefinitionError } from "./errors.js";
 import { isObject, pointerTo } from "./json.js";
 import { eachSubschema } from "./json-schema/subschemas.js";
-import type { JsonSchema, JsonSchemaValidator } from "./json-schema/types.js";
+import type { JsonSchema, SchemaCompiler, SchemaIssue } from "./json-schema/types.js";
 import {
   type AnySchema,
   type InputOf,
@@ -35,7 +35,7 @@ export function compileSchema(
   schema: AnySchema,
   where: string,
   direction: SchemaDirection,
-  validator: JsonSchemaValidator | undefined,
+  validator: SchemaCompiler | undefined,
 ): UsableSchema {
   const jsonSchema = toJsonSchema(schema, where, direction);
   if (direction === "input" && jsonSchema.type !== "object") {
@@ -51,9 +51,13 @@ export function compileSchema(
     jsonSchema,
     parse(value) {
       const issues = check(value);
-      return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
+      return issues instanceof Promise ? issues.then((found) => outcomeOf(value, found)) : outcomeOf(value, issues);
     },
   };
+}
+
+function outcomeOf(value: unknown, issues: readonly SchemaIssue[]): ParseOutcome {
+  return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
 }
 
 /** The schema as JSON Schema: what an author wrote by reference, a library's converted and compacted. */

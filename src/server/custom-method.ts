@@ -1,5 +1,5 @@
 import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import {
   type AnySchema,
   compileSchema,
@@ -46,7 +46,7 @@ export class CustomMethod {
     readonly name: string,
     options: MethodOptions<AnySchema>,
     readonly handler: (params: never, ctx: Context) => unknown,
-    validator: JsonSchemaValidator | undefined,
+    validator: SchemaCompiler | undefined,
   ) {
     this.requires = options.requires;
     this.sealState = options.sealState ?? false;

@@ -4,6 +4,7 @@ import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { McpError } from "../schema/errors.js";
+import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
 import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
@@ -87,8 +88,9 @@ export class HttpServer<
   #front: HttpFront | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[]) {
-    this.core = new ServerCore(info, options, eras);
+  /** `validator` is for those who bring none. */
+  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
+    this.core = new ServerCore(info, options, eras, options.validator ?? validator);
     this.#http = options.http ?? {};
     this.changes = new Changes(this.core.changes);
     const { registry } = this.core;

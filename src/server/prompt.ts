@@ -1,6 +1,6 @@
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
 import type {
   ContentBlock,
@@ -47,7 +47,7 @@ export class RegisteredPrompt {
     name: string,
     readonly options: PromptOptions<AnySchema>,
     readonly handler: PromptHandler<AnySchema>,
-    validator: JsonSchemaValidator | undefined,
+    validator: SchemaCompiler | undefined,
   ) {
     const schema = options.arguments;
     this.#arguments =

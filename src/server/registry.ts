@@ -83,7 +83,7 @@ export class Registry {
   addPrompt(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>): void {
     assertDefinition("prompt", name, options, handler);
     this.#assertOwnMethods("prompts", `prompt "${name}"`);
-    this.prompts.add(name, new RegisteredPrompt(name, options, handler, this.#options.validator));
+    this.prompts.add(name, new RegisteredPrompt(name, options, handler, this.#toolOptions.validator));
     this.#announce("prompts");
   }
 
@@ -91,7 +91,7 @@ export class Registry {
     this.prompts.expect(name);
     const rebuild = (prompt: RegisteredPrompt, changes: PromptChanges) => {
       const { name: key = prompt.listing.name, handler = prompt.handler, ...options } = changes;
-      const { validator } = this.#options;
+      const { validator } = this.#toolOptions;
       return { key, item: new RegisteredPrompt(key, { ...prompt.options, ...options }, handler, validator) };
     };
     return new CatalogueEntry(this.prompts, name, rebuild, () => this.#announce("prompts"));
@@ -100,7 +100,7 @@ export class Registry {
   addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
     assertDefinition("resource", uri, options, handler);
     this.#assertOwnMethods("resources", `resource "${uri}"`);
-    const resource = new RegisteredResource(uri, options, handler, this.#options.validator);
+    const resource = new RegisteredResource(uri, options, handler, this.#toolOptions.validator);
     (resource.template === undefined ? this.resources : this.templates).add(uri, resource);
     this.#announce("resources");
   }
@@ -110,7 +110,12 @@ export class Registry {
     catalogue.expect(uri);
     const rebuild = (resource: RegisteredResource, changes: ResourceChanges) => {
       const { uri: key = resource.uri, handler = resource.handler, ...options } = changes;
-      const item = new RegisteredResource(key, { ...resource.options, ...options }, handler, this.#options.validator);
+      const item = new RegisteredResource(
+        key,
+        { ...resource.options, ...options },
+        handler,
+        this.#toolOptions.validator,
+      );
       if ((item.template === undefined) === (resource.template === undefined)) return { key, item };
       throw new DefinitionError(`resource "${resource.uri}" cannot turn into "${key}": one of them is a template`);
     };
@@ -135,11 +140,11 @@ export class Registry {
     if (taken !== undefined) {
       throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
     }
-    this.methods.set(name, new CustomMethod(name, options, handler, this.#options.validator));
+    this.methods.set(name, new CustomMethod(name, options, handler, this.#toolOptions.validator));
   }
 
   addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
-    this.notifications.set(name, new CustomMethod(name, options, handler, this.#options.validator));
+    this.notifications.set(name, new CustomMethod(name, options, handler, this.#toolOptions.validator));
   }
 
   /** The resource behind a URI for a caller, and what its template's variables stand for. */

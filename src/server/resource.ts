@@ -1,6 +1,6 @@
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { isUri } from "../schema/shape.js";
 import { annotations } from "../schema/shapes.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
@@ -85,7 +85,7 @@ export class RegisteredResource {
     readonly uri: string,
     readonly options: ResourceOptions,
     readonly handler: ResourceHandler,
-    validator: JsonSchemaValidator | undefined,
+    validator: SchemaCompiler | undefined,
   ) {
     const { cache = {}, list } = options;
     assertCacheHints(`resource "${uri}" cache`, cache);

@@ -21,6 +21,7 @@ import type { RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
+import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Context } from "./context.js";
@@ -67,7 +68,7 @@ export class ServerCore implements ServerHost {
   readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => Promise<HandlerResult>;
 
-  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[]) {
+  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
       throw new DefinitionError(
         'a server needs { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
@@ -103,7 +104,7 @@ export class ServerCore implements ServerHost {
       onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
     });
     this.registry = new Registry(options, this.changes, {
-      validator: options.validator,
+      validator,
       maskErrors: options.maskErrors ?? false,
       clock: this.clock,
       warn: (message) => this.warn(message),

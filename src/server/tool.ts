@@ -1,7 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../schema/errors.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { JsonSchemaValidator, SchemaCompiler } from "../schema/json-schema/types.js";
 import {
   type AnySchema,
   compileSchema,
@@ -72,7 +72,7 @@ export type AnyToolOptions = ToolOptions<AnySchema, AnySchema>;
 export type AnyToolHandler = ToolHandler<AnySchema, AnySchema>;
 
 export interface RunningToolOptions {
-  readonly validator: JsonSchemaValidator | undefined;
+  readonly validator: SchemaCompiler | undefined;
   readonly maskErrors: boolean;
   readonly clock: Clock;
   readonly report: (error: unknown, tool: string) => void;

@@ -1,4 +1,4 @@
-import { ASSERTIONS, issue } from "./assertions.js";
+import { issue } from "./assertions.js";
 import { checkMember, quietly } from "./combine.js";
 import type { Site } from "./site.js";
 import type { Node } from "./types.js";
@@ -12,18 +12,10 @@ export function arrayNodes(site: Site): { early: Node[]; late: Node[] } {
   const contains = site.one("contains");
   const unevaluated = site.one("unevaluatedItems");
   if (prefix.length > 0 || items !== undefined) early.push(eachItem(prefix, items));
-  if (contains !== undefined)
-    early.push(containsNode(contains, count(site, "minContains", 1), count(site, "maxContains", Infinity)));
+  const { minContains = 1, maxContains = Number.POSITIVE_INFINITY } = site.schema as Record<string, number>;
+  if (contains !== undefined) early.push(containsNode(contains, minContains, maxContains));
   if (unevaluated !== undefined) late.push(unseenItems(unevaluated));
   return { early, late };
-}
-
-function count(site: Site, keyword: string, otherwise: number): number {
-  const value = site.schema[keyword];
-  if (value === undefined) return otherwise;
-  const made = ASSERTIONS.minItems!(value);
-  if (typeof made === "string") throw site.wrong(keyword, made);
-  return value as number;
 }
 
 function eachItem(prefix: readonly Node[], items: Node | undefined): Node {

@@ -1,4 +1,4 @@
-import { isObject, keysOf, type Node, pointerTo, type Run } from "./types.js";
+import { isObject, keysOf, type Node, pointerTo, type Run, toPattern } from "./types.js";
 
 const MAX_ISSUES = 32;
 
@@ -8,8 +8,8 @@ export function issue(run: Run, message: string, path = ""): false {
   return false;
 }
 
-/** Makes an assertion from its keyword's value, or says what that value should have been. */
-type Assertion = (limit: unknown) => Node | string;
+/** Makes an assertion from its keyword's value, which is as it must be. */
+type Assertion<Limit> = (limit: Limit) => Node;
 
 const TYPES: Record<string, (value: unknown) => boolean> = {
   null: (value) => value === null,
@@ -21,15 +21,13 @@ const TYPES: Record<string, (value: unknown) => boolean> = {
   object: isObject,
 };
 
-const type: Assertion = (limit) => {
-  const names: unknown[] = Array.isArray(limit) ? limit : [limit];
-  const tests = names.map((name) => (typeof name === "string" && Object.hasOwn(TYPES, name) ? TYPES[name] : undefined));
-  if (tests.length === 0 || tests.includes(undefined))
-    return `one of ${Object.keys(TYPES).join(", ")}, or a list of these`;
-  const [only] = tests as ((value: unknown) => boolean)[];
-  const message = `must be ${names.map((name) => `${/^[aio]/.test(String(name)) ? "an" : "a"} ${name}`).join(" or ")}`;
+const type: Assertion<string | readonly string[]> = (limit) => {
+  const names: readonly string[] = typeof limit === "string" ? [limit] : limit;
+  const tests = names.map((name) => TYPES[name]!);
+  const [only] = tests;
+  const message = `must be ${names.map((name) => `${/^[aio]/.test(name) ? "an" : "a"} ${name}`).join(" or ")}`;
   if (tests.length === 1) return (value, run) => only!(value) || issue(run, message);
-  return (value, run) => tests.some((test) => test!(value)) || issue(run, message);
+  return (value, run) => tests.some((test) => test(value)) || issue(run, message);
 };
 
 /** A text that is equal for equal JSON values, whatever the order of their keys. */
@@ -68,11 +66,9 @@ function oneOfValues(values: readonly unknown[]): Node {
   return (value, run) => set.has(value) || issue(run, `must be ${shown}`);
 }
 
-function numeric(test: (value: number, limit: number) => boolean, words: string, above = -Infinity): Assertion {
-  return (limit) => {
-    if (typeof limit !== "number" || !(limit > above)) return above === 0 ? "a number above 0" : "a number";
-    return (value, run) => typeof value !== "number" || test(value, limit) || issue(run, `must be ${words} ${limit}`);
-  };
+function numeric(test: (value: number, limit: number) => boolean, words: string): Assertion<number> {
+  return (limit) => (value, run) =>
+    typeof value !== "number" || test(value, limit) || issue(run, `must be ${words} ${limit}`);
 }
 
 function isMultiple(value: number, factor: number): boolean {
@@ -87,9 +83,8 @@ function sized(
   size: (value: unknown, limit: number) => number | undefined,
   atLeast: boolean,
   what: readonly [string, string],
-): Assertion {
+): Assertion<number> {
   return (limit) => {
-    if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 0) return "an integer of 0 or more";
     const message = `must have ${atLeast ? "at least" : "at most"} ${limit} ${limit === 1 ? what[0] : what[1]}`;
     return (value, run) => {
       const count = size(value, limit);
@@ -111,10 +106,6 @@ function textSize(value: unknown, limit: number): number | undefined {
 const listSize = (value: unknown) => (Array.isArray(value) ? value.length : undefined);
 const objectSize = (value: unknown) => (isObject(value) ? keysOf(value).length : undefined);
 
-export function isTextList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
 /** Whether an object has a property that JSON would carry. */
 export function hasKey(value: Record<string, unknown>, key: string): boolean {
   return value[key] !== undefined && Object.hasOwn(value, key);
@@ -130,47 +121,39 @@ function requireKeys(keys: readonly string[]): Node {
 }
 
 /** The keywords that look at the value alone. */
-export const ASSERTIONS: Readonly<Record<string, Assertion>> = {
+const KEYWORDS = {
   type,
-  const: (limit) => oneOfValues([limit]),
-  enum: (limit) => (Array.isArray(limit) ? oneOfValues(limit) : "a list"),
+  const: (limit: unknown): Node => oneOfValues([limit]),
+  enum: oneOfValues,
   minimum: numeric((value, limit) => value >= limit, "at least"),
   maximum: numeric((value, limit) => value <= limit, "at most"),
   exclusiveMinimum: numeric((value, limit) => value > limit, "above"),
   exclusiveMaximum: numeric((value, limit) => value < limit, "below"),
-  multipleOf: numeric(isMultiple, "a multiple of", 0),
+  multipleOf: numeric(isMultiple, "a multiple of"),
   minLength: sized(textSize, true, ["character", "characters"]),
   maxLength: sized(textSize, false, ["character", "characters"]),
   minItems: sized(listSize, true, ["item", "items"]),
   maxItems: sized(listSize, false, ["item", "items"]),
   minProperties: sized(objectSize, true, ["property", "properties"]),
   maxProperties: sized(objectSize, false, ["property", "properties"]),
-  pattern: (limit) => {
-    const pattern = typeof limit === "string" ? toPattern(limit) : undefined;
-    if (pattern === undefined) return "a regular expression";
+  pattern: (limit: string): Node => {
+    const pattern = toPattern(limit)!;
     return (value, run) =>
       typeof value !== "string" || pattern.test(value) || issue(run, `must match ${pattern.source}`);
   },
-  uniqueItems: (limit) => {
-    if (typeof limit !== "boolean") return "true or false";
+  uniqueItems: (limit: boolean): Node => {
     return (value, run) => !limit || !Array.isArray(value) || areUnique(value) || issue(run, "must not repeat an item");
   },
-  required: (limit) => (isTextList(limit) ? requireKeys(limit) : "a list of property names"),
-  dependentRequired: (limit) => {
-    if (!isObject(limit) || !Object.values(limit).every(isTextList)) return "an object of lists of property names";
-    const needs = Object.entries(limit).map(([key, keys]) => [key, requireKeys(keys as string[])] as const);
+  required: requireKeys,
+  dependentRequired: (limit: Record<string, readonly string[]>): Node => {
+    const needs = Object.entries(limit).map(([key, keys]) => [key, requireKeys(keys)] as const);
     return (value, run, seen) =>
       !isObject(value) || needs.every(([key, node]) => !hasKey(value, key) || node(value, run, seen));
   },
 };
 
-export function toPattern(source: string): RegExp | undefined {
-  try {
-    return new RegExp(source, "u");
-  } catch {
-    return undefined;
-  }
-}
+/** The same, by name. */
+export const ASSERTIONS = KEYWORDS as { readonly [keyword: string]: Assertion<never> };
 
 function areUnique(items: readonly unknown[]): boolean {
   const set = new ValueSet([]);

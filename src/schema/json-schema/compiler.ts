@@ -1,7 +1,7 @@
-import { DefinitionError } from "../errors.js";
 import { arrayNodes } from "./array-keywords.js";
 import { ASSERTIONS } from "./assertions.js";
 import { branchNodes } from "./branch-keywords.js";
+import type { CheckedSchema } from "./check-schema.js";
 import { all, inScope, never, pass, withOwnSeen } from "./combine.js";
 import { draft7View } from "./draft-7.js";
 import { objectNodes } from "./object-keywords.js";
@@ -18,44 +18,40 @@ interface Slot {
   node: Node;
 }
 
-/** Turns each schema of a document into a closure, once. */
+/** Turns each schema of a document into a closure, once. That nothing is wrong with them has been checked. */
 export class Compiler implements SubschemaCompiler {
+  readonly #document: SchemaDocument;
+  readonly #draft7: boolean;
   readonly #slots = new Map<string, Map<unknown, Slot>>();
   readonly #queue: (() => void)[] = [];
 
-  constructor(
-    readonly document: SchemaDocument,
-    readonly draft7: boolean,
-    readonly acceptPattern: ((source: string) => boolean) | undefined,
-  ) {}
+  constructor({ document, draft7 }: CheckedSchema) {
+    this.#document = document;
+    this.#draft7 = draft7;
+  }
 
   compileRoot(): Node {
-    const { schema, base } = this.document.root;
-    const node = this.compile(schema, base, "#", 0);
+    const { schema, base } = this.#document.root;
+    const node = this.compile(schema, base);
     // References are compiled from a queue and not recursively: a long chain of them must not exhaust the stack.
     // It grows while it is worked through.
     for (const compileNext of this.#queue) compileNext();
     return node;
   }
 
-  /** The closure of the schema at `where`; `base` is what its references are relative to. */
-  compile(schema: unknown, base: string, where: string, depth: number): Node {
-    if (schema === true) return pass;
-    if (schema === false) return never;
-    if (!isObject(schema)) throw new DefinitionError(`${where}: a schema must be an object or a boolean`);
+  /** The closure of a schema; `base` is what its references are relative to. */
+  compile(schema: unknown, base: string): Node {
+    if (!isObject(schema)) return schema === false ? never : pass;
     const slot = this.#slot(schema, base);
-    if (slot.node !== pass) return slot.node;
-    this.document.count(depth, where);
-    const node = this.#compileObject(schema, base, where, depth);
-    slot.node = node;
-    return node;
+    if (slot.node === pass) slot.node = this.#compileObject(schema, base);
+    return slot.node;
   }
 
   /** A closure for what a reference points to, which may not be compiled yet. */
-  refer(place: Place, where: string): Node {
-    if (!isObject(place.schema)) return this.compile(place.schema, place.base, where, 0);
-    const slot = this.#slot(place.schema, place.base);
-    this.#queue.push(() => this.compile(place.schema, place.base, where, 0));
+  #refer({ schema, base }: Place): Node {
+    if (!isObject(schema)) return this.compile(schema, base);
+    const slot = this.#slot(schema, base);
+    this.#queue.push(() => this.compile(schema, base));
     return (value, run, seen) => {
       run.depth += 1;
       run.steps += 1;
@@ -74,55 +70,31 @@ export class Compiler implements SubschemaCompiler {
     return slot;
   }
 
-  #compileObject(raw: Record<string, unknown>, base: string, where: string, depth: number): Node {
-    const schema = this.draft7 ? draft7View(raw) : raw;
-    const site = new Site(this, schema, base, where, depth);
-    site.map("$defs");
-    site.map("definitions");
+  #compileObject(raw: Record<string, unknown>, base: string): Node {
+    const schema = this.#draft7 ? draft7View(raw) : raw;
+    const site = new Site(this, schema, base);
     const objects = objectNodes(site);
     const arrays = arrayNodes(site);
-    const nodes = [...this.#assertions(schema, where), ...this.#references(schema, base, where), ...branchNodes(site)];
-    this.#checkPatterns(schema, where);
+    const nodes = [...assertionNodes(schema), ...this.#references(schema, base), ...branchNodes(site)];
     const node = all([...nodes, ...objects.early, ...arrays.early]);
     const late = [...objects.late, ...arrays.late];
     const whole = late.length === 0 ? node : withOwnSeen(node, all(late));
-    return this.document.dynamicAnchors.size === 0 ? whole : inScope(base, whole);
+    return this.#document.dynamicAnchors.size === 0 ? whole : inScope(base, whole);
   }
 
-  /** Runs after the patterns were compiled, so `acceptPattern` sees only valid ones. */
-  #checkPatterns({ pattern, patternProperties }: Record<string, unknown>, where: string): void {
-    if (this.acceptPattern === undefined) return;
-    const sources = [...(typeof pattern === "string" ? [pattern] : []), ...Object.keys(patternProperties ?? {})];
-    const refused = sources.find((source) => !this.acceptPattern?.(source));
-    if (refused !== undefined) throw new DefinitionError(`${where}: the pattern ${JSON.stringify(refused)} is refused`);
-  }
-
-  #assertions(schema: Record<string, unknown>, where: string): Node[] {
+  #references({ $ref, $dynamicRef }: Record<string, unknown>, base: string): Node[] {
     const nodes: Node[] = [];
-    for (const [keyword, make] of Object.entries(ASSERTIONS)) {
-      if (schema[keyword] === undefined) continue;
-      const made = make(schema[keyword]);
-      if (typeof made === "string") throw new DefinitionError(`${where}/${keyword} must be ${made}`);
-      nodes.push(made);
-    }
-    return nodes;
-  }
-
-  #references(schema: Record<string, unknown>, base: string, where: string): Node[] {
-    const nodes: Node[] = [];
-    const { $ref, $dynamicRef } = schema;
-    if ($ref !== undefined) nodes.push(this.refer(this.#target($ref, base, `${where}/$ref`), `${where}/$ref`));
+    if ($ref !== undefined) nodes.push(this.#refer(this.#target($ref, base)));
     if ($dynamicRef === undefined) return nodes;
-    const at = `${where}/$dynamicRef`;
-    const target = this.#target($dynamicRef, base, at);
-    const fixed = this.refer(target, at);
+    const target = this.#target($dynamicRef, base);
+    const fixed = this.#refer(target);
     if (!isObject(target.schema) || target.anchor === undefined || target.schema.$dynamicAnchor !== target.anchor) {
       return [...nodes, fixed];
     }
     const suffix = `#${target.anchor}`;
     const byBase = new Map<string, Node>();
-    for (const [name, place] of this.document.dynamicAnchors) {
-      if (name === place.base + suffix) byBase.set(place.base, this.refer(place, at));
+    for (const [name, place] of this.#document.dynamicAnchors) {
+      if (name === place.base + suffix) byBase.set(place.base, this.#refer(place));
     }
     nodes.push((value, run, seen) => {
       const outermost = run.scope.find((scope) => byBase.has(scope));
@@ -131,8 +103,14 @@ export class Compiler implements SubschemaCompiler {
     return nodes;
   }
 
-  #target(reference: unknown, base: string, where: string) {
-    if (typeof reference !== "string") throw new DefinitionError(`${where} must be a string`);
-    return this.document.resolve(reference, base, where);
+  #target(reference: unknown, base: string) {
+    return this.#document.resolve(reference as string, base, "#");
   }
+}
+
+function assertionNodes(schema: Record<string, unknown>): Node[] {
+  return Object.entries(ASSERTIONS).flatMap(([keyword, make]) => {
+    const limit = schema[keyword];
+    return limit === undefined ? [] : [make(limit as never)];
+  });
 }

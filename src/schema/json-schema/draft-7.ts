@@ -1,5 +1,4 @@
-import { isTextList } from "./assertions.js";
-import { isObject } from "./types.js";
+import { isObject, isTextList } from "./types.js";
 
 /** A draft-07 schema object in the keywords of 2020-12. */
 export function draft7View(schema: Record<string, unknown>): Record<string, unknown> {

@@ -1,7 +1,6 @@
-import { toPattern } from "./assertions.js";
 import { checkMember } from "./combine.js";
 import type { Site } from "./site.js";
-import { isObject, keysOf, type Node } from "./types.js";
+import { isObject, keysOf, type Node, toPattern } from "./types.js";
 
 /** The keywords that apply schemas to the properties of an object. `late` ones go by what the rest evaluated. */
 export function objectNodes(site: Site): { early: Node[]; late: Node[] } {
@@ -23,11 +22,7 @@ type Named = readonly (readonly [string, Node])[];
 type Patterns = readonly (readonly [RegExp, Node])[];
 
 function patternsOf(site: Site): Patterns {
-  return (site.map("patternProperties") ?? []).map(([source, node]) => {
-    const pattern = toPattern(source);
-    if (pattern === undefined) throw site.wrong("patternProperties", "an object with regular expressions as keys");
-    return [pattern, node];
-  });
+  return (site.map("patternProperties") ?? []).map(([source, node]) => [toPattern(source)!, node]);
 }
 
 function namedKeys(named: Named): Node {

@@ -1,5 +1,17 @@
 export { isObject, keysOf, pointerTo } from "../json.js";
 
+export function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+export function toPattern(source: string): RegExp | undefined {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    return undefined;
+  }
+}
+
 /** A JSON Schema object as an author or a peer gives it. It is never changed and never copied. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -15,6 +27,11 @@ export type CompiledSchema = (value: unknown) => readonly SchemaIssue[];
 /** The seam for another JSON Schema implementation. `compile` throws a `DefinitionError` for a schema it cannot use. */
 export interface JsonSchemaValidator {
   compile(schema: JsonSchema | boolean): CompiledSchema;
+}
+
+/** A `JsonSchemaValidator`, or one that may take a while. */
+export interface SchemaCompiler {
+  compile(schema: JsonSchema | boolean): (value: unknown) => readonly SchemaIssue[] | Promise<readonly SchemaIssue[]>;
 }
 
 /** The state of one validation. */
