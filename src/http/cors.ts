@@ -1,3 +1,4 @@
+import { DecoratedExchange } from "./decorated-exchange.js";
 import type { HttpExchange, HttpHeaders } from "./exchange.js";
 
 /** What scripts of allowed origins may send and read, beside what every page may. */
@@ -8,17 +9,16 @@ const EXPOSED = "dpop-nonce, mcp-protocol-version, mcp-session-id, www-authentic
 const PARAM = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const MAX_AGE_SECONDS = "7200";
 
-export function isPreflight(exchange: HttpExchange): boolean {
-  return exchange.method === "OPTIONS" && exchange.header("access-control-request-method") !== undefined;
-}
-
-/** The headers that let scripts of this origin, which the guard has let in, read an answer. */
-export function corsHeaders(origin: string): HttpHeaders {
-  return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "Origin" };
+/** The exchange with what lets scripts of this origin, which the guard has let in, read its answer; a preflight is answered. */
+export function allowOrigin(exchange: HttpExchange, origin: string, methods: string): HttpExchange | undefined {
+  if (exchange.method === "OPTIONS" && exchange.header("access-control-request-method") !== undefined)
+    return void exchange.reply(204, preflightHeaders(origin, methods, exchange));
+  const headers = { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "Origin" };
+  return new DecoratedExchange(exchange, { headers });
 }
 
 /** The headers of the answer to a preflight. */
-export function preflightHeaders(origin: string, methods: string, exchange: HttpExchange): HttpHeaders {
+function preflightHeaders(origin: string, methods: string, exchange: HttpExchange): HttpHeaders {
   const requested = exchange.header("access-control-request-headers")?.toLowerCase().split(",") ?? [];
   const params = requested.map((name) => name.trim()).filter((name) => PARAM.test(name));
   return {

@@ -1,14 +1,16 @@
 import type { Call, HandlerResult } from "../era/era.js";
-import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
+import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
 import { RpcError } from "../schema/errors.js";
 import type { CompleteResult } from "../schema/types.js";
 import { boundCompletion, type Completers } from "./completion.js";
 import type { Context } from "./context.js";
 import type { Registry } from "./registry.js";
 import type { RegisteredResource } from "./resource.js";
+import { findResource } from "./serve-resources.js";
 
 /** Suggests values for an argument of a prompt, or a variable of a template, that the request names. */
 export async function completeArgument(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+  if (!registry.hasCompletions) throw methodNotFound(call.method);
   const { ref, argument, context } = call.params as {
     ref: { type: string; name?: string; uri?: string };
     argument: { name: string; value: string };
@@ -28,7 +30,7 @@ export async function completeArgument(registry: Registry, call: Call, ctx: Cont
 async function findTemplate(registry: Registry, uri: string, ctx: Context): Promise<RegisteredResource | undefined> {
   const template = await registry.templates.find(uri, ctx);
   if (template !== undefined) return template;
-  const found = await registry.findResource(uri, ctx);
+  const found = await findResource(registry, uri, ctx);
   return found?.resource.template === undefined ? undefined : found.resource;
 }
 

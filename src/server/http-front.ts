@@ -1,8 +1,5 @@
-import { type AcceptChannel, type HttpBinding, type OfferedEra, pickEra, type ServerHost } from "../era/era.js";
+import { type AcceptChannel, type HttpBinding, type OfferedEra, pickEra } from "../era/era.js";
 import { refuseFailed } from "../era/refuse-failed.js";
-import type { GateRefusal, Operation } from "../http/admission.js";
-import { corsHeaders, isPreflight, preflightHeaders } from "../http/cors.js";
-import { DecoratedExchange } from "../http/decorated-exchange.js";
 import {
   BodyIncomplete,
   BodyNotText,
@@ -11,21 +8,23 @@ import {
   type HttpExchange,
   JSON_HEADERS,
 } from "../http/exchange.js";
-import type { GateVerdict, HttpGate } from "../http/gate.js";
+import type { HttpGate } from "../http/gate.js";
 import { createGuard } from "../http/guard.js";
 import { isJson } from "../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
 import { formatFailure } from "../jsonrpc/format.js";
-import type { RequestId, RpcRequest } from "../jsonrpc/message.js";
+import type { RequestId } from "../jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { DefinitionError, ProtocolError } from "../schema/errors.js";
+import { late } from "../schema/late.js";
 import { messageOf } from "./era-of-request.js";
+import type { FrontHost, GateKeeper } from "./gate-keeper.js";
 import { DEFAULTS, type HttpServerOptions } from "./options.js";
 
-export interface FrontHost extends ServerHost {
-  /** What the definitions that a request names require of its caller. */
-  requiredScopes(method: unknown, params: { readonly [key: string]: unknown }): readonly string[];
-}
+type Crossing = typeof import("../http/cors.js");
+
+/** What lets web pages of other origins in, loaded with the first that comes. */
+const crossing = late(() => import("../http/cors.js"));
 
 /**
  * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
@@ -39,7 +38,7 @@ export class HttpFront {
   readonly #routed: readonly HttpBinding[];
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #gate: HttpGate | undefined;
-  #warned = false;
+  #keeper: GateKeeper | undefined;
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   readonly #allowed: string;
@@ -87,8 +86,14 @@ export class HttpFront {
     if (refusal !== undefined) return this.#fail(exchange, refusal.status, INVALID_REQUEST, refusal.message);
     const origin = this.#cors ? exchange.header("origin") : undefined;
     if (origin === undefined) return this.#check(exchange);
-    if (isPreflight(exchange)) return exchange.reply(204, preflightHeaders(origin, this.#allowed, exchange));
-    this.#check(new DecoratedExchange(exchange, { headers: corsHeaders(origin) }));
+    const allow = crossing();
+    if (!(allow instanceof Promise)) return this.#cross(exchange, origin, allow);
+    allow.then((loaded) => this.#cross(exchange, origin, loaded)).catch(this.#failed(exchange));
+  }
+
+  #cross(exchange: HttpExchange, origin: string, { allowOrigin }: Crossing): void {
+    const allowed = allowOrigin(exchange, origin, this.#allowed);
+    if (allowed !== undefined) this.#check(allowed);
   }
 
   /** Refuses what is new from here on. */
@@ -111,55 +116,36 @@ export class HttpFront {
     return Object.assign({}, ...[...this.#bindings.values()].map((binding) => binding.stats?.() ?? {}));
   }
 
-  /** Without a name for the caller, sessions and sealed state cannot be kept from others. */
-  #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
-    if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
-    this.#warned = true;
-    this.#host.warn("the gate lets callers in without a principal: sessions and state are not bound to who made them");
-  }
-
   /** Asks the author's gate, if there is one, who is calling. */
   #check(exchange: HttpExchange): void {
-    if (this.#gate === undefined) return this.#admit(exchange);
-    const pass = (verdict: GateVerdict) => {
-      if (!("status" in verdict)) {
-        this.#warnOfUnnamed(verdict);
-        return this.#admit(new DecoratedExchange(exchange, verdict));
-      }
-      if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
-      const { amend } = verdict;
-      exchange
-        .text(this.#maxBodyBytes)
-        .then((text) => amend(this.#operationsOf(parseFrame(text))))
-        .catch(() => verdict)
-        .then((refusal) => this.#refuse(exchange, refusal));
-    };
-    const gate = this.#gate;
-    (async () => pass(await gate(exchange)))().catch((error: unknown) => refuseFailed(exchange, this.#host, error));
+    if (this.#gate === undefined) this.#admit(exchange);
+    else if (this.#keeper !== undefined) this.#keeper.check(exchange);
+    else this.#withKeeper(exchange, (keeper) => keeper.check(exchange));
   }
 
-  #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
-    exchange.reply(status, headers, body);
-    if (error === undefined) this.#report(exchange, status, "the gate let nobody in");
-    else this.#host.report(error, { where: "http" });
+  /** What stands at a gate is loaded where there is one. */
+  #withKeeper(exchange: HttpExchange, run: (keeper: GateKeeper) => void): void {
+    const admit = (admitted: HttpExchange) => this.#admit(admitted);
+    const load = async () => {
+      const { GateKeeper } = await import("./gate-keeper.js");
+      this.#keeper ??= new GateKeeper(this.#host, this.#gate ?? (() => ({})), this.#maxBodyBytes, admit);
+      run(this.#keeper);
+    };
+    load().catch(this.#failed(exchange));
   }
 
   /** Whether the gate, where there is one that cares, lets the caller do this; answers where it does not. */
-  readonly #admits = (exchange: HttpExchange, body: Parsed): boolean => {
-    const refusal = exchange.judge?.(this.#operationsOf(body));
-    if (refusal !== undefined) this.#refuse(exchange, refusal);
-    return refusal === undefined;
-  };
+  readonly #admits = (exchange: HttpExchange, body: Parsed): boolean =>
+    exchange.judge === undefined || this.#keeper?.admits(exchange, body) === true;
 
-  #operationsOf(body: Parsed): readonly Operation[] {
-    return messagesOf(body).map((message) => {
-      const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
-      return { method, params, scopes: this.#host.requiredScopes(method, params ?? {}) };
-    });
+  #failed(exchange: HttpExchange): (error: unknown) => void {
+    return (error) => refuseFailed(exchange, this.#host, error);
   }
 
   #admit(exchange: HttpExchange): void {
     if (this.#closing) return this.#failClosing(exchange);
+    if (exchange.judge !== undefined && this.#keeper === undefined)
+      return this.#withKeeper(exchange, () => this.#admit(exchange));
     for (const binding of this.#routed) if (binding.route?.(exchange) === true) return;
     if (exchange.method !== "POST") return this.#serveBodiless(exchange);
     if (!isJson(exchange.header("content-type"))) return this.#fail(exchange, 415, INVALID_REQUEST, NOT_JSON);
@@ -219,7 +205,3 @@ export class HttpFront {
 
 const NOT_JSON = "Unsupported media type: Content-Type must be application/json";
 const NOT_ALLOWED = "Method not allowed";
-
-function messagesOf(body: Parsed): readonly unknown[] {
-  return body.kind === "batch" ? body.items : "message" in body ? [body.message] : [];
-}

@@ -1,5 +1,3 @@
-import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
-import { RpcError } from "../schema/errors.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
 import type {
@@ -14,10 +12,7 @@ import type {
 } from "../schema/types.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
-import { isContentBlock, text } from "./content.js";
 import type { Context } from "./context.js";
-import { contentChecks } from "./late-checks.js";
-import { isInputRequired } from "./tool-result.js";
 
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
   readonly title?: string;
@@ -41,7 +36,7 @@ export class RegisteredPrompt {
   readonly listing: Prompt;
   readonly complete: Completers;
   readonly access: Access | undefined;
-  readonly #arguments: UsableSchema | undefined;
+  readonly arguments: UsableSchema | undefined;
 
   constructor(
     name: string,
@@ -50,26 +45,11 @@ export class RegisteredPrompt {
     validator: SchemaCompiler | undefined,
   ) {
     const schema = options.arguments;
-    this.#arguments =
+    this.arguments =
       schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
     this.access = toAccess(options);
     this.complete = options.complete ?? {};
-    this.listing = toListing(name, options, this.#arguments);
-  }
-
-  async get(args: unknown, ctx: Context): Promise<GetPromptResult | InputRequiredResult> {
-    const parsed = await this.#arguments?.parse(args ?? {});
-    if (parsed?.ok === false) {
-      const issues = parsed.issues.map(({ path, message }) => `/arguments${path} ${message}`).join("; ");
-      throw new RpcError(INVALID_PARAMS, `Invalid params for prompt ${this.listing.name}: ${issues}`);
-    }
-    const value = await this.handler((parsed === undefined ? (args ?? {}) : parsed.value) as never, ctx);
-    const result = toResult(value, this.listing.description);
-    if (isInputRequired(result)) return result;
-    const checks = contentChecks();
-    const problem = (checks instanceof Promise ? await checks : checks).getPromptResult(result);
-    if (problem === undefined) return result;
-    throw new Error(`prompt "${this.listing.name}" returned ${problem.path} that is not ${problem.expected}`);
+    this.listing = toListing(name, options, this.arguments);
   }
 
   /** The arguments that there are. */
@@ -102,12 +82,4 @@ function toArguments(schema: UsableSchema): PromptArgument[] {
     ...(description === undefined ? undefined : { description }),
     ...(required.includes(name) ? { required: true } : undefined),
   }));
-}
-
-function toResult(value: PromptReturn, description: string | undefined): GetPromptResult | InputRequiredResult {
-  const described = description === undefined ? undefined : { description };
-  if (typeof value === "string") return { ...described, messages: [{ role: "user", content: text(value) }] };
-  if (Array.isArray(value)) return { ...described, messages: value as PromptMessage[] };
-  if (isContentBlock(value)) return { ...described, messages: [{ role: "user", content: value }] };
-  return value as GetPromptResult | InputRequiredResult;
 }

@@ -2,11 +2,9 @@ import { DefinitionError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
 import type { CacheScope, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
-import type { AccessOptions } from "./access.js";
 import { assertDefinition } from "./assert-definition.js";
 import { assertCacheHints } from "./cache-hints.js";
 import { Catalogue } from "./catalogue.js";
-import type { Context } from "./context.js";
 import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
 import { CatalogueEntry, type Editable } from "./edit.js";
 import type { ServerOptions } from "./options.js";
@@ -14,7 +12,7 @@ import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prom
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
 import { type AnyToolHandler, type AnyToolOptions, RegisteredTool, type RunningToolOptions } from "./tool.js";
 
-type Kind = "tools" | "prompts" | "resources";
+export type Kind = "tools" | "prompts" | "resources";
 
 /** The methods that the definitions of each kind answer. */
 const METHODS: { readonly [kind in Kind]: readonly string[] } = {
@@ -147,51 +145,13 @@ export class Registry {
     this.notifications.set(name, new CustomMethod(name, options, handler, this.#toolOptions.validator));
   }
 
-  /** The resource behind a URI for a caller, and what its template's variables stand for. */
-  async findResource(
-    uri: string,
-    ctx: Context,
-  ): Promise<{ resource: RegisteredResource; variables: Record<string, string | string[]> } | undefined> {
-    const exact = await this.resources.find(uri, ctx);
-    if (exact !== undefined) return { resource: exact, variables: {} };
-    for (const resource of this.templates.values()) {
-      const variables = resource.template?.match(uri);
-      const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
-      // Once a family is found, others are not tried: which rule refused a value is not to be guessed.
-      if (visible) return this.#allowsUnsafePaths || resource.isSafe(variables) ? { resource, variables } : undefined;
-    }
-    return undefined;
-  }
-
-  /** The definition that a request names, whoever asks. */
-  named(
-    method: unknown,
-    { name, uri }: { readonly [key: string]: unknown },
-  ): { readonly options: AccessOptions } | undefined {
-    if (method === "tools/call") return this.tools.get(name as string);
-    if (method === "prompts/get") return this.prompts.get(name as string);
-    if (typeof uri !== "string") return undefined;
-    return (
-      this.resources.get(uri) ?? this.templates.values().find(({ template }) => template?.match(uri) !== undefined)
-    );
-  }
-
-  get #allowsUnsafePaths(): boolean {
+  get allowsUnsafePaths(): boolean {
     return this.#options.resources?.unsafePaths === true;
-  }
-
-  get hasResources(): boolean {
-    return this.#offers("resources");
   }
 
   get hasCompletions(): boolean {
     const has = (item: { readonly complete: object }) => Object.keys(item.complete).length > 0;
     return this.prompts.values().some(has) || this.templates.values().some(has);
-  }
-
-  /** Whether the methods of a kind are answered. */
-  offers(kind: "tools" | "prompts"): boolean {
-    return this.#offers(kind);
   }
 
   /** What clients are told about keeping results of a method, unless the result says so itself. */
@@ -207,14 +167,14 @@ export class Registry {
   get capabilities(): ServerCapabilities {
     const { experimental, logging } = this.#options.capabilities ?? {};
     const { extensions } = this;
-    const features = this.#offers("tools") || this.#offers("prompts") || this.#offers("resources");
+    const features = this.offers("tools") || this.offers("prompts") || this.offers("resources");
     return {
       ...(experimental === undefined ? undefined : { experimental: { ...experimental } }),
       ...((logging ?? features) ? { logging: {} } : undefined),
       ...(this.hasCompletions || this.methods.has("completion/complete") ? { completions: {} } : undefined),
-      ...(this.#offers("prompts") ? { prompts: this.#announced("prompts") } : undefined),
-      ...(this.#offers("resources") ? { resources: this.#announced("resources") } : undefined),
-      ...(this.#offers("tools") ? { tools: this.#announced("tools") } : undefined),
+      ...(this.offers("prompts") ? { prompts: this.#announced("prompts") } : undefined),
+      ...(this.offers("resources") ? { resources: this.#announced("resources") } : undefined),
+      ...(this.offers("tools") ? { tools: this.#announced("tools") } : undefined),
       ...(extensions === undefined ? undefined : { extensions: { ...extensions } }),
     };
   }
@@ -225,7 +185,8 @@ export class Registry {
     return { ...(kind === "resources" ? { subscribe: true } : undefined), listChanged: true, ...flags };
   }
 
-  #offers(kind: Kind): boolean {
+  /** Whether the methods of a kind are answered. */
+  offers(kind: Kind): boolean {
     const declared = this.#options.capabilities?.[kind];
     const defined = this[kind].offered || (kind === "resources" && this.templates.offered);
     return defined || (declared ?? false) !== false || METHODS[kind].some((method) => this.methods.has(method));

@@ -1,4 +1,3 @@
-import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { isUri } from "../schema/shape.js";
@@ -18,11 +17,7 @@ import type {
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import { assertCacheHints, type CacheHints, toWireHints } from "./cache-hints.js";
 import type { Completers } from "./completion.js";
-import { toBase64 } from "./content.js";
 import type { Context } from "./context.js";
-import { contentChecks } from "./late-checks.js";
-import { isUnsafePath } from "./path-safety.js";
-import { isInputRequired } from "./tool-result.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
 
 /** A resource of a family: what it does not say of itself, the family's options say. */
@@ -78,8 +73,8 @@ export class RegisteredResource {
   readonly complete: Completers;
   readonly listing: Resource | ResourceTemplate;
   readonly access: Access | undefined;
-  readonly #variables: UsableSchema | undefined;
-  readonly #hints: { readonly ttlMs?: number; readonly cacheScope?: CacheScope };
+  readonly variables: UsableSchema | undefined;
+  readonly hints: { readonly ttlMs?: number; readonly cacheScope?: CacheScope };
 
   constructor(
     readonly uri: string,
@@ -100,56 +95,16 @@ export class RegisteredResource {
       throw new DefinitionError(`resource "${uri}": annotations${wrong.path} must be ${wrong.expected}`);
     }
     const { variables } = options;
-    this.#variables = variables && compileSchema(variables, `resource "${uri}" variables`, "input", validator);
+    this.variables = variables && compileSchema(variables, `resource "${uri}" variables`, "input", validator);
     this.complete = options.complete ?? {};
     this.access = toAccess(options);
-    this.#hints = toWireHints(this.access === undefined ? cache : { scope: "private", ...cache });
+    this.hints = toWireHints(this.access === undefined ? cache : { scope: "private", ...cache });
     this.listing = toListing(uri, options, this.template !== undefined);
-  }
-
-  /** The members of this family that are to be listed. */
-  async enumerate(ctx: Context): Promise<readonly Resource[]> {
-    const members = (await this.options.list?.(ctx)) ?? [];
-    const { uriTemplate: _, ...inherited } = this.listing as ResourceTemplate;
-    return members.map((member) => ({ ...inherited, ...member }));
   }
 
   /** The variables that there are. */
   get names(): readonly string[] {
     return this.template?.variables ?? [];
-  }
-
-  /** Whether no variable that is looked at could lead a file system astray. */
-  isSafe(variables: Record<string, string | string[]>): boolean {
-    const { unsafePaths = false } = this.options;
-    if (unsafePaths === true) return true;
-    const exempt = unsafePaths === false ? [] : unsafePaths;
-    return Object.entries(variables).every(([name, value]) => exempt.includes(name) || !isUnsafePath(value));
-  }
-
-  async read(
-    uri: string,
-    variables: Record<string, string | string[]>,
-    ctx: Context,
-  ): Promise<ReadResourceResult | InputRequiredResult> {
-    const value = await this.handler((await this.#parse(variables)) as never, ctx, uri);
-    if (value === undefined || value === null) throw resourceNotFound(uri);
-    if (isInputRequired(value)) return value;
-    const result = isResult(value)
-      ? { ...value, contents: value.contents.map(encodePart) }
-      : { contents: [toContents(uri, value, this.options.mimeType)] };
-    const checks = contentChecks();
-    const problem = (checks instanceof Promise ? await checks : checks).readResourceResult(result);
-    if (problem === undefined) return { ...this.#hints, ...result } as ReadResourceResult;
-    throw new Error(`resource "${this.uri}" returned ${problem.path} that is not ${problem.expected}`);
-  }
-
-  async #parse(variables: Record<string, string | string[]>): Promise<unknown> {
-    const parsed = await this.#variables?.parse(variables);
-    if (parsed === undefined) return variables;
-    if (parsed.ok) return parsed.value;
-    const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join("; ");
-    throw new RpcError(INVALID_PARAMS, `Invalid params: /uri does not fit: ${issues}`);
   }
 }
 
@@ -166,25 +121,6 @@ function staticProblem(uri: string): string | undefined {
 function templateProblem(template: string): string | undefined {
   const legal = template.startsWith("{") || /^[A-Za-z][A-Za-z0-9+.-]*[:{]/.test(template);
   return legal && !/[\s\p{Cc}]/u.test(template) ? undefined : "does not begin with a legal scheme, or holds spaces";
-}
-
-type Value = Exclude<ResourceReturn, InputRequiredResult | undefined>;
-type Whole = Extract<Value, { readonly contents: unknown }>;
-
-function isResult(value: Value): value is Whole {
-  return typeof value === "object" && "contents" in value;
-}
-
-function toContents(uri: string, value: Exclude<Value, Whole>, mimeType: string | undefined): ResourceContents {
-  const type = mimeType === undefined ? undefined : { mimeType };
-  if (typeof value === "string") return { uri, ...type, text: value };
-  if (value instanceof Uint8Array) return { uri, ...type, blob: toBase64(value) };
-  return encodePart({ uri, ...type, ...value } as ResourcePart);
-}
-
-function encodePart(part: ResourcePart): ResourceContents {
-  const { blob } = part as { blob?: unknown };
-  return (blob instanceof Uint8Array ? { ...part, blob: toBase64(blob) } : part) as ResourceContents;
 }
 
 function toListing(uri: string, options: ResourceOptions, isTemplate: boolean): Resource | ResourceTemplate {

@@ -1,49 +1,45 @@
 import type { Call, HandlerResult } from "../era/era.js";
-import { PreparedResult } from "../era/prepared-result.js";
-import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
-import { RpcError } from "../schema/errors.js";
-import type { Resource } from "../schema/types.js";
+import { methodNotFound } from "../jsonrpc/error-codes.js";
+import { late } from "../schema/late.js";
 import type { Context } from "./context.js";
-import type { Registry } from "./registry.js";
-import { resourceNotFound } from "./resource.js";
+import type { Kind, Registry } from "./registry.js";
 import type { RegisteredTool } from "./tool.js";
+import { unknownItem } from "./unknown-item.js";
 
 export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
 
+type Serve = (registry: Registry, call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
+
+const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
+  ["tools/list", lists("tools")],
+  ["tools/call", callTool],
+  ["prompts/list", lists("prompts")],
+  ["prompts/get", loaded(async () => (await import("./serve-prompts.js")).getPrompt)],
+  ["resources/list", loaded(async () => (await import("./serve-resources.js")).listResources)],
+  ["resources/templates/list", lists("resources", "templates")],
+  ["resources/read", loaded(async () => (await import("./serve-resources.js")).readResource)],
+  ["completion/complete", loaded(async () => (await import("./complete-argument.js")).completeArgument)],
+];
+
 /** What the server itself answers, whatever the era: one entry per method of the specification. */
 export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
-  const { tools, prompts, templates } = registry;
-  return new Map<string, Route>([
-    ["tools/list", (call, ctx) => listed(call, ctx, registry.offers("tools"), tools)],
-    ["tools/call", (call, ctx) => callTool(registry, call, ctx)],
-    ["prompts/list", (call, ctx) => listed(call, ctx, registry.offers("prompts"), prompts)],
-    ["prompts/get", (call, ctx) => getPrompt(registry, call, ctx)],
-    ["resources/list", (call, ctx) => listResources(registry, call, ctx)],
-    ["resources/templates/list", (call, ctx) => listed(call, ctx, registry.hasResources, templates)],
-    ["resources/read", (call, ctx) => readResource(registry, call, ctx)],
-    ["completion/complete", (call, ctx) => completeLate(registry, call, ctx)],
-  ]);
+  return new Map(SERVE.map(([method, serve]) => [method, (call, ctx) => serve(registry, call, ctx)]));
 }
 
-interface Pages {
-  page(cursor: unknown, ctx: Context): HandlerResult | Promise<HandlerResult>;
+/** Not every server is asked for this, so it is loaded by those that are, once. */
+function loaded(load: () => Promise<Serve>): Serve {
+  const serving = late(load);
+  return (registry, call, ctx) => {
+    const serve = serving();
+    return serve instanceof Promise ? serve.then((served) => served(registry, call, ctx)) : serve(registry, call, ctx);
+  };
 }
 
-function listed(call: Call, ctx: Context, offered: boolean, pages: Pages): HandlerResult | Promise<HandlerResult> {
-  if (!offered) throw methodNotFound(call.method);
-  return pages.page(call.params.cursor, ctx);
-}
-
-/** Single resources page by page; the last page ends with the members of families that can enumerate them. */
-async function listResources(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
-  const page = await listed(call, ctx, registry.hasResources, registry.resources);
-  const families = registry.templates.values().filter(({ options }) => options.list !== undefined);
-  const plain = page instanceof PreparedResult ? page.result : page;
-  if (families.length === 0 || plain.nextCursor !== undefined) return page;
-  const members = await Promise.all(
-    families.map(async (family) => (((await family.access?.(ctx)) ?? true) ? family.enumerate(ctx) : [])),
-  );
-  return { ...plain, resources: [...(plain.resources as Resource[]), ...members.flat()] };
+function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
+  return (registry, call, ctx) => {
+    if (!registry.offers(kind)) throw methodNotFound(call.method);
+    return registry[catalogue].page(call.params.cursor, ctx);
+  };
 }
 
 function callTool(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
@@ -55,32 +51,4 @@ function callTool(registry: Registry, call: Call, ctx: Context): Promise<Handler
   };
   const found = registry.tools.find(name, ctx);
   return found instanceof Promise ? found.then(run) : run(found);
-}
-
-async function getPrompt(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
-  if (!registry.offers("prompts")) throw methodNotFound(call.method);
-  const name = call.params.name as string;
-  const prompt = await registry.prompts.find(name, ctx);
-  if (prompt === undefined) throw unknownItem("prompt", name);
-  return prompt.get(call.params.arguments, ctx);
-}
-
-async function readResource(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
-  if (!registry.hasResources) throw methodNotFound(call.method);
-  const uri = call.params.uri as string;
-  const found = await registry.findResource(uri, ctx);
-  if (found === undefined) throw resourceNotFound(uri);
-  return found.resource.read(uri, found.variables, ctx);
-}
-
-/** Few servers are asked for suggestions, so giving them is loaded then. */
-async function completeLate(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
-  if (!registry.hasCompletions) throw methodNotFound(call.method);
-  return (await import("./complete-argument.js")).completeArgument(registry, call, ctx);
-}
-
-/** The caller's own name for it, bounded: it may be anything. */
-function unknownItem(noun: string, name: string): RpcError {
-  const shown = name.length > 128 ? `${name.slice(0, 128)}...` : name;
-  return new RpcError(INVALID_PARAMS, `Unknown ${noun}: ${shown} is not among the listed ${noun}s`);
 }

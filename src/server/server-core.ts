@@ -135,13 +135,6 @@ export class ServerCore implements ServerHost {
     }
   }
 
-  requiredScopes(method: unknown, params: { readonly [key: string]: unknown }): readonly string[] {
-    const { notifications } = params as { readonly notifications?: { readonly resourceSubscriptions?: unknown } };
-    const uris = notifications?.resourceSubscriptions;
-    const names = [params, ...(Array.isArray(uris) ? uris.map((uri: unknown) => ({ uri })) : [])];
-    return names.flatMap((one) => this.registry.named(method, one)?.options.requires?.scopes ?? []);
-  }
-
   knows(method: string): boolean {
     return this.registry.methods.has(method);
   }

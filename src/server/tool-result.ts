@@ -1,3 +1,4 @@
+import type { Check } from "../schema/check.js";
 import type { SchemaIssue } from "../schema/json-schema/types.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";
@@ -52,15 +53,14 @@ export function mirrored(result: CallToolResult): CallToolResult {
 export function contentProblem(content: readonly ContentBlock[]): string | undefined | Promise<string | undefined> {
   if (content.every(({ type }) => type === "text")) return undefined;
   const checks = contentChecks();
-  return checks instanceof Promise ? checks.then(() => contentProblem(content)) : problemIn(content, checks);
+  return checks instanceof Promise
+    ? checks.then(({ contentBlock }) => problemIn(content, contentBlock))
+    : problemIn(content, checks.contentBlock);
 }
 
-function problemIn(
-  content: readonly ContentBlock[],
-  { contentBlock }: Exclude<ReturnType<typeof contentChecks>, Promise<unknown>>,
-): string | undefined {
+function problemIn(content: readonly ContentBlock[], check: Check): string | undefined {
   for (const [index, block] of content.entries()) {
-    const problem = block.type === "text" ? undefined : contentBlock(block);
+    const problem = block.type === "text" ? undefined : check(block);
     if (problem !== undefined) return `/content/${index}${problem.path} must be ${problem.expected}`;
   }
   return undefined;

@@ -2,7 +2,7 @@ import { DefinitionError } from "../schema/errors.js";
 import { OPERATORS, parseTemplateParts, type TemplatePart } from "../schema/uri-syntax.js";
 
 /** Longer URIs do not match anything. */
-const MAX_URI = 16_384;
+export const MAX_URI = 16_384;
 
 /** The variables of a template by its text: exploded ones are lists, query ones may be absent. */
 export type UriVariables<Text extends string> = string extends Text
@@ -27,16 +27,15 @@ type OneOf<Spec extends string> = Spec extends `${infer Name}*`
     ? { [Key in Name]: string }
     : { [Key in Spec]: string };
 
-/** A URI template that URIs can be matched against, without doubt and in time linear in their length. */
+/** A URI template that URIs can be matched against, without doubt and in time linear in their length: see `matchUri`. */
 export interface UriTemplate<Text extends string = string> {
   readonly text: Text;
   readonly variables: readonly string[];
-  /** The variables of a URI, percent-decoded once, or undefined when it does not match as a whole. */
-  match(uri: string): UriVariables<Text> | undefined;
+  readonly plan: UriPlan;
 }
 
 /** A variable to find in the path: up to the text that follows it. */
-interface Slot {
+export interface UriSlot {
   readonly name: string;
   /** `wide` spans segments. */
   readonly wide: boolean;
@@ -46,10 +45,10 @@ interface Slot {
   readonly maxLength: number;
 }
 
-/** What a template looks like to `match`: slots between literal texts, then named query variables. */
-interface Plan {
+/** What a template looks like to `matchUri`: slots between literal texts, then named query variables. */
+export interface UriPlan {
   readonly literals: readonly string[];
-  readonly slots: readonly Slot[];
+  readonly slots: readonly UriSlot[];
   /** The query that is part of the literal text. */
   readonly fixedQuery: string | undefined;
   readonly query: ReadonlyMap<string, { readonly explode: boolean }> | undefined;
@@ -60,18 +59,14 @@ export function parseUriTemplate<const Text extends string>(text: Text): UriTemp
   const parts = parseTemplateParts(text);
   const plan = planOf(text, parts);
   const variables = parts.flatMap((part) => (typeof part === "string" ? [] : part.variables.map(({ name }) => name)));
-  return {
-    text,
-    variables,
-    match: (uri) => matchPlan(plan, uri) as UriVariables<Text> | undefined,
-  };
+  return { text, variables, plan };
 }
 
-function planOf(text: string, parts: readonly TemplatePart[]): Plan {
+function planOf(text: string, parts: readonly TemplatePart[]): UriPlan {
   const wrong = (problem: string, at: number) =>
     new DefinitionError(`URI template ${JSON.stringify(text)}: ${problem} at position ${at}`);
   const literals = [""];
-  const slots: Slot[] = [];
+  const slots: UriSlot[] = [];
   const query = new Map<string, { explode: boolean }>();
   const names = new Set<string>();
   for (const part of parts) {
@@ -120,93 +115,4 @@ function beginsOnce(operator: string, literals: readonly string[], isOpen: boole
   if (isOpen) return operator === "&";
   const mark = literals.findIndex((literal) => literal.includes("?"));
   return operator === "?" ? mark < 0 : mark === literals.length - 1;
-}
-
-function matchPlan(plan: Plan, uri: string): Record<string, string | string[]> | undefined {
-  if (uri.length > MAX_URI) return undefined;
-  const mark = plan.query === undefined ? -1 : uri.indexOf("?");
-  const texts = cut(plan, mark < 0 ? uri : uri.slice(0, mark));
-  if (texts === undefined) return undefined;
-  const found: [string, string | string[]][] = [];
-  for (const [index, slot] of plan.slots.entries()) {
-    const value = readSlot(slot, texts[index]!);
-    if (value === undefined) return undefined;
-    found.push([slot.name, value]);
-  }
-  if (plan.query === undefined) return Object.fromEntries(found);
-  const values = readQuery(plan, mark < 0 ? undefined : uri.slice(mark + 1));
-  return values === undefined ? undefined : Object.fromEntries([...found, ...values]);
-}
-
-/**
- * Cuts a text into what the slots hold. Slots before the one that spans segments end at the first occurrence of the
- * literal after them, those behind it begin at the last occurrence of the literal before them: no backtracking.
- */
-function cut({ literals, slots }: Plan, text: string): string[] | undefined {
-  const last = slots.length;
-  if (last === 0) return text === literals[0] ? [] : undefined;
-  let start = literals[0]!.length;
-  let end = text.length - literals[last]!.length;
-  if (end < start || !text.startsWith(literals[0]!) || !text.endsWith(literals[last]!)) return undefined;
-  const wide = slots.findIndex((slot) => slot.wide);
-  const middle = wide < 0 ? last - 1 : wide;
-  const texts: string[] = new Array(last);
-  for (let index = 0; index < middle; index += 1) {
-    const literal = literals[index + 1]!;
-    const stop = text.indexOf(literal, start + 1);
-    if (stop < 0 || stop + literal.length > end) return undefined;
-    texts[index] = text.slice(start, stop);
-    start = stop + literal.length;
-  }
-  for (let index = last - 1; index > middle; index -= 1) {
-    const literal = literals[index]!;
-    const from = text.lastIndexOf(literal, end - 1 - literal.length);
-    if (from < start) return undefined;
-    texts[index] = text.slice(from + literal.length, end);
-    end = from;
-  }
-  texts[middle] = text.slice(start, end);
-  return texts;
-}
-
-function readSlot(slot: Slot, text: string): string | string[] | undefined {
-  if (text === "" || slot.forbidden.test(text)) return undefined;
-  if (slot.split === undefined) {
-    const value = decode(text);
-    return value !== undefined && value.length <= slot.maxLength ? value : undefined;
-  }
-  const items = text.split(slot.split).map(decode);
-  return items.includes(undefined) ? undefined : (items as string[]);
-}
-
-/** Query variables come in any order and may be absent; parameters that the template does not name are ignored. */
-function readQuery(plan: Plan, text: string | undefined): Map<string, string | string[]> | undefined {
-  const values = new Map<string, string | string[]>();
-  let rest = text ?? "";
-  if (plan.fixedQuery !== undefined) {
-    if (text === undefined || !text.startsWith(plan.fixedQuery)) return undefined;
-    rest = text.slice(plan.fixedQuery.length);
-    if (rest !== "" && !rest.startsWith("&") && plan.fixedQuery !== "") return undefined;
-  }
-  if (rest.includes("#")) return undefined;
-  for (const pair of rest.split("&")) {
-    const equals = pair.indexOf("=");
-    const name = equals < 0 ? pair : pair.slice(0, equals);
-    const variable = plan.query!.get(name);
-    if (variable === undefined) continue;
-    const value = decode(equals < 0 ? "" : pair.slice(equals + 1));
-    if (value === undefined) return undefined;
-    const known = values.get(name);
-    if (Array.isArray(known)) known.push(value);
-    else if (known === undefined) values.set(name, variable.explode ? [value] : value);
-  }
-  return values;
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@ import type { ParamHeader } from "#src/http/param-headers.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes.js";
 import type { RpcNotification } from "#src/jsonrpc/message.js";
 import { RpcError } from "#src/schema/errors.js";
+import { Registry } from "#src/server/registry.js";
 import { MemoryChangeBus } from "#src/store/change-bus.js";
 import { FakeClock } from "./fake-clock.js";
 
@@ -33,15 +34,19 @@ export class FakeServerHost implements ServerHost {
 
   readonly changes = new MemoryChangeBus();
 
+  readonly registry = new Registry({}, this.changes, {
+    validator: undefined,
+    maskErrors: false,
+    clock: this.clock,
+    report: () => {},
+    warn: () => {},
+  });
+
   readonly seal = {
     seal: async (state: unknown) => JSON.stringify(state),
     open: async (sealed: string) => JSON.parse(sealed) as unknown,
     tryOpen: async (text: string) => JSON.parse(text) as unknown,
   };
-
-  requiredScopes(): readonly string[] {
-    return [];
-  }
 
   on(method: string, handler: FakeHandler): this {
     this.handlers.set(method, handler);

@@ -1,16 +1,20 @@
 import { INTERNAL_ERROR, Refusal } from "../../jsonrpc/error-codes.js";
+import { late } from "../../schema/late.js";
 import type { Change } from "../../store/change-bus.js";
 import type { Call, Result, ServerHost } from "../era.js";
 
-let listening: typeof import("./listen.js") | undefined;
+type Part = typeof import("./listen.js");
+
+const listening = late(() => import("./listen.js"));
 
 /** Serves a subscription by what is loaded with the first of them. */
 export function listenLate(call: Call, host: ServerHost): Promise<Result> {
-  return listening === undefined ? listenWhenLoaded(call, host) : listening.listen(call, host);
+  const part = listening();
+  return part instanceof Promise ? listenWhenLoaded(part, call, host) : part.listen(call, host);
 }
 
 /** The server may change and close meanwhile. */
-async function listenWhenLoaded(call: Call, host: ServerHost): Promise<Result> {
+async function listenWhenLoaded(loading: Promise<Part>, call: Call, host: ServerHost): Promise<Result> {
   const changes: Change[] = [];
   let closing = false;
   const stops = [
@@ -20,9 +24,9 @@ async function listenWhenLoaded(call: Call, host: ServerHost): Promise<Result> {
     }),
   ];
   try {
-    listening = await import("./listen.js");
+    const { listen } = await loading;
     if (closing) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
-    return listening.listen(call, host, changes);
+    return listen(call, host, changes);
   } finally {
     for (const stop of stops) stop();
   }

@@ -1,12 +1,13 @@
+import { late } from "../late.js";
 import { checkSchema } from "./check-schema.js";
 import { rememberSchemas } from "./remember-schemas.js";
 import type { CompiledSchema, SchemaCompiler } from "./types.js";
 
 type Part = typeof import("./build.js");
 
-let loaded: Part | undefined;
+const building = late(() => import("./build.js"));
 
-/** Says at once what is wrong with a schema. What checks values is loaded with the first value; then there are no promises. */
+/** Says at once what is wrong with a schema. What checks values is loaded with the first value. */
 export const lateValidator: SchemaCompiler = {
   compile: rememberSchemas((schema) => {
     const checked = checkSchema(schema);
@@ -15,11 +16,9 @@ export const lateValidator: SchemaCompiler = {
       compiled ??= build(checked);
       return compiled(value);
     };
-    return (value) => (loaded === undefined ? load().then((part) => check(part, value)) : check(loaded, value));
+    return (value) => {
+      const part = building();
+      return part instanceof Promise ? part.then((loaded) => check(loaded, value)) : check(part, value);
+    };
   }),
 };
-
-async function load(): Promise<Part> {
-  loaded = await import("./build.js");
-  return loaded;
-}
