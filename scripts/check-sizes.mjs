@@ -6,8 +6,9 @@ import { stagePackage } from "./package.mjs";
 
 /**
  * Bundles a small program per budget (scripts/budgets.json) with the package as users install it; what counts is
- * minified, gzipped and loaded at start. A budget is what was reached and may not grow unnoticed; the target is where it
- * should go.
+ * minified, gzipped and loaded at start. It is gzipped as one: bundlers differ in how many files they make of what is
+ * loaded together, and esbuild makes some thirty. A budget is what was reached and may not grow unnoticed; the target is
+ * where it should go.
  */
 export const sizes = {
   name: "sizes",
@@ -46,7 +47,7 @@ async function measure(program) {
   });
   const loaded = loadedAtStart(metafile.outputs);
   const parts = outputFiles.filter((file) => loaded.has(shown(file.path)));
-  return parts.reduce((sum, file) => sum + gzipSync(file.contents, { level: 9 }).length, 0);
+  return gzipSync(Buffer.concat(parts.map((file) => file.contents)), { level: 9 }).length;
 }
 
 /** The entry's chunk and those it imports statically: a dynamic import is paid for when it is used. */

@@ -5,7 +5,7 @@ import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../jsonr
 import type { Params } from "../jsonrpc/message.js";
 import type { Problem } from "../schema/check.js";
 import { checkAnswer, type RequestedSchema } from "../schema/check-answer.js";
-import { McpError, type RequiredUrl } from "../schema/errors.js";
+import { McpError } from "../schema/errors.js";
 import { applyDefaults } from "../schema/form-defaults.js";
 import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
 import { inputShapes } from "../schema/input-shapes.js";
@@ -18,6 +18,7 @@ import type {
   InputRequest,
   ListRootsResult,
 } from "../schema/types.js";
+import type { RequiredUrl } from "../schema/url-elicitation-error.js";
 import type { AnswerContext, ClientOptions } from "./options.js";
 
 /** Answers one question of the server with the client's handlers, whichever way the question came. */

@@ -1,6 +1,7 @@
 import { type Clock, pause } from "../call/clock.js";
 import type { Subscription, WatchEvents } from "../era/client-era.js";
-import { AuthError, toError } from "../schema/errors.js";
+import { AuthError } from "../schema/auth-error.js";
+import { toError } from "../schema/errors.js";
 import type { SubscriptionFilter } from "../schema/types.js";
 import type { Change } from "../store/change-bus.js";
 

@@ -38,4 +38,4 @@ export type { AuthorizeContext, OAuthOptions } from "../auth/client/options.js";
 export type { ClientMetadata, Identity } from "../auth/client/registration.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
 export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
-export { AuthError, type AuthStep } from "../schema/errors.js";
+export { AuthError, type AuthStep } from "../schema/auth-error.js";

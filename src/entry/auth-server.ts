@@ -9,4 +9,5 @@ export { type IntrospectionVerifierOptions, introspectionVerifier } from "../aut
 export { type JwtVerifierOptions, jwtVerifier } from "../auth/server/jwt-verifier.js";
 export { type Protection, type ProtectOptions, protect } from "../auth/server/protect.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
-export { AuthError, DefinitionError } from "../schema/errors.js";
+export { AuthError } from "../schema/auth-error.js";
+export { DefinitionError } from "../schema/errors.js";

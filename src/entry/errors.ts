@@ -1,6 +1,5 @@
+export { AuthError, type AuthStep } from "../schema/auth-error.js";
 export {
-  AuthError,
-  type AuthStep,
   ConnectionError,
   DefinitionError,
   type Delivery,
@@ -9,13 +8,12 @@ export {
   MissingCapabilityError,
   OutputError,
   ProtocolError,
-  type RequiredUrl,
   RpcError,
   ServerUnavailableError,
   TimeoutError,
   ToolError,
   UnsupportedVersionError,
-  UrlElicitationRequiredError,
   UserRejectedError,
   VersionError,
 } from "../schema/errors.js";
+export { type RequiredUrl, UrlElicitationRequiredError } from "../schema/url-elicitation-error.js";

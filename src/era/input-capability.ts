@@ -1,7 +1,6 @@
 import { Refusal } from "../jsonrpc/error-codes.js";
 import type { ClientCapabilities } from "../schema/types.js";
-
-export const MISSING_CAPABILITY = -32021;
+import { MISSING_CAPABILITY } from "./reserved-codes.js";
 
 /** The part of `required` that was not declared; undefined when all of it was. */
 export function undeclared(

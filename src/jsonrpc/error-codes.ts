@@ -1,13 +1,5 @@
 import type { Problem } from "../schema/check.js";
-import {
-  type RequiredUrl,
-  RpcError,
-  requiredUrlProblem,
-  URL_ELICITATION_REQUIRED,
-  UrlElicitationRequiredError,
-  USER_REJECTED,
-  UserRejectedError,
-} from "../schema/errors.js";
+import { RpcError } from "../schema/errors.js";
 import type { RpcErrorObject } from "./message.js";
 
 export const PARSE_ERROR = -32700;
@@ -35,16 +27,4 @@ export function toErrorObject(error: RpcError): RpcErrorObject {
   return error.data === undefined
     ? { code: error.rpcCode, message: error.message }
     : { code: error.rpcCode, message: error.message, data: error.data };
-}
-
-/** The error as a class of its own where its code has one; a known code with data that makes no sense is a plain error. */
-export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
-  if (error.code === USER_REJECTED) return new UserRejectedError(error.message);
-  if (error.code === URL_ELICITATION_REQUIRED) {
-    const { elicitations } = (error.data ?? {}) as { elicitations?: readonly RequiredUrl[] };
-    if (requiredUrlProblem(elicitations) === undefined) {
-      return new UrlElicitationRequiredError(elicitations as readonly RequiredUrl[], error.message);
-    }
-  }
-  return new RpcError(error.code, error.message, error.data, { method });
 }

@@ -1,4 +1,5 @@
-import { AuthError, ConnectionError, type McpError, notConnected, ProtocolError, toError } from "../schema/errors.js";
+import { AuthError } from "../schema/auth-error.js";
+import { ConnectionError, type McpError, notConnected, ProtocolError, toError } from "../schema/errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable } from "./inflight-table.js";

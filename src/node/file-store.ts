@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import type { AuthStore } from "../auth/client/store.js";
-import { AuthError } from "../schema/errors.js";
+import { AuthError } from "../schema/auth-error.js";
 import { withFileLock } from "./file-lock.js";
 
 type Values = Record<string, unknown>;

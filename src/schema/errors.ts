@@ -105,39 +105,7 @@ export class UserRejectedError extends RpcError {
   }
 }
 
-/** The server cannot go on before the user has been at these addresses. */
-export class UrlElicitationRequiredError extends RpcError {
-  readonly elicitations: readonly RequiredUrl[];
-  constructor(elicitations: readonly RequiredUrl[], message = "The user must visit a page first") {
-    const problem = requiredUrlProblem(elicitations);
-    if (problem !== undefined) throw new TypeError(`UrlElicitationRequiredError: ${problem}`);
-    const listed = elicitations.map((one) => ({ ...one, mode: "url" as const }));
-    super(URL_ELICITATION_REQUIRED, message, { elicitations: listed });
-    this.elicitations = listed;
-  }
-}
-
-/** A page that the user must visit. */
-export interface RequiredUrl {
-  readonly mode?: "url";
-  readonly message: string;
-  readonly url: string;
-  readonly elicitationId: string;
-}
-
 export const USER_REJECTED = -1;
-export const URL_ELICITATION_REQUIRED = -32042;
-
-/** What keeps a value from being a list of pages to visit. */
-export function requiredUrlProblem(value: unknown): string | undefined {
-  if (!Array.isArray(value) || value.length === 0) return "needs at least one elicitation";
-  for (const one of value as readonly Partial<RequiredUrl>[]) {
-    if (one.mode !== undefined && one.mode !== "url") return "takes elicitations by URL only";
-    if (typeof one.elicitationId !== "string" || one.elicitationId === "") return "needs an elicitationId for each";
-    if (typeof one.url !== "string" || typeof one.message !== "string") return "needs a url and a message for each";
-  }
-  return undefined;
-}
 
 /** The peer broke the protocol: the message says what and where. */
 export class ProtocolError extends McpError {
@@ -248,71 +216,6 @@ export class DefinitionError extends McpError {
   override readonly name = "DefinitionError";
   constructor(message: string, options?: ErrorOptions) {
     super("definition_error", message, options);
-  }
-}
-
-/** The stage of an authorization that an error belongs to. */
-export type AuthStep =
-  | "configuration"
-  | "resource_metadata"
-  | "server_metadata"
-  | "issuer"
-  | "registration"
-  | "authorize"
-  | "redirected"
-  | "callback"
-  | "token"
-  | "refresh"
-  | "scope"
-  | "unauthorized"
-  | "revocation"
-  | "store";
-
-export interface AuthErrorDetails extends ErrorOptions {
-  /** The addresses that were asked, in order. */
-  readonly tried?: readonly string[];
-  /** The HTTP status that an authorization or MCP server answered with. */
-  readonly status?: number | undefined;
-  /** What an OAuth error response, or a challenge, says. */
-  readonly error?: string | undefined;
-  readonly description?: string | undefined;
-  readonly uri?: string | undefined;
-  /** The scope that the server asks for, where that is what is missing. */
-  readonly scope?: string | undefined;
-  /** Where the challenge says that the resource's metadata is. */
-  readonly resourceMetadata?: string | undefined;
-  /** Of a refused registration: what was sent, and what came back. */
-  readonly submitted?: { readonly [member: string]: unknown };
-  readonly body?: string | undefined;
-}
-
-/** Authorization failed: `step` says where, `tried` which addresses were asked on the way. Never holds a secret. */
-export class AuthError extends McpError {
-  override readonly name = "AuthError";
-  readonly tried: readonly string[];
-  readonly status: number | undefined;
-  readonly error: string | undefined;
-  readonly description: string | undefined;
-  readonly uri: string | undefined;
-  readonly scope: string | undefined;
-  readonly resourceMetadata: string | undefined;
-  readonly submitted: { readonly [member: string]: unknown } | undefined;
-  readonly body: string | undefined;
-  constructor(
-    readonly step: AuthStep,
-    message: string,
-    details: AuthErrorDetails = {},
-  ) {
-    super("auth_error", message, details);
-    this.tried = details.tried ?? [];
-    this.status = details.status;
-    this.error = details.error;
-    this.description = details.description;
-    this.uri = details.uri;
-    this.scope = details.scope;
-    this.resourceMetadata = details.resourceMetadata;
-    this.submitted = details.submitted;
-    this.body = details.body;
   }
 }
 

@@ -3,8 +3,24 @@ import type { Clock } from "../call/clock.js";
 import { ToolError } from "../schema/errors.js";
 import type { Context } from "./context.js";
 
+export interface ToolLimits {
+  readonly timeoutMs?: number;
+  readonly concurrency?: number;
+}
+
+/** Runs a handler as soon as, and for as long as, the limits of its tool allow. */
+export type Limit = (ctx: Context, work: (ctx: Context) => unknown) => unknown;
+
+/** What holds the calls of one tool to its limits. */
+export function createLimit(tool: string, { timeoutMs, concurrency }: ToolLimits, clock: Clock): Limit {
+  const turnstile = concurrency === undefined ? undefined : new Turnstile(concurrency);
+  const inTime: Limit = (ctx, work) =>
+    timeoutMs === undefined ? work(ctx) : withinTime(tool, timeoutMs, clock, ctx, work);
+  return turnstile === undefined ? inTime : (ctx, work) => turnstile.pass(ctx.signal, () => inTime(ctx, work));
+}
+
 /** Lets so many in at a time; the others wait in line, and leave it when they are called off. */
-export class Turnstile {
+class Turnstile {
   #free: number;
   readonly #line: (() => void)[] = [];
 
@@ -48,7 +64,7 @@ export class Turnstile {
 }
 
 /** Runs a handler with a context that ends after so long. The handler is not waited for any longer then. */
-export async function withinTime<T>(
+async function withinTime<T>(
   tool: string,
   timeoutMs: number,
   clock: Clock,

@@ -2,6 +2,7 @@ import type { Clock } from "../call/clock.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../schema/errors.js";
 import type { JsonSchemaValidator, SchemaCompiler } from "../schema/json-schema/types.js";
+import { late } from "../schema/late.js";
 import {
   type AnySchema,
   compileSchema,
@@ -21,7 +22,7 @@ import type {
 } from "../schema/types.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Context } from "./context.js";
-import { Turnstile, withinTime } from "./tool-limits.js";
+import type { Limit } from "./tool-limits.js";
 import {
   contentProblem,
   describeIssues,
@@ -90,7 +91,7 @@ export class RegisteredTool {
   readonly paramHeaders: readonly ParamHeader[];
   readonly #input: UsableSchema | undefined;
   readonly #output: UsableSchema | undefined;
-  readonly #turnstile: Turnstile | undefined;
+  readonly #limit: (() => Limit | Promise<Limit>) | undefined;
   readonly #running: RunningToolOptions;
 
   constructor(
@@ -100,13 +101,14 @@ export class RegisteredTool {
     running: RunningToolOptions,
   ) {
     const where = `tool "${name}"`;
-    const { input, output, concurrency, validator = running.validator } = options;
+    const { input, output, timeoutMs, concurrency, validator = running.validator } = options;
     adviseOnName(name, running.warn);
-    assertLimit(where, "timeoutMs", options.timeoutMs);
+    assertLimit(where, "timeoutMs", timeoutMs);
     assertLimit(where, "concurrency", concurrency);
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
     this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
-    this.#turnstile = concurrency === undefined ? undefined : new Turnstile(concurrency);
+    if ((timeoutMs ?? concurrency) !== undefined)
+      this.#limit = late(async () => (await import("./tool-limits.js")).createLimit(name, options, running.clock));
     this.#running = running;
     this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);
@@ -140,15 +142,10 @@ export class RegisteredTool {
   }
 
   #run(args: unknown, ctx: Context): unknown {
-    const turnstile = this.#turnstile;
-    if (turnstile === undefined) return this.#runInTime(args, ctx);
-    return turnstile.pass(ctx.signal, () => this.#runInTime(args, ctx));
-  }
-
-  #runInTime(args: unknown, ctx: Context): unknown {
-    const { timeoutMs } = this.options;
-    if (timeoutMs === undefined) return this.#handle(args, ctx);
-    return withinTime(this.listing.name, timeoutMs, this.#running.clock, ctx, (limited) => this.#handle(args, limited));
+    if (this.#limit === undefined) return this.#handle(args, ctx);
+    const limit = this.#limit();
+    const work = (limited: Context) => this.#handle(args, limited);
+    return limit instanceof Promise ? limit.then((loaded) => loaded(ctx, work)) : limit(ctx, work);
   }
 
   #handle(args: unknown, ctx: Context): unknown {

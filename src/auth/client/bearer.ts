@@ -1,6 +1,6 @@
 import { discard } from "../../http/reply-reader.js";
 import type { Fetch } from "../../http/same-origin-fetch.js";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 
 export interface BearerOptions {
   /** The token for the next request; nothing for none. */

@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import { oneLine, quoted } from "./oauth-error.js";
 
 /** A private key that signs assertions: of Web Crypto, as a JWK, or as PKCS #8 in PEM. The last two need `jose`. */

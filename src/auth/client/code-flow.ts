@@ -1,5 +1,5 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from "oauth4webapi";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import { isLoopback } from "../address.js";
 import type { Guard } from "./discover.js";
 import { oneLine, shown } from "./oauth-error.js";

@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import type { Guard } from "./discover.js";
 import { oneLine } from "./oauth-error.js";
 import type { AuthRecords } from "./store.js";

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from "oauth4webapi";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import { BUILT_IN_EXTENSIONS } from "../../schema/extension-id.js";
 import { readOAuthError, shown } from "./oauth-error.js";
 

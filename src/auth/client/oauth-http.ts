@@ -1,6 +1,6 @@
 import { discard, readText } from "../../http/reply-reader.js";
 import type { Fetch } from "../../http/same-origin-fetch.js";
-import { AuthError, type AuthStep } from "../../schema/errors.js";
+import { AuthError, type AuthStep } from "../../schema/auth-error.js";
 import { type AddressPolicy, addressProblem } from "../address-policy.js";
 import { messageOf } from "./oauth-error.js";
 

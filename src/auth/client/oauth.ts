@@ -6,7 +6,7 @@ import {
 } from "oauth4webapi";
 import { discard } from "../../http/reply-reader.js";
 import type { FetchInit } from "../../http/same-origin-fetch.js";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import { Attempts } from "./attempts.js";
 import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";
 import { type Callback, parseCallback } from "./code-flow.js";

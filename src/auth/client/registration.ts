@@ -1,5 +1,5 @@
+import { AuthError } from "../../schema/auth-error.js";
 import { warnByProcess, warnOnce } from "../../schema/deprecated.js";
-import { AuthError } from "../../schema/errors.js";
 import { isLoopback } from "../address.js";
 import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
 import type { Guard } from "./discover.js";

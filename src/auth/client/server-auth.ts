@@ -1,4 +1,4 @@
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import { type Demand, NO_DEMAND } from "./challenge.js";
 import type { Attempt } from "./code-flow.js";
 import { discover, type Guard } from "./discover.js";

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from "oauth4webapi";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import { isPlain, quoted } from "./oauth-error.js";
 import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 

@@ -1,5 +1,5 @@
 import type { Fetch } from "../../http/same-origin-fetch.js";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import { isLoopback, isPrivate } from "../address.js";
 import type { DiscoverOptions } from "./discover.js";
 import { DpopKeys, type DpopOptions } from "./dpop.js";

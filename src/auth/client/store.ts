@@ -1,4 +1,5 @@
-import { AuthError, McpError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
+import { McpError } from "../../schema/errors.js";
 import { messageOf } from "./oauth-error.js";
 import { endingWith } from "./shared-run.js";
 

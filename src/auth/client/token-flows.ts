@@ -1,4 +1,5 @@
-import { AuthError, type AuthStep, McpError } from "../../schema/errors.js";
+import { AuthError, type AuthStep } from "../../schema/auth-error.js";
+import { McpError } from "../../schema/errors.js";
 import { Attempts } from "./attempts.js";
 import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
 import type { Guard } from "./discover.js";

@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AuthError, type AuthStep } from "../../schema/errors.js";
+import { AuthError, type AuthStep } from "../../schema/auth-error.js";
 import { isHeaderSafe } from "./bearer.js";
 import { toClientAuth } from "./client-auth.js";
 import type { Guard } from "./discover.js";

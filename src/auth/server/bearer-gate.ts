@@ -1,5 +1,5 @@
 import type { GateAdmission, GateRefusal, Operation } from "../../http/admission.js";
-import { AuthError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
 import type { DpopCheck, GatedRequest } from "../dpop/dpop-check.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { type ChallengeParams, formatChallenge, toPrintable } from "./challenge.js";

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
-import { AuthError, DefinitionError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
+import { DefinitionError } from "../../schema/errors.js";
 import type { KnownClient } from "../client/client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { toAuthInfo } from "./claims.js";

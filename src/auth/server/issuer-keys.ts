@@ -6,7 +6,8 @@ import {
   type JWTVerifyResult,
   jwtVerify,
 } from "jose";
-import { AuthError, DefinitionError } from "../../schema/errors.js";
+import { AuthError } from "../../schema/auth-error.js";
+import { DefinitionError } from "../../schema/errors.js";
 import { ASYMMETRIC, toAlgorithms } from "../asymmetric.js";
 import { isUnknownKey, type RemoteKeyOptions, RemoteKeys } from "./remote-keys.js";
 import { Upstream, type UpstreamOptions } from "./upstream.js";

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import type { Fetch } from "../../http/same-origin-fetch.js";
-import { AuthError, type AuthStep } from "../../schema/errors.js";
+import { AuthError, type AuthStep } from "../../schema/auth-error.js";
 import { type AuthRun, type Document, OAuthHttp } from "../client/oauth-http.js";
 import { findServerMetadata } from "../client/server-metadata.js";
 

@@ -1,7 +1,8 @@
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
 import { CallScope } from "../../call/scope.js";
 import { withinScope } from "../../call/within-scope.js";
-import { fromErrorObject, INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
+import { INVALID_REQUEST } from "../../jsonrpc/error-codes.js";
+import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
 import type { Params, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";

@@ -1,7 +1,9 @@
 import type { CallScope } from "../../call/scope.js";
 import { withinScope } from "../../call/within-scope.js";
-import { fromErrorObject, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
-import { AuthError, ConnectionError, McpError, TimeoutError, VersionError } from "../../schema/errors.js";
+import { METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
+import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
+import { AuthError } from "../../schema/auth-error.js";
+import { ConnectionError, McpError, TimeoutError, VersionError } from "../../schema/errors.js";
 import type { InitializeResult } from "../../schema/types.js";
 import {
   type ClientEra,

@@ -1,11 +1,13 @@
 import { CallScope } from "../../call/scope.js";
 import { tellProgress } from "../../call/tell-progress.js";
-import { fromErrorObject, INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
+import { INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
+import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
 import type { Params } from "../../jsonrpc/message.js";
-import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../schema/errors.js";
+import { McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import { findAnswerProblem } from "../../schema/input-rules.js";
 import { inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest, InputResponses } from "../../schema/types.js";
+import type { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, Result, ServerHost } from "../era.js";
 import { QuestionDesk } from "../question-desk.js";

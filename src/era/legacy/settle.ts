@@ -1,4 +1,4 @@
-import { UrlElicitationRequiredError } from "../../schema/errors.js";
+import { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Run, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";

@@ -2,8 +2,8 @@ import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
-import { MISSING_CAPABILITY } from "../input-capability.js";
 import { isLoggingLevel } from "../logging-level.js";
+import { MISSING_CAPABILITY } from "../reserved-codes.js";
 import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
 
 export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";

@@ -1,7 +1,8 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
-import { McpError, UrlElicitationRequiredError } from "../../schema/errors.js";
+import { McpError } from "../../schema/errors.js";
 import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
+import { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability } from "../input-capability.js";

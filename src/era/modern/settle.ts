@@ -1,4 +1,4 @@
-import { UrlElicitationRequiredError } from "../../schema/errors.js";
+import { RpcError } from "../../schema/errors.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Run, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
@@ -21,10 +21,15 @@ export async function settleInRounds(call: Call, host: ServerHost, run: Run): Pr
   } catch (error) {
     failure = error;
   }
-  const asks = round.opened || failure instanceof UrlElicitationRequiredError || isQuestion(result);
+  const asks = round.opened || sendsAway(failure) || isQuestion(result);
   if (asks) return round.close(result, failure);
   if (failure !== undefined) throw failure;
   return result as HandlerResult;
+}
+
+/** Whether an error may be one that names pages, of which the rest knows more. */
+function sendsAway(failure: unknown): boolean {
+  return failure instanceof RpcError && "elicitations" in failure;
 }
 
 function isQuestion(result: HandlerResult | undefined): boolean {

@@ -1,5 +1,5 @@
 import type { CallScope } from "../../call/scope.js";
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
 import type { RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import { ConnectionError, toError } from "../../schema/errors.js";
 import type { SubscriptionFilter } from "../../schema/types.js";

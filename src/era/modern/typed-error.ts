@@ -1,4 +1,4 @@
-import { fromErrorObject } from "../../jsonrpc/error-codes.js";
+import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
 import type { RpcErrorObject } from "../../jsonrpc/message.js";
 import { isVersionList, MissingCapabilityError, type RpcError, UnsupportedVersionError } from "../../schema/errors.js";
 import { clientCapabilities } from "../../schema/shapes.js";

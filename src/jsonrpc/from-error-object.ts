@@ -1,0 +1,20 @@
+import { RpcError, USER_REJECTED, UserRejectedError } from "../schema/errors.js";
+import {
+  type RequiredUrl,
+  requiredUrlProblem,
+  URL_ELICITATION_REQUIRED,
+  UrlElicitationRequiredError,
+} from "../schema/url-elicitation-error.js";
+import type { RpcErrorObject } from "./message.js";
+
+/** The error as a class of its own where its code has one; a known code with data that makes no sense is a plain error. */
+export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
+  if (error.code === USER_REJECTED) return new UserRejectedError(error.message);
+  if (error.code === URL_ELICITATION_REQUIRED) {
+    const { elicitations } = (error.data ?? {}) as { elicitations?: readonly RequiredUrl[] };
+    if (requiredUrlProblem(elicitations) === undefined) {
+      return new UrlElicitationRequiredError(elicitations as readonly RequiredUrl[], error.message);
+    }
+  }
+  return new RpcError(error.code, error.message, error.data, { method });
+}
