@@ -1,19 +1,6 @@
 /** The shapes of what servers show: content, resources, tools and messages. */
 import type { Check } from "./check.js";
-import {
-  anyObject,
-  anything,
-  array,
-  boolean,
-  choose,
-  number,
-  object,
-  oneOf,
-  oneOrMany,
-  satisfying,
-  string,
-  tagged,
-} from "./shape.js";
+import { anyObject, array, boolean, choose, number, object, oneOf, satisfying, string, tagged } from "./shape.js";
 import { annotations, icons, result, role } from "./shapes.js";
 
 const strings = array(string);
@@ -39,8 +26,8 @@ export const resourceContents: Check = choose(({ text, blob }) =>
 /* Content */
 
 const blockExtras = { annotations, _meta: anyObject };
-const text = object({ text: string }, blockExtras);
-const media = object({ data: base64, mimeType: string }, blockExtras);
+export const text: Check = object({ text: string }, blockExtras);
+export const media: Check = object({ data: base64, mimeType: string }, blockExtras);
 const embedded = object({ resource: resourceContents }, blockExtras);
 
 /** A block of a kind not listed here passes: it reaches the caller as it came (tools:call:content:unknown-type-tolerated). */
@@ -49,18 +36,6 @@ export const contentBlock: Check = tagged(
   { text, image: media, audio: media, resource_link: resource, resource: embedded },
   { open: true },
 );
-
-const toolUse = object({ id: string, name: string, input: anyObject }, { _meta: anyObject });
-const toolResult = object(
-  { toolUseId: string, content: array(contentBlock) },
-  { structuredContent: anything, isError: boolean, _meta: anyObject },
-);
-
-export const samplingContent: Check = oneOrMany(
-  tagged("type", { text, image: media, audio: media, tool_use: toolUse, tool_result: toolResult }),
-);
-
-export const samplingMessage: Check = object({ role, content: samplingContent }, { _meta: anyObject });
 
 /* Tools and prompts */
 

@@ -1,15 +1,18 @@
 /** What a server may ask of a client in the middle of a request, and what the client answers. */
 import type { Check } from "./check.js";
-import { samplingContent, samplingMessage, tool } from "./content-shapes.js";
+import { contentBlock, media, text, tool } from "./content-shapes.js";
 import {
   anyObject,
+  anything,
   array,
+  boolean,
   choose,
   integer,
   nullish,
   number,
   object,
   oneOf,
+  oneOrMany,
   optional,
   pattern,
   range,
@@ -49,6 +52,18 @@ const elicitation: InputShape = {
 };
 
 /* Sampling */
+
+const toolUse = object({ id: string, name: string, input: anyObject }, { _meta: anyObject });
+const toolResult = object(
+  { toolUseId: string, content: array(contentBlock) },
+  { structuredContent: anything, isError: boolean, _meta: anyObject },
+);
+
+export const samplingContent: Check = oneOrMany(
+  tagged("type", { text, image: media, audio: media, tool_use: toolUse, tool_result: toolResult }),
+);
+
+export const samplingMessage: Check = object({ role, content: samplingContent }, { _meta: anyObject });
 
 const modelPreferences = object(
   {},

@@ -26,7 +26,6 @@ import type { Limit } from "./tool-limits.js";
 import {
   contentProblem,
   describeIssues,
-  drain,
   failed,
   isGenerator,
   isInputRequired,
@@ -150,7 +149,7 @@ export class RegisteredTool {
 
   #handle(args: unknown, ctx: Context): unknown {
     const value: unknown = this.handler(args as never, ctx);
-    return isGenerator(value) ? drain(value, ctx) : value;
+    return isGenerator(value) ? drainLate(value, ctx) : value;
   }
 
   /** A promise only where there is an output schema. */
@@ -203,6 +202,11 @@ export class RegisteredTool {
     if (this.#running.maskErrors) return failed("The tool failed");
     return failed(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** Few tools are generators, so what runs them is loaded with the first. */
+async function drainLate(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): Promise<unknown> {
+  return (await import("./drain.js")).drain(generator, ctx);
 }
 
 function parseNothing(args: object): ParseOutcome {

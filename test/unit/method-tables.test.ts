@@ -6,6 +6,7 @@ import type { MethodShape, MethodTable } from "#src/era/method-table.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
 import type { Check } from "#src/schema/check.js";
+import { inputRequiredResult } from "#src/schema/input-shapes.js";
 
 function methodsWhere(table: MethodTable, holds: (shape: MethodShape) => boolean): string[] {
   return [...table]
@@ -102,11 +103,11 @@ describe("the method tables", () => {
     equal(methodsWhere(modernMethods, (shape) => shape.nameFrom !== undefined).length, 3);
   });
 
-  test("an asking method takes a question in place of its result, another method does not", () => {
+  test("a question in place of a result has a shape of its own", () => {
     const question = { resultType: "input_required", requestState: "sealed" };
-    equal(resultOf("tools/call")(question), undefined);
-    ok(resultOf("tools/list")(question) !== undefined);
-    ok(resultOf("tools/call")({ ...question, inputRequests: [] }) !== undefined);
+    equal(inputRequiredResult(question), undefined);
+    ok(resultOf("tools/call")(question) !== undefined);
+    ok(inputRequiredResult({ ...question, inputRequests: [] }) !== undefined);
   });
 
   test("answers of a retry are a map of objects, of any shape where nobody asked", () => {

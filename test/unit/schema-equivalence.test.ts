@@ -7,7 +7,14 @@ import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
 import type { Check } from "#src/schema/check.js";
 import * as content from "#src/schema/content-shapes.js";
-import { inputRequests, inputRequiredResult, inputShapes, root } from "#src/schema/input-shapes.js";
+import {
+  inputRequests,
+  inputRequiredResult,
+  inputShapes,
+  root,
+  samplingContent,
+  samplingMessage,
+} from "#src/schema/input-shapes.js";
 import * as resultShapes from "#src/schema/result-shapes.js";
 import * as kit from "#src/schema/shape.js";
 import * as shapes from "#src/schema/shapes.js";
@@ -185,13 +192,13 @@ const pairs: { [type: string]: Pair } = {
   Resource: pair(content.resource, core.ResourceSchema),
   ResourceLink: pair(kind("resource_link", content.contentBlock), core.ResourceLinkSchema),
   Root: pair(root, core.RootSchema),
-  SamplingMessage: pair(content.samplingMessage, core.SamplingMessageSchema),
+  SamplingMessage: pair(samplingMessage, core.SamplingMessageSchema),
   ServerCapabilities: pair(resultShapes.serverCapabilities, core.ServerCapabilitiesSchema),
   TextContent: pair(kind("text", content.contentBlock), core.TextContentSchema),
   TextResourceContents: pair(content.textResourceContents, core.TextResourceContentsSchema),
   Tool: pair(content.tool, core.ToolSchema),
-  ToolResultContent: pair(kind("tool_result", content.samplingContent), core.ToolResultContentSchema),
-  ToolUseContent: pair(kind("tool_use", content.samplingContent), core.ToolUseContentSchema),
+  ToolResultContent: pair(kind("tool_result", samplingContent), core.ToolResultContentSchema),
+  ToolUseContent: pair(kind("tool_use", samplingContent), core.ToolUseContentSchema),
 };
 
 /** Examples of whole messages whose checks live elsewhere. */

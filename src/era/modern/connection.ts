@@ -2,6 +2,7 @@ import { CallScope } from "../../call/scope.js";
 import type { Params, RequestId, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
+import type { Check } from "../../schema/check.js";
 import { McpError, ProtocolError } from "../../schema/errors.js";
 import type { ClientCapabilities, DiscoverResult, LoggingLevel, SubscriptionFilter } from "../../schema/types.js";
 import { notificationProblem } from "../check-notification.js";
@@ -32,8 +33,6 @@ import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "./met
 import { modernResults } from "./results.js";
 import type { ListenSubscription } from "./subscription.js";
 import { toTypedError } from "./typed-error.js";
-
-const RESULT_TYPES: ReadonlySet<unknown> = new Set(["complete", "input_required"]);
 
 /** A way to a server that keeps nothing: each call carries all that is to be known about it. */
 export class ModernConnection implements Connection {
@@ -214,18 +213,14 @@ export class ModernConnection implements Connection {
     return supported && this.#versions.find((version) => supported.includes(version));
   }
 
-  #decode({ method, capabilities = this.#host.capabilities }: ConnectionCall, result: ClientResult): ClientResult {
+  #decode(call: ConnectionCall, result: ClientResult): ClientResult | Promise<ClientResult> {
+    const { method, capabilities = this.#host.capabilities } = call;
     const type = result.resultType ?? "complete";
     if (this.#host.extensions?.accepts(type, method, capabilities)) return result;
-    if (!RESULT_TYPES.has(type)) throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
-    if (type === "input_required" && modernMethods.get(method)?.asks !== true) {
-      throw new ProtocolError(`${method}: the server asked for input where it may not`);
-    }
-    const problem = modernResults.get(method)?.(result);
-    if (problem === undefined) return result;
-    throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
-      cause: result,
-    });
+    if (type === "complete") return fitting(method, result, modernResults.get(method));
+    if (type !== "input_required") throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
+    if (modernMethods.get(method)?.asks === true) return fittingQuestion(method, result);
+    throw new ProtocolError(`${method}: the server asked for input where it may not`);
   }
 
   #receive(notification: RpcNotification): void {
@@ -242,4 +237,17 @@ export class ModernConnection implements Connection {
   #endSubscription(id: unknown): void {
     if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.cancelledByServer();
   }
+}
+
+/** Loaded with the first question: many clients are never asked. */
+async function fittingQuestion(method: string, result: ClientResult): Promise<ClientResult> {
+  return fitting(method, result, (await import("../../schema/input-shapes.js")).inputRequiredResult);
+}
+
+function fitting(method: string, result: ClientResult, check: Check | undefined): ClientResult {
+  const problem = check?.(result);
+  if (problem === undefined) return result;
+  throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
+    cause: result,
+  });
 }
