@@ -4,18 +4,31 @@ import { alone } from "./lib/check.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { at, packageEntries, shown } from "./lib/project.mjs";
 
+/** What a server loads when a client brings it about. */
+const onDemand = [
+  "dist/era/modern/listen.js",
+  "dist/era/modern/rounds.js",
+  "dist/http/cors.js",
+  "dist/jsonrpc/peer.js",
+  "dist/schema/json-schema/build.js",
+  "dist/server/door.js",
+  "dist/server/gate-keeper.js",
+  "dist/server/serve-prompts.js",
+  "dist/server/serve-resources.js",
+  "dist/store/memory-event-log.js",
+];
+
 /** Parts of dist that an entry must not load; `node:` stands for node's own modules. */
 const forbidden = {
   ".": ["dist/node/", "node:"],
   "./client": ["dist/server/", "dist/schema/json-schema/validator.js", "dist/node/", "node:"],
-  "./server": ["dist/client/", "dist/node/", "node:"],
+  "./server": ["dist/client/", "dist/node/", "dist/era/legacy/session.js", ...onDemand, "node:"],
   "./server/modern": [
     "dist/client/",
     "dist/node/",
     "dist/era/legacy/",
-    "dist/schema/json-schema/validator.js",
-    "dist/jsonrpc/peer.js",
-    "dist/store/memory-event-log.js",
+    "dist/schema/json-schema/check-schema.js",
+    ...onDemand,
     "node:",
   ],
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],

@@ -18,7 +18,7 @@ import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
-import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
+import type { Deprecation } from "../schema/deprecated.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
@@ -202,7 +202,8 @@ export class ServerCore implements ServerHost {
   }
 
   deprecated(deprecation: Deprecation): void {
-    if (this.#options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
+    if (this.#options.warnDeprecated === false) return;
+    this.#warnOfDeprecated(({ warnOnce, warnByProcess }) => warnOnce(deprecation, warnByProcess));
   }
 
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined {
@@ -211,11 +212,19 @@ export class ServerCore implements ServerHost {
 
   meet({ roots, sampling }: ClientCapabilities): void {
     const { capabilities, logger, warnDeprecated } = this.#options;
-    const told = warnDeprecated !== false && logger?.warn !== undefined;
-    const warn = told ? (text: string, fields: object) => this.warn(text, { ...fields }) : undefined;
-    if (roots !== undefined) warnOfDeprecated("roots", warn);
-    if (sampling !== undefined) warnOfDeprecated("sampling", warn);
-    if (capabilities?.logging === true) warnOfDeprecated("logging", warn);
+    if (warnDeprecated === false || logger?.warn === undefined) return;
+    const used = { roots, sampling, logging: capabilities?.logging === true ? true : undefined };
+    this.#warnOfDeprecated(({ warnOfDeprecated }) => {
+      for (const feature of ["roots", "sampling", "logging"] as const)
+        if (used[feature] !== undefined) warnOfDeprecated(feature, (text, fields) => this.warn(text, { ...fields }));
+    });
+  }
+
+  /** What warns is loaded with the first warning. */
+  #warnOfDeprecated(warn: (part: typeof import("../schema/deprecated.js")) => void): void {
+    import("../schema/deprecated.js")
+      .then(warn)
+      .catch((error: unknown) => this.report(error, { where: "deprecation" }));
   }
 
   cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {

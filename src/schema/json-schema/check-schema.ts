@@ -49,71 +49,59 @@ const ONE =
 const MANY = /schemas$/;
 
 /** Throws a `DefinitionError` for a schema that no value can be checked by, with the place of what is wrong. */
-export function checkSchema(schema: unknown, accept?: AcceptPattern): CheckedSchema {
-  const uri = isObject(schema) ? schema.$schema : undefined;
+export function checkSchema(root: unknown, accept?: AcceptPattern): CheckedSchema {
+  const uri = isObject(root) ? root.$schema : undefined;
   const draft7 = uri !== undefined && expectDialect(uri) !== JSON_SCHEMA_DIALECTS[0];
-  const checked = { document: new SchemaDocument(schema), draft7 };
-  new SchemaCheck(checked, accept).run();
-  return checked;
-}
-
-class SchemaCheck {
-  readonly #schema: CheckedSchema;
-  readonly #accept: AcceptPattern | undefined;
-  readonly #seen = new Map<string, Set<unknown>>();
+  const document = new SchemaDocument(root);
+  const seen = new Map<string, Set<unknown>>();
   /** What references lead to: a long chain of them must not exhaust the stack. */
-  readonly #queue: (Place & { readonly where: string })[] = [];
+  const queue: (Place & { readonly where: string })[] = [{ ...document.root, where: "#" }];
 
-  constructor(schema: CheckedSchema, accept: AcceptPattern | undefined) {
-    this.#schema = schema;
-    this.#accept = accept;
-  }
-
-  run(): void {
-    this.#queue.push({ ...this.#schema.document.root, where: "#" });
-    // It grows while it is worked through.
-    for (const { schema, base, where } of this.#queue) this.#visit(schema, base, where, 0);
-  }
-
-  #visit(schema: unknown, base: string, where: string, depth: number): void {
+  const visit = (schema: unknown, base: string, where: string, depth: number): void => {
     if (typeof schema === "boolean") return;
     if (!isObject(schema)) throw new DefinitionError(`${where}: a schema must be an object or a boolean`);
-    const seen = this.#seen.get(base) ?? new Set();
-    if (seen.has(schema)) return;
-    this.#seen.set(base, seen.add(schema));
-    const { document, draft7 } = this.#schema;
+    const there = seen.get(base) ?? new Set();
+    if (there.has(schema)) return;
+    seen.set(base, there.add(schema));
     document.count(depth, where);
     const view = draft7 ? draft7View(schema) : schema;
-    const part = (value: unknown, pointer: string) =>
-      this.#visit(value, isObject(value) ? baseOf(value, base) : base, where + pointer, depth + 1);
+    const part = (value: unknown, at: string) =>
+      visit(value, isObject(value) ? baseOf(value, base) : base, at, depth + 1);
     for (const [keyword, value] of Object.entries(view)) {
       if (value === undefined) continue;
+      const at = `${where}/${keyword}`;
       const [, expected = "", fits] = RULE_OF.get(keyword) ?? [];
-      if (fits?.(value) === false) throw new DefinitionError(`${where}/${keyword} must be ${expected}`);
-      if (ONE.test(keyword)) part(value, `/${keyword}`);
+      if (fits?.(value) === false) throw new DefinitionError(`${at} must be ${expected}`);
+      if (ONE.test(keyword)) part(value, at);
       else if (MANY.test(expected))
-        for (const [key, item] of Object.entries(value as object)) part(item, `/${keyword}${pointerTo(key)}`);
+        for (const [key, item] of Object.entries(value as object)) part(item, at + pointerTo(key));
     }
-    this.#checkPatterns(view, where);
-    this.#follow(view.$ref, base, `${where}/$ref`);
-    if (view.$dynamicRef === undefined) return;
-    this.#follow(view.$dynamicRef, base, `${where}/$dynamicRef`);
-    for (const place of document.dynamicAnchors.values()) this.#queue.push({ ...place, where: `${where}/$dynamicRef` });
-  }
+    checkPatterns(view, where, accept);
+    for (const keyword of ["$ref", "$dynamicRef"]) {
+      const at = `${where}/${keyword}`;
+      if (view[keyword] === undefined) continue;
+      queue.push({ ...document.resolve(view[keyword] as string, base, at), where: at });
+      if (keyword === "$dynamicRef")
+        for (const place of document.dynamicAnchors.values()) queue.push({ ...place, where: at });
+    }
+  };
 
-  #follow(reference: unknown, base: string, where: string): void {
-    if (typeof reference !== "string") return;
-    this.#queue.push({ ...this.#schema.document.resolve(reference, base, where), where });
-  }
+  // It grows while it is worked through.
+  for (const { schema, base, where } of queue) visit(schema, base, where, 0);
+  return { document, draft7 };
+}
 
-  #checkPatterns({ pattern, patternProperties = {} }: Record<string, unknown>, where: string): void {
-    const keys = Object.keys(patternProperties as object);
-    if (!keys.every(isPattern))
-      throw new DefinitionError(`${where}/patternProperties must be an object with regular expressions as keys`);
-    const sources = pattern === undefined ? keys : [pattern as string, ...keys];
-    const refused = sources.find((source) => this.#accept?.(source) === false);
-    if (refused !== undefined) throw new DefinitionError(`${where}: the pattern ${JSON.stringify(refused)} is refused`);
-  }
+function checkPatterns(
+  { pattern, patternProperties = {} }: Record<string, unknown>,
+  where: string,
+  accept: AcceptPattern | undefined,
+): void {
+  const keys = Object.keys(patternProperties as object);
+  if (!keys.every(isPattern))
+    throw new DefinitionError(`${where}/patternProperties must be an object with regular expressions as keys`);
+  const sources = pattern === undefined ? keys : [pattern as string, ...keys];
+  const refused = sources.find((source) => accept?.(source) === false);
+  if (refused !== undefined) throw new DefinitionError(`${where}: the pattern ${JSON.stringify(refused)} is refused`);
 }
 
 function isTypes(value: unknown): boolean {
