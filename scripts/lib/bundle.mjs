@@ -60,8 +60,9 @@ function groupsOf(inputs, entries, starts) {
   const needs = entries.map((entry) => ({ side: sideOf(entry), files: reach(inputs, entry) }));
   const groups = new Map();
   for (const file of Object.keys(inputs)) {
-    if (starts.has(file) || outsideOf(inputs, file) !== "") continue;
-    if (!atStart.has(file) && [...starts.values()].filter((files) => files.has(file)).length < 2) continue;
+    if (entries.includes(file) || outsideOf(inputs, file) !== "") continue;
+    const isShared = !starts.has(file) && [...starts.values()].filter((files) => files.has(file)).length > 1;
+    if (!atStart.has(file) && !isShared) continue;
     const sides = new Set(needs.filter(({ files }) => files.has(file)).map(({ side }) => side));
     const side = sides.size > 1 ? "shared" : [...sides][0];
     const name = atStart.has(file) ? side : `${side}, later`;
