@@ -1,16 +1,13 @@
 import type { Call, HandlerResult, ServerHost } from "../era/era.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
-import { late } from "../schema/late.js";
 import { params } from "../schema/shapes.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
+import { customs } from "./late-checks.js";
 import type { Route } from "./routes.js";
 
 /** What is asked of the params of a method that only the author knows. */
 const anyParams = params({});
-
-/** What runs methods of authors' own, loaded with the first call of one. */
-const customs = late(() => import("./run-custom.js"));
 
 /** What a server can be asked. */
 export interface Dispatcher {

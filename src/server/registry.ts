@@ -145,6 +145,11 @@ export class Registry {
     this.notifications.set(name, new CustomMethod(name, options, handler, this.#toolOptions.validator));
   }
 
+  /** Loads what checking values by the schemas of all definitions would load. */
+  prepare(): unknown {
+    return this.#toolOptions.validator?.prepare?.();
+  }
+
   get allowsUnsafePaths(): boolean {
     return this.#options.resources?.unsafePaths === true;
   }

@@ -2,6 +2,7 @@ import type { Call, HandlerResult } from "../era/era.js";
 import { methodNotFound } from "../jsonrpc/error-codes.js";
 import { late } from "../schema/late.js";
 import type { Context } from "./context.js";
+import { contentChecks, customs } from "./late-checks.js";
 import type { Kind, Registry } from "./registry.js";
 import type { RegisteredTool } from "./tool.js";
 import { unknownItem } from "./unknown-item.js";
@@ -10,15 +11,19 @@ export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<Handle
 
 type Serve = (registry: Registry, call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
 
+const prompts = late(() => import("./serve-prompts.js"));
+const resources = late(() => import("./serve-resources.js"));
+const completions = late(() => import("./complete-argument.js"));
+
 const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["tools/list", lists("tools")],
   ["tools/call", callTool],
   ["prompts/list", lists("prompts")],
-  ["prompts/get", loaded(async () => (await import("./serve-prompts.js")).getPrompt)],
-  ["resources/list", loaded(async () => (await import("./serve-resources.js")).listResources)],
+  ["prompts/get", by(prompts, ({ getPrompt }) => getPrompt)],
+  ["resources/list", by(resources, ({ listResources }) => listResources)],
   ["resources/templates/list", lists("resources", "templates")],
-  ["resources/read", loaded(async () => (await import("./serve-resources.js")).readResource)],
-  ["completion/complete", loaded(async () => (await import("./complete-argument.js")).completeArgument)],
+  ["resources/read", by(resources, ({ readResource }) => readResource)],
+  ["completion/complete", by(completions, ({ completeArgument }) => completeArgument)],
 ];
 
 /** What the server itself answers, whatever the era: one entry per method of the specification. */
@@ -26,12 +31,29 @@ export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
   return new Map(SERVE.map(([method, serve]) => [method, (call, ctx) => serve(registry, call, ctx)]));
 }
 
+/**
+ * Loads what calls of all that is defined would load: for wires that may end right after a call, which is answered only if
+ * it waits for nothing.
+ */
+export async function prepareRoutes(registry: Registry): Promise<void> {
+  await Promise.all([
+    registry.prepare(),
+    registry.tools.size > 0 && contentChecks(),
+    ...registry.tools.values().map((tool) => tool.prepare()),
+    registry.prompts.size > 0 && prompts(),
+    registry.resources.size + registry.templates.size > 0 && resources(),
+    registry.hasCompletions && completions(),
+    registry.methods.size > 0 && customs(),
+  ]);
+}
+
 /** Not every server is asked for this, so it is loaded by those that are, once. */
-function loaded(load: () => Promise<Serve>): Serve {
-  const serving = late(load);
+function by<Part>(loading: () => Part | Promise<Part>, pick: (part: Part) => Serve): Serve {
   return (registry, call, ctx) => {
-    const serve = serving();
-    return serve instanceof Promise ? serve.then((served) => served(registry, call, ctx)) : serve(registry, call, ctx);
+    const part = loading();
+    return part instanceof Promise
+      ? part.then((loaded) => pick(loaded)(registry, call, ctx))
+      : pick(part)(registry, call, ctx);
   };
 }
 

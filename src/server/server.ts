@@ -14,6 +14,7 @@ import {
 } from "./http-server.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
 import type { ResourceHandler, ResourceOptions } from "./resource.js";
+import { prepareRoutes } from "./routes.js";
 import type { ToolHandler, ToolOptions } from "./tool.js";
 
 /** One definition of a server, for every client, wire and protocol version: over HTTP, and over channels such as stdio. */
@@ -67,9 +68,10 @@ export class Server<
 
   async #accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
     if (this.#ended) throw closed();
-    const loading = Promise.all([import("./door.js"), ...offered.map((era) => era.load())]);
+    const prepared = prepareRoutes(this.core.registry);
+    const loading = Promise.all([import("./door.js"), prepared, ...offered.map((era) => era.load())]);
     this.#loading = loading;
-    const [{ Door }, ...eras] = await loading;
+    const [{ Door }, , ...eras] = await loading;
     if (this.#ended) {
       await channel.close();
       throw closed();

@@ -114,6 +114,11 @@ export class RegisteredTool {
     this.paramHeaders = paramHeadersOf(where, this.listing);
   }
 
+  /** Loads what holds its calls to its limits, where it has any. */
+  prepare(): unknown {
+    return this.#limit?.();
+  }
+
   /** Runs the tool. What the model can mend comes back as a result with `isError`. */
   async call(args: unknown, ctx: Context): Promise<CallToolResult | InputRequiredResult> {
     const { name } = this.listing;

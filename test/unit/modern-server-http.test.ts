@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { suite, test } from "node:test";
+import { before, suite, test } from "node:test";
 import type { Call, HttpBinding, HttpBindingOptions } from "#src/era/era.js";
 import { modernServer } from "#src/era/modern/server-era.js";
 import { parseFrame } from "#src/jsonrpc/parse.js";
@@ -469,6 +469,13 @@ suite("cancellation", () => {
 suite("subscriptions", () => {
   const filter: RequestInit = { id: "sub", params: { notifications: { toolsListChanged: true } } };
   const KEY = "io.modelcontextprotocol/subscriptionId";
+
+  // What serves subscriptions is loaded with the first of a process.
+  before(async () => {
+    const exchange = createEndpoint().send("subscriptions/listen", filter);
+    while (!exchange.answered) await new Promise(setImmediate);
+    exchange.disconnect();
+  });
 
   test("are streams from the first, whatever the endpoint prefers", async () => {
     const { host, send } = createEndpoint({ preferJson: true });

@@ -7,10 +7,13 @@ type Part = typeof import("./build.js");
 
 const building = late(() => import("./build.js"));
 
+let used = false;
+
 /** Says at once what is wrong with a schema. What checks values is loaded with the first value. */
 export const lateValidator: SchemaCompiler = {
   compile: rememberSchemas((schema) => {
     const checked = checkSchema(schema);
+    used = true;
     let compiled: CompiledSchema | undefined;
     const check = ({ build }: Part, value: unknown) => {
       compiled ??= build(checked);
@@ -21,4 +24,5 @@ export const lateValidator: SchemaCompiler = {
       return part instanceof Promise ? part.then((loaded) => check(loaded, value)) : check(part, value);
     };
   }),
+  prepare: () => (used ? building() : undefined),
 };

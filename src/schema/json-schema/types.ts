@@ -32,6 +32,8 @@ export interface JsonSchemaValidator {
 /** A `JsonSchemaValidator`, or one that may take a while. */
 export interface SchemaCompiler {
   compile(schema: JsonSchema | boolean): (value: unknown) => readonly SchemaIssue[] | Promise<readonly SchemaIssue[]>;
+  /** Loads what checking values by the schemas so far would load. */
+  prepare?(): unknown;
 }
 
 /** The state of one validation. */
