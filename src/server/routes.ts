@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/era.js";
 import { methodNotFound } from "../jsonrpc/error-codes.js";
 import { late } from "../schema/late.js";
@@ -7,7 +8,7 @@ import type { Kind, Registry } from "./registry.js";
 import type { RegisteredTool } from "./tool.js";
 import { unknownItem } from "./unknown-item.js";
 
-export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
+export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
 type Serve = (registry: Registry, call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
 
@@ -64,13 +65,13 @@ function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
   };
 }
 
-function callTool(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+function callTool(registry: Registry, call: Call, ctx: Context): MaybePromise<HandlerResult> {
   if (!registry.offers("tools")) throw methodNotFound(call.method);
-  const name = call.params.name as string;
-  const run = (tool: RegisteredTool | undefined) => {
-    if (tool === undefined) throw unknownItem("tool", name);
-    return tool.call(call.params.arguments, ctx);
-  };
-  const found = registry.tools.find(name, ctx);
-  return found instanceof Promise ? found.then(run) : run(found);
+  const found = registry.tools.find(call.params.name as string, ctx);
+  return found instanceof Promise ? found.then((tool) => runTool(tool, call, ctx)) : runTool(found, call, ctx);
+}
+
+function runTool(tool: RegisteredTool | undefined, call: Call, ctx: Context): MaybePromise<HandlerResult> {
+  if (tool === undefined) throw unknownItem("tool", call.params.name as string);
+  return tool.call(call.params.arguments, ctx);
 }
