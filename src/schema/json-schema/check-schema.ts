@@ -11,7 +11,7 @@ export interface CheckedSchema {
 }
 
 /** Whether a pattern may be used. */
-export type AcceptPattern = (source: string) => boolean;
+type AcceptPattern = (source: string) => boolean;
 
 const TYPES = "null, boolean, number, integer, string, array, object";
 

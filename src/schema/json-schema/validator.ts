@@ -1,5 +1,5 @@
 import { build } from "./build.js";
-import { type AcceptPattern, checkSchema } from "./check-schema.js";
+import { checkSchema } from "./check-schema.js";
 import { rememberSchemas } from "./remember-schemas.js";
 import type { JsonSchemaValidator } from "./types.js";
 
@@ -7,7 +7,7 @@ export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } fro
 
 export interface JsonSchemaValidatorOptions {
   /** Refuses schemas with a pattern that this says no to. For schemas of strangers: `isSafePattern`. */
-  readonly acceptPattern?: AcceptPattern;
+  readonly acceptPattern?: (source: string) => boolean;
 }
 
 /**
