@@ -7,8 +7,8 @@ const peers = Object.keys(readJson(resolve(root, "package.json")).peerDependenci
 
 /**
  * Bundles the built entries into a folder, in few files: one per entry, one of what several of them need, one per side
- * (server, client), one for each thing that is loaded on demand, and few of what several such things need. Each built
- * file is in exactly one of them, so that there is one class of each name however many entries a process imports.
+ * (server, client), and one for each thing that is loaded on demand. Each built file is in exactly one of them, so that
+ * there is one class of each name however many entries a process imports.
  *
  * esbuild puts files together that the same entry points reach. By itself that makes some ninety files; here each entry
  * point is made to reach whole groups, by imports that are added while it is read.
@@ -51,9 +51,9 @@ function outsideOf(files, start) {
 }
 
 /**
- * Files by the side that needs them, `shared` for those of several, and apart from those, what nobody loads at start but
- * several load on demand. In none is what only one thing needs, and what needs something from elsewhere: others in its
- * group would need it too, and a peer may not be there.
+ * Files by the side that needs them, `shared` for those of several. What nobody loads at start but several load on demand
+ * is there too: it is small, and a file of its own costs more than it. In none is what is loaded on demand for one thing
+ * alone, and what needs something from elsewhere: others in its group would need it too, and a peer may not be there.
  */
 function groupsOf(inputs, entries, starts) {
   const atStart = new Set(entries.flatMap((entry) => [...starts.get(entry)]));
@@ -64,8 +64,7 @@ function groupsOf(inputs, entries, starts) {
     const isShared = !starts.has(file) && [...starts.values()].filter((files) => files.has(file)).length > 1;
     if (!atStart.has(file) && !isShared) continue;
     const sides = new Set(needs.filter(({ files }) => files.has(file)).map(({ side }) => side));
-    const side = sides.size > 1 ? "shared" : [...sides][0];
-    const name = atStart.has(file) ? side : `${side}, later`;
+    const name = sides.size > 1 ? "shared" : [...sides][0];
     groups.set(name, [...(groups.get(name) ?? []), file]);
   }
   return groups;
