@@ -47,6 +47,13 @@ const RULE_OF = new Map(RULES.flatMap((rule) => rule[0].split(" ").map((keyword)
 const ONE =
   /^(additionalProperties|propertyNames|unevaluatedProperties|items|contains|unevaluatedItems|not|if|then|else)$/;
 const MANY = /schemas$/;
+/** Keywords that mean nothing without another. */
+const NEEDED_BY = new Map([
+  ["then", "if"],
+  ["else", "if"],
+  ["minContains", "contains"],
+  ["maxContains", "contains"],
+]);
 
 /** Throws a `DefinitionError` for a schema that no value can be checked by, with the place of what is wrong. */
 export function checkSchema(root: unknown, accept?: AcceptPattern): CheckedSchema {
@@ -68,7 +75,8 @@ export function checkSchema(root: unknown, accept?: AcceptPattern): CheckedSchem
     const part = (value: unknown, at: string) =>
       visit(value, isObject(value) ? baseOf(value, base) : base, at, depth + 1);
     for (const [keyword, value] of Object.entries(view)) {
-      if (value === undefined) continue;
+      const needed = NEEDED_BY.get(keyword) ?? keyword;
+      if (value === undefined || view[needed] === undefined) continue;
       const at = `${where}/${keyword}`;
       const [, expected = "", fits] = RULE_OF.get(keyword) ?? [];
       if (fits?.(value) === false) throw new DefinitionError(`${at} must be ${expected}`);
