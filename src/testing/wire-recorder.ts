@@ -30,6 +30,8 @@ export interface RecordedExchange {
   gone: boolean;
   /** Whether the response is complete. */
   ended: boolean;
+  /** What passed in it, in order. */
+  readonly frames: RecordedFrame[];
 }
 
 /** Writes down everything that passes between a client and a server, whatever the wire. */
@@ -71,8 +73,10 @@ export class WireRecorder {
     });
   }
 
-  record(from: "client" | "server", text: string): void {
-    this.frames.push({ from, text, message: parse(text) });
+  record(from: "client" | "server", text: string, exchange?: RecordedExchange): void {
+    const frame = { from, text, message: parse(text) };
+    this.frames.push(frame);
+    exchange?.frames.push(frame);
     this.changed();
   }
 
@@ -110,6 +114,7 @@ export class WireRecorder {
       headers: undefined,
       gone: false,
       ended: false,
+      frames: [],
     };
     this.exchanges.push(entry);
     inner.onGone(() => {
@@ -162,7 +167,7 @@ class RecordedHttpExchange implements HttpExchange {
   async text(limit: number): Promise<string> {
     const text = await this.#inner.text(limit);
     this.#entry.body = text;
-    this.#recorder.record("client", text);
+    this.#recorder.record("client", text, this.#entry);
     return text;
   }
 
@@ -172,7 +177,7 @@ class RecordedHttpExchange implements HttpExchange {
 
   reply(status: number, headers: HttpHeaders, body?: string): void {
     Object.assign(this.#entry, { status, headers, ended: true });
-    if (body !== undefined && body !== "") this.#recorder.record("server", body);
+    if (body !== undefined && body !== "") this.#recorder.record("server", body, this.#entry);
     this.#inner.reply(status, headers, body);
     this.#recorder.changed();
   }
@@ -184,7 +189,7 @@ class RecordedHttpExchange implements HttpExchange {
     return {
       write: (text) => {
         for (const line of text.split("\n")) {
-          if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6));
+          if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6), this.#entry);
         }
         return inner.write(text);
       },
