@@ -141,7 +141,7 @@ export class Client<S extends AnyServer = AnyServer> {
     options: ToolCallOptions & { readonly output?: StandardSchema } = {},
   ): Promise<ToolOutcome> {
     const { tool, output } = options;
-    if (tool !== undefined) this.#core.outputs.learn({ ...tool, name });
+    if (tool !== undefined) this.#core.learnTool({ ...tool, name });
     const params = args === undefined ? { name } : { name, arguments: args };
     const answer = await this.#core.call({ method: "tools/call", params, options });
     const result = completed("tools/call", answer as unknown as CallToolResult);
@@ -161,9 +161,8 @@ export class Client<S extends AnyServer = AnyServer> {
   /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
   async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
     const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
-    for (const tool of page.tools) this.#core.outputs.learn(tool);
-    if (!this.#core.connected().mirrorsHeaders) return page;
-    return { ...page, tools: page.tools.filter((tool) => this.#core.learnHeaders(tool)) };
+    if (cursor === undefined && page.nextCursor === undefined) this.#core.forgetHeaders();
+    return { ...page, tools: page.tools.filter((tool) => this.#core.learnTool(tool)) };
   }
 
   prompts(options: CallOptions = {}): Pages<Prompt> {

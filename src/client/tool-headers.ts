@@ -26,6 +26,10 @@ export class ToolHeaders {
     return found.ok;
   }
 
+  forget(): void {
+    this.#known.clear();
+  }
+
   /** Lists all tools anew. */
   async relearn(connection: Connection, scope: CallScope): Promise<void> {
     const tools = new Pages<Tool>(async (cursor) => {

@@ -1,10 +1,13 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { inspect } from "node:util";
+import { connect } from "bowline/client";
 import { CallScope } from "#src/call/scope.js";
 import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
 import type { HttpTarget, LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-links.js";
+import { HttpScript } from "../../support/http-script.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };
@@ -355,4 +358,36 @@ proves("typescript:client-transport:http:session-id-option", wire, "a known sess
   await answered;
   equal(received.headers["mcp-session-id"], SESSION);
   equal(received.headers["mcp-protocol-version"], LEGACY);
+});
+
+proves("client-transport:http:session-id-secrecy", wire, "neither does what is logged, nor an address", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  const said: unknown[] = [];
+  const say = (...words: unknown[]) => void said.push(...words);
+  const serverInfo = { name: "s", version: "1" };
+  const answers = [400, 404, 409, 500, 503];
+  script.onRequest = (received) => {
+    if (received.rpcMethod === "initialize") {
+      const result = { protocolVersion: LEGACY, capabilities: { tools: {} }, serverInfo };
+      return received.result(result, { "mcp-session-id": SESSION });
+    }
+    if (received.message?.id === undefined && received.method === "POST") return received.status(202);
+    if (received.method === "GET") return received.status(400, `no stream for ${SESSION}`);
+    received.status(answers.shift() ?? 502, `no session ${SESSION}`);
+  };
+  const logger = { debug: say, info: say, warn: say, error: say };
+  const client = await connect(script.url, { era: "legacy", logger, onError: say, onClose: say });
+  for (let call = 0; call < 5; call++) await client.callTool("t").catch(say);
+  const abort = new AbortController();
+  const given = client.callTool("t", {}, { signal: abort.signal }).catch(say);
+  abort.abort("enough");
+  await given;
+  await client.close();
+  ok(said.length >= 6, "the failures are told");
+  const text = said
+    .map((each) => `${inspect(each, { depth: 12, showHidden: true })} ${JSON.stringify(each)}`)
+    .join("\n");
+  equal(text.includes(SESSION), false, text);
+  for (const { path } of script.received) equal(path.includes(SESSION), false, path);
 });
