@@ -313,6 +313,7 @@ proves(
     // The verdict of the origin is remembered: the next client begins with what was found.
     const third = await connect(old.url, { fetch: spy });
     equal((await third.callTool("hi")).text, "hi");
+    deepEqual(asked.splice(0), ["initialize", "notifications/initialized", "tools/call"]);
     await third.close();
     // An established connection stays what it is, whatever goes wrong later.
     const steady = await connect(both.url, { prior, fetch: spy });
