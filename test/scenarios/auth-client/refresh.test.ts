@@ -302,6 +302,24 @@ verifies("client-auth:revocation", anyEra, async (world) => {
   world.routes.set("POST https://as.example/revoke", () => ({ status: 503 }));
   await rejects(auth.logout(world.mcp), failsAt("revocation"));
   equal(store.get(key), undefined);
+  // Without a refresh token the access token is what can be taken back, by a client that says who it is.
+  world.routes.clear();
+  world.as.refreshes = false;
+  const known = world.oauth({ store, client: { id: "known", secret: "s" } });
+  await world.call(known);
+  const { accessToken } = store.get(key) as { accessToken: string };
+  await known.logout(world.mcp);
+  const last = world.to("POST https://as.example/revoke").at(-1);
+  equal(last?.form.get("token"), accessToken);
+  equal(last?.headers.get("authorization"), `Basic ${btoa("known:s")}`);
+  // Where nothing can be taken back, it is at least forgotten here.
+  world.as.metadata = { ...world.as.metadata, revocation_endpoint: undefined };
+  await world.call(auth);
+  ok(store.get(key));
+  world.arrivals.length = 0;
+  await auth.logout(world.mcp);
+  equal(store.get(key), undefined);
+  deepEqual(world.to("POST "), []);
 });
 
 verifies("client-auth:abort", "the time for an authorization is up", everyTransport, async (world) => {
