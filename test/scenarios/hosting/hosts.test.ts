@@ -259,7 +259,7 @@ proves(
 proves(
   "hosting:http:modern:disconnect-detected-while-idle",
   modernWire,
-  "who left without a word is missed at the next sign of life",
+  "who left without a word is missed at the next sign of life (the socket whose write fails is simulated)",
   async () => {
     const clock = new FakeClock();
     const server = new McpServer(me, { clock, http: { keepAliveMs: 15_000 } }).resource(
