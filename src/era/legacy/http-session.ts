@@ -1,4 +1,5 @@
 import type { Clock } from "../../call/clock.js";
+import type { IdlePlace } from "../../call/idle-queue.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import type { KeepAlive } from "../../http/keep-alive.js";
@@ -6,6 +7,7 @@ import type { SseConnection } from "../../http/sse-connection.js";
 import { formatNotification } from "../../jsonrpc/format.js";
 import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
+import { SlotMap } from "../../jsonrpc/slot-map.js";
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
 import type { EventLog } from "../../store/event-log.js";
 import type { Call, CallOrigin, ClientFacts, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
@@ -39,6 +41,8 @@ const STANDALONE = "get";
 export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly shared = false;
   readonly id: string | undefined;
+  /** Where the session waits for its time to run out. */
+  idlePlace: IdlePlace<HttpSession> | undefined;
   readonly sessionId: string;
   /** Who opened it, and alone may use it. */
   readonly principal: string | undefined;
@@ -53,7 +57,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly #around: SessionSurroundings;
   readonly #calls: PostCalls;
   /** Those of calls that are not over, connected or not. */
-  readonly #streams = new Map<string, SessionStream>();
+  readonly #streams = new SlotMap<string, SessionStream>();
   readonly #standalone: SessionStream;
   readonly #requests = new ClientRequests();
   #old: unknown;
@@ -115,7 +119,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   post(exchange: HttpExchange, body: Parsed, kind: ReplyKind): void {
     switch (body.kind) {
       case "request":
-        return this.#calls.serve(exchange, [body.message], kind, false);
+        return this.#calls.serve(exchange, body.message, kind);
       case "batch":
         return this.#postBatch(exchange, body.items, kind);
       case "invalid":
@@ -184,8 +188,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   originOf(exchange: HttpExchange): CallOrigin {
-    const { auth, principal, judge, url } = exchange;
-    return { auth, principal, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
+    return new SessionOrigin(exchange, this.id);
   }
 
   report(error: unknown): void {
@@ -225,7 +228,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const takeOthers = () => {
       for (const other of others) this.#take(other);
     };
-    if (requests.length > 0) return this.#calls.serve(exchange, requests, kind, true, takeOthers);
+    if (requests.length > 0) return this.#calls.serveBatch(exchange, requests, kind, takeOthers);
     exchange.reply(202, {});
     takeOthers();
   }
@@ -306,6 +309,38 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const { log, sessionId } = this;
     if (log === undefined) return;
     (async () => log.drop(sessionId))().catch((error: unknown) => this.report(error));
+  }
+}
+
+/** A request of a session: what the exchange knows, and whose session it is. */
+class SessionOrigin implements CallOrigin {
+  readonly #exchange: HttpExchange;
+
+  constructor(
+    exchange: HttpExchange,
+    readonly sessionId: string | undefined,
+  ) {
+    this.#exchange = exchange;
+  }
+
+  get auth(): unknown {
+    return this.#exchange.auth;
+  }
+
+  get principal(): string | undefined {
+    return this.#exchange.principal;
+  }
+
+  get judge(): CallOrigin["judge"] {
+    return this.#exchange.judge;
+  }
+
+  get url(): string {
+    return this.#exchange.url;
+  }
+
+  header(name: string): string | undefined {
+    return this.#exchange.header(name);
   }
 }
 
