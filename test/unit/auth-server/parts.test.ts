@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { authOf, protect } from "bowline/auth/server";
 import { connect } from "bowline/client";
@@ -83,4 +83,17 @@ test("a protection alone is a gate for any framework", async () => {
   ok(!(wordy instanceof Response));
   equal(wordy.auth, more);
   equal(admitted.principal, undefined);
+});
+
+test("what is no scope is refused when it is written down", () => {
+  const least = {
+    resource: "https://mcp.example",
+    authorizationServers: ["https://as.example"],
+    verify: () => undefined,
+  };
+  for (const bad of ["", "two words", 'a"b', "a\\b", "é", "a\nb", 5 as unknown as string]) {
+    throws(() => protect({ ...least, scopes: ["fine", bad] }), /scopes: .* is not a scope/, String(bad));
+    throws(() => protect({ ...least, scopesSupported: [bad] }), /scopesSupported: .* is not a scope/, String(bad));
+  }
+  ok(protect({ ...least, scopes: ["fine", "notes:read", "https://a.example/x"] }));
 });
