@@ -5,6 +5,7 @@ import type { HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
 export class DecoratedExchange implements HttpExchange {
   readonly auth: unknown;
   readonly principal: string | undefined;
+  readonly expiresAt: number | undefined;
   readonly judge: GateAdmission["judge"];
   readonly #inner: HttpExchange;
   readonly #headers: HttpHeaders | undefined;
@@ -14,6 +15,7 @@ export class DecoratedExchange implements HttpExchange {
     this.#headers = decoration.headers;
     this.auth = decoration.auth ?? inner.auth;
     this.principal = decoration.principal ?? inner.principal;
+    this.expiresAt = decoration.expiresAt ?? inner.expiresAt;
     this.judge = decoration.judge;
   }
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../../call/clock.js";
+import { type Clock, timeLeft } from "../../call/clock.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import type { KeepAlive } from "../../http/keep-alive.js";
@@ -56,7 +56,6 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly #streams = new Map<string, SessionStream>();
   readonly #standalone: SessionStream;
   readonly #requests = new ClientRequests();
-  #old: unknown;
   #listening = false;
   #connections = 0;
   #streamCount = 0;
@@ -170,7 +169,6 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const reason = new ConnectionError(why.error.message, { delivery: "sent" });
     this.#calls.endAll(why, reason);
     this.#standalone.end();
-    this.host.clock.cancel(this.#old);
     this.#requests.failAll(reason);
     this.protocol.close();
     this.#forget();
@@ -184,8 +182,17 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   originOf(exchange: HttpExchange): CallOrigin {
-    const { auth, principal, judge, url } = exchange;
-    return { auth, principal, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
+    const { auth, principal, expiresAt, judge, url } = exchange;
+    return { auth, principal, expiresAt, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
+  }
+
+  /**
+   * The stream that has no end of its own is let go after a while, and with the word of the gate that it was opened by; its
+   * client comes back. So is that of a call where the client comes back for the rest.
+   */
+  lifeOf(stream: SessionStream, { expiresAt }: HttpExchange): number | undefined {
+    if (stream === this.#standalone) return timeLeft(this.clock, expiresAt, this.host.subscriptions.maxAgeMs);
+    return this.primes ? timeLeft(this.clock, expiresAt) : undefined;
   }
 
   report(error: unknown): void {
@@ -259,7 +266,6 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     this.#listening = true;
     try {
       await this.#standalone.catchUp(exchange);
-      this.#limitAge();
     } finally {
       this.#listening = false;
     }
@@ -270,17 +276,6 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     if (streamId === undefined) throw new UnknownEvent();
     const live = streamId === STANDALONE ? this.#standalone : this.#streams.get(streamId);
     await (live ?? this.#createEnded(streamId)).resume(exchange, lastEventId);
-    if (live === this.#standalone) this.#limitAge();
-  }
-
-  /** The connection of the stream that has no end of its own is let go after a while; its client comes back. */
-  #limitAge(): void {
-    const { clock, subscriptions } = this.host;
-    clock.cancel(this.#old);
-    const { maxAgeMs } = subscriptions;
-    // It may have ended while the stream was being opened.
-    if (maxAgeMs !== undefined && this.#ended === undefined)
-      this.#old = clock.schedule(() => this.#standalone.detach(undefined), maxAgeMs);
   }
 
   /** A stream that is over can only be read again; nothing is kept for it. */

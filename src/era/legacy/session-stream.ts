@@ -14,6 +14,8 @@ export interface StreamOwner {
   readonly clock: Clock;
   readonly maxBehind: number;
   readonly keepAlive: KeepAlive<SseConnection>;
+  /** How long a connection of this stream may last; undefined for as long as it likes. */
+  lifeOf(stream: SessionStream, exchange: HttpExchange): number | undefined;
   report(error: unknown): void;
   onConnected(): void;
   onDisconnected(): void;
@@ -37,6 +39,8 @@ export class SessionStream {
   readonly #owner: StreamOwner;
   #state: "open" | "finishing" | "ended" = "open";
   #connection: SseConnection | undefined;
+  /** Lets the connection go when its time is over. */
+  #old: unknown;
   /** The log is at work; what comes waits for it. */
   #turn: Promise<void> | undefined;
   /** The last event that a connection was given. */
@@ -157,6 +161,8 @@ export class SessionStream {
     older?.end();
     if (this.#state === "ended") return connection;
     this.#connection = connection;
+    const lifeMs = this.#owner.lifeOf(this, exchange);
+    if (lifeMs !== undefined) this.#old = clock.schedule(() => this.detach(undefined), lifeMs);
     this.#owner.onConnected();
     return connection;
   }
@@ -164,6 +170,8 @@ export class SessionStream {
   #disconnect(): void {
     if (this.#connection === undefined) return;
     this.#connection = undefined;
+    if (this.#old !== undefined) this.#owner.clock.cancel(this.#old);
+    this.#old = undefined;
     this.#owner.onDisconnected();
   }
 
