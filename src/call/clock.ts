@@ -18,10 +18,10 @@ export const systemClock: Clock = {
   cancel: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
 };
 
-/** How long until a time of day, and `mostMs` at most; undefined for no end at all. Never negative. */
+/** How long until a time on the clock, and `mostMs` at most; undefined for no end at all. Never negative. */
 export function timeLeft(clock: Clock, until: number | undefined, mostMs?: number): number | undefined {
   if (until === undefined) return mostMs;
-  const leftMs = Math.max(0, until - (clock.timeOfDay?.() ?? Date.now()));
+  const leftMs = Math.max(0, until - clock.now());
   return mostMs === undefined ? leftMs : Math.min(leftMs, mostMs);
 }
 

@@ -75,8 +75,8 @@ export interface CallOrigin {
   readonly auth?: unknown;
   /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
   readonly principal?: string | undefined;
-  /** When what the gate found out ends, in milliseconds since 1970. */
-  readonly expiresAt?: number | undefined;
+  /** When the gate's word for the caller ends, on the server's clock. */
+  readonly endsAt?: number | undefined;
   /** What the gate says of what the caller is about to do. */
   readonly judge?: GateAdmission["judge"];
   /** Path and query as requested, on HTTP. */

@@ -24,10 +24,10 @@ export interface GateAdmission {
   /** The caller in one word that does not change from request to request: a session is its opener's alone. */
   readonly principal?: string | undefined;
   /**
-   * When this admission ends, in milliseconds since 1970; undefined for one that does not. Streams that it opened and that
-   * their client can take up again end then.
+   * How long it lasts, from now on; undefined for one without an end. Streams that it opened and that their client can take
+   * up again end with it.
    */
-  readonly expiresAt?: number | undefined;
+  readonly lifeMs?: number | undefined;
   /** Headers that go along with the answer. */
   readonly headers?: { readonly [name: string]: string } | undefined;
   /**

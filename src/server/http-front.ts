@@ -123,7 +123,9 @@ export class HttpFront {
     const pass = (verdict: GateVerdict) => {
       if (!("status" in verdict)) {
         this.#warnOfUnnamed(verdict);
-        return this.#admit(new DecoratedExchange(exchange, verdict));
+        const { lifeMs } = verdict;
+        const endsAt = lifeMs === undefined ? undefined : this.#host.clock.now() + lifeMs;
+        return this.#admit(new DecoratedExchange(exchange, verdict, endsAt));
       }
       if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
       const { amend } = verdict;

@@ -68,7 +68,7 @@ export class BearerGate {
     return {
       auth: info,
       principal: this.#parts.principalOf(info),
-      expiresAt: info.expiresAt === undefined ? undefined : info.expiresAt * 1000,
+      lifeMs: info.expiresAt === undefined ? undefined : info.expiresAt * 1000 - this.#parts.rules.now(),
       headers: proof?.nonce === undefined ? undefined : { "dpop-nonce": proof.nonce },
       judge: (operations) => this.#judge(info, scheme, operations),
     };

@@ -182,17 +182,17 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   originOf(exchange: HttpExchange): CallOrigin {
-    const { auth, principal, expiresAt, judge, url } = exchange;
-    return { auth, principal, expiresAt, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
+    const { auth, principal, endsAt, judge, url } = exchange;
+    return { auth, principal, endsAt, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
   }
 
   /**
    * The stream that has no end of its own is let go after a while, and with the word of the gate that it was opened by; its
    * client comes back. So is that of a call where the client comes back for the rest.
    */
-  lifeOf(stream: SessionStream, { expiresAt }: HttpExchange): number | undefined {
-    if (stream === this.#standalone) return timeLeft(this.clock, expiresAt, this.host.subscriptions.maxAgeMs);
-    return this.primes ? timeLeft(this.clock, expiresAt) : undefined;
+  lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
+    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.host.subscriptions.maxAgeMs);
+    return this.primes ? timeLeft(this.clock, endsAt) : undefined;
   }
 
   report(error: unknown): void {

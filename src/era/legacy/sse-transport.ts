@@ -150,8 +150,8 @@ class SseSession implements Channel {
   /** Each message is its sender's own: what is known of one is not taken for what is known of another. */
   originOf(sessionId: string): CallOrigin {
     const exchange = this.#latest;
-    const { auth, principal, expiresAt, judge, url } = exchange;
-    return { auth, principal, expiresAt, judge, url, sessionId, header: (name) => exchange.header(name) };
+    const { auth, principal, endsAt, judge, url } = exchange;
+    return { auth, principal, endsAt, judge, url, sessionId, header: (name) => exchange.header(name) };
   }
 
   take(text: string, exchange: HttpExchange): void {
@@ -180,7 +180,7 @@ class SseSession implements Channel {
 
   /** It ends with the word of the gate for the latest message: who goes on posting has shown a fresh one. */
   #limitAge(): void {
-    const lifeMs = timeLeft(this.#clock, this.#latest.expiresAt);
+    const lifeMs = timeLeft(this.#clock, this.#latest.endsAt);
     if (lifeMs === undefined) return;
     if (lifeMs === 0) this.close();
     else this.#old = this.#clock.schedule(() => this.#limitAge(), lifeMs);

@@ -54,7 +54,7 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
       if (isWantedBy(filter, change)) outbox.add(change);
     });
     const stopClosing = host.onClosing(finish);
-    const lifeMs = timeLeft(host.clock, call.origin.expiresAt, subscriptions.maxAgeMs);
+    const lifeMs = timeLeft(host.clock, call.origin.endsAt, subscriptions.maxAgeMs);
     const old = lifeMs === undefined ? undefined : host.clock.schedule(finish, lifeMs);
     for (const uri of uris) host.retain(uri);
     call.end.onAbort(release);
