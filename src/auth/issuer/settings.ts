@@ -5,6 +5,7 @@ import { CODE_GRANT, REFRESH_GRANT } from "./client.js";
 import { privateKeyJwt } from "./client-assertion.js";
 import { secretBasic, secretPost } from "./client-authentication.js";
 import { createDocumentClients } from "./client-document.js";
+import { ClientKeys } from "./client-keys.js";
 import { Clients } from "./clients.js";
 import { codeGrant } from "./code-grant.js";
 import { Consents } from "./consents.js";
@@ -72,7 +73,7 @@ export function toCore(options: IssuerOptions): IssuerCore {
     store,
     seal,
     clients: new Clients(options.clients ?? [], described, store),
-    documents,
+    clientKeys: new ClientKeys(documents, now),
     tokens,
     consents: new Consents(issuer, seal, now, lifetimes.consentMs),
     login: toLogin(options),
