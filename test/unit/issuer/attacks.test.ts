@@ -1,8 +1,16 @@
 import { deepEqual, doesNotThrow, equal, ok, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createIssuer, createMemoryIssuerStore, type IssuerOptions } from "bowline/auth/issuer";
+import { createIssuer, createMemoryIssuerStore, type IssuerOptions, type IssuerStore } from "bowline/auth/issuer";
 import { gate } from "../../support/gate.js";
 import { CLIENT, IssuerWorld } from "../../support/issuer-world.js";
+
+/** An issuer with a memory store that is changed a little, and has the world's time. */
+async function openWith(t: TestContext, change: (memory: IssuerStore) => Partial<IssuerStore>): Promise<IssuerWorld> {
+  let world: IssuerWorld | undefined;
+  const memory = createMemoryIssuerStore({ now: () => Date.now() + (world?.skippedMs ?? 0) });
+  world = await IssuerWorld.open(t, { store: { ...memory, ...change(memory) } });
+  return world;
+}
 
 /** An issuer whose memory store has room for four of each kind, and forty marks. */
 async function openSmall(t: TestContext, options: Partial<IssuerOptions> = {}): Promise<IssuerWorld> {
@@ -41,13 +49,13 @@ test("whoever answers question after question keeps nobody from redeeming a code
 });
 
 test("a revocation is remembered for as long as what it revokes would live, and no longer", async (t) => {
-  const memory = createMemoryIssuerStore();
   const marks: number[] = [];
-  const add: typeof memory.add = (key, value, expiresAt) => {
-    if (key.startsWith("revoked:")) marks.push(expiresAt);
-    return memory.add(key, value, expiresAt);
-  };
-  const world = await IssuerWorld.open(t, { store: { ...memory, add } });
+  const world = await openWith(t, (memory) => ({
+    add: (key, value, expiresAt) => {
+      if (key.startsWith("revoked:")) marks.push(expiresAt);
+      return memory.add(key, value, expiresAt);
+    },
+  }));
   const revoked = await world.tokens();
   equal((await world.post("revoke", { client_id: CLIENT, token: revoked.refresh })).status, 200);
   const stolen = await world.tokens();
@@ -69,17 +77,17 @@ test("a revocation is remembered for as long as what it revokes would live, and 
 });
 
 test("a refresh that is under way when its grant is revoked yields nothing that outlives the revocation", async (t) => {
-  const memory = createMemoryIssuerStore();
   const [writing, written] = [gate(), gate()];
   let slow = false;
-  const put: typeof memory.put = async (key, value, expiresAt) => {
-    if (slow && key.startsWith("refresh:")) {
-      writing.open();
-      await written.opened;
-    }
-    await memory.put(key, value, expiresAt);
-  };
-  const world = await IssuerWorld.open(t, { store: { ...memory, put } });
+  const world = await openWith(t, (memory) => ({
+    put: async (key, value, expiresAt) => {
+      if (slow && key.startsWith("refresh:")) {
+        writing.open();
+        await written.opened;
+      }
+      await memory.put(key, value, expiresAt);
+    },
+  }));
   const { refresh } = await world.tokens();
   slow = true;
   const refreshing = world.refresh(refresh);
