@@ -70,7 +70,7 @@ test("a revocation is remembered for as long as what it revokes would live, and 
   const gone = [revoked.access, stolen.access, twice.json.access_token];
   for (const token of gone) equal(await world.admits(token), false);
   world.skippedMs += 17 * 60_000;
-  for (const token of [revoked.refresh, stolen.refresh, next, String(twice.json.refresh_token)]) {
+  for (const token of [revoked.refresh, next, stolen.refresh, String(twice.json.refresh_token)]) {
     equal((await world.refresh(token)).json.error, "invalid_grant");
   }
   deepEqual(world.errors, []);
@@ -97,7 +97,7 @@ test("a refresh that is under way when its grant is revoked yields nothing that 
   const { json } = await refreshing;
   equal(await world.admits(json.access_token), false);
   world.skippedMs += 17 * 60_000;
-  for (const token of [refresh, String(json.refresh_token)]) {
+  for (const token of [String(json.refresh_token), refresh]) {
     equal((await world.refresh(token)).json.error, "invalid_grant");
   }
 });
