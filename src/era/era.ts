@@ -231,6 +231,8 @@ export interface ServerHost {
   readonly logLevel: LoggingLevel;
   /** Hears of log messages that belong to no call; returns the way to stop. */
   onLog(listener: (message: LogMessage) => void): () => void;
+  /** Tells of a change of a resource if the maker of a call may see it: at once where all may, and otherwise once it is known. */
+  ifSeen(call: Call, uri: string, tell: () => void): void;
   /** Somebody begins to watch a resource, and stops. */
   retain(uri: string): void;
   release(uri: string): void;

@@ -158,6 +158,16 @@ export class Registry {
     return undefined;
   }
 
+  /** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
+  sees(uri: string, contextOf: () => Context): boolean | Promise<boolean> {
+    if (!this.resources.filtered && !this.templates.filtered) return true;
+    const family = this.templates.values().filter(({ template }) => template?.match(uri) !== undefined);
+    const single = this.resources.get(uri);
+    const all = single === undefined ? family : [single, ...family];
+    if (all.length === 0 || all.some(({ access }) => access === undefined)) return true;
+    return this.findResource(uri, contextOf()).then((found) => found !== undefined);
+  }
+
   /** The definition that a request names, whoever asks. */
   named(
     method: unknown,

@@ -2,6 +2,7 @@ import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
+import type { Asking } from "../era/asking.js";
 import type {
   Call,
   EraSession,
@@ -19,7 +20,7 @@ import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
-import { DefinitionError, RpcError } from "../schema/errors.js";
+import { DefinitionError, McpError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
@@ -239,6 +240,14 @@ export class ServerCore implements ServerHost {
     for (const listener of [...this.#closing]) listener();
   }
 
+  ifSeen(call: Call, uri: string, tell: () => void): void {
+    const seen = this.registry.sees(uri, () => new Context(call, NO_QUESTIONS, this));
+    if (seen === true) return tell();
+    Promise.resolve(seen)
+      .then((yes) => yes && tell())
+      .catch((error: unknown) => this.report(error, { where: "visible", method: call.method, id: call.id }));
+  }
+
   /** How many clients watch each resource. */
   get watched(): ReadonlyMap<string, number> {
     return this.#watched;
@@ -306,6 +315,11 @@ export class ServerCore implements ServerHost {
     return { kind: "error", error: INTERNAL, refused: false };
   }
 }
+
+/** Whether somebody may hear of something is not for them to say. */
+const NO_QUESTIONS: Asking = {
+  open: () => Promise.reject(new McpError("call_over", "the client cannot be asked whether it may hear of a change")),
+};
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {
   const all = eras.flatMap((era) => era.versions);

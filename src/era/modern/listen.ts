@@ -51,7 +51,9 @@ export function listen(call: Call, host: ServerHost): Promise<Result> {
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
     subscriptions.open++;
     const stopListening = host.changes.subscribe((change) => {
-      if (isWantedBy(filter, change)) outbox.add(change);
+      if (!isWantedBy(filter, change)) return;
+      if (change.kind === "resource") host.ifSeen(call, change.uri, () => outbox.add(change));
+      else outbox.add(change);
     });
     const stopClosing = host.onClosing(finish);
     const lifeMs = timeLeft(host.clock, call.origin.endsAt, subscriptions.maxAgeMs);
