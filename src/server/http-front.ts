@@ -42,6 +42,8 @@ export class HttpFront {
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   readonly #allowed: string;
+  /** Those that the gate has not decided about yet. */
+  readonly #undecided = new Set<HttpExchange>();
   #closing = false;
 
   constructor(host: FrontHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
@@ -102,6 +104,13 @@ export class HttpFront {
 
   async close(): Promise<void> {
     this.#closing = true;
+    for (const exchange of this.#undecided) {
+      this.#failClosing(exchange);
+      this.#host.report(new Error("the gate had not decided about a request when the server closed"), {
+        where: "gate",
+      });
+    }
+    this.#undecided.clear();
     await Promise.all([...this.#bindings.values()].map((binding) => binding.close()));
   }
 
@@ -136,7 +145,15 @@ export class HttpFront {
         .then((refusal) => this.#refuse(exchange, refusal));
     };
     const gate = this.#gate;
-    (async () => pass(await gate(exchange)))().catch((error: unknown) => this.#failInside(exchange, error));
+    const decide = async () => {
+      this.#undecided.add(exchange);
+      const verdict = await gate(exchange);
+      if (this.#undecided.delete(exchange)) pass(verdict);
+    };
+    decide().catch((error: unknown) => {
+      this.#undecided.delete(exchange);
+      this.#failInside(exchange, error);
+    });
   }
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {

@@ -4,7 +4,7 @@ import type { HttpExchange } from "../../http/exchange.js";
 import type { KeepAlive } from "../../http/keep-alive.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import { formatNotification } from "../../jsonrpc/format.js";
-import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
+import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
 import type { EventLog } from "../../store/event-log.js";
@@ -56,6 +56,8 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly #streams = new Map<string, SessionStream>();
   readonly #standalone: SessionStream;
   readonly #requests = new ClientRequests();
+  /** Exchanges that wait for somebody who may never answer, each with the id of its request. */
+  readonly #held = new Map<HttpExchange, RequestId | undefined>();
   #listening = false;
   #connections = 0;
   #streamCount = 0;
@@ -128,11 +130,15 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   /** Opens the standalone stream, or takes up a lost stream after the event that came last. */
   listen(exchange: HttpExchange, lastEventId: string | undefined): void {
     if (this.log !== undefined && lastEventId !== undefined) {
-      this.#resume(exchange, this.log, lastEventId).catch((error: unknown) => this.#refuseFailed(exchange, error));
+      this.hold(exchange, undefined, this.#resume(exchange, this.log, lastEventId)).catch((error: unknown) =>
+        this.#refuseFailed(exchange, error),
+      );
     } else if (this.#listening || this.#standalone.connected) {
       refuse(exchange, this.host, refusal(409, "The session has an open stream already"));
     } else {
-      this.#listen(exchange).catch((error: unknown) => this.#refuseFailed(exchange, error));
+      this.hold(exchange, undefined, this.#listen(exchange)).catch((error: unknown) =>
+        this.#refuseFailed(exchange, error),
+      );
     }
   }
 
@@ -169,6 +175,12 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const reason = new ConnectionError(why.error.message, { delivery: "sent" });
     this.#calls.endAll(why, reason);
     this.#standalone.end();
+    for (const stream of [...this.#streams.values()]) {
+      this.report(new Error("the event log had not taken an answer when its session ended"));
+      stream.end();
+    }
+    for (const [exchange, id] of this.#held) if (!exchange.answered) refuse(exchange, this.host, why, id);
+    this.#held.clear();
     this.#requests.failAll(reason);
     this.protocol.close();
     this.#forget();
@@ -179,6 +191,15 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const stream = new SessionStream(`p${++this.#streamCount}`, this);
     this.#streams.set(stream.id, stream);
     return new StreamReply(exchange, stream, pending);
+  }
+
+  async hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T> {
+    this.#held.set(exchange, id);
+    try {
+      return await work;
+    } finally {
+      this.#held.delete(exchange);
+    }
   }
 
   originOf(exchange: HttpExchange): CallOrigin {
@@ -292,7 +313,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
-    if (!(error instanceof UnknownEvent)) return refuseFailed(exchange, this.host, error);
+    if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.host, error);
     const gone = invalidRequest("Last-Event-ID names no event of this session that is still kept");
     refuse(exchange, this.host, this.#ended ?? gone);
   }

@@ -18,6 +18,8 @@ export interface CallOwner {
   readonly protocol: LegacySession;
   createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply;
   originOf(exchange: HttpExchange): CallOrigin;
+  /** Answers the exchange if the session ends while it waits for this. */
+  hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T>;
   /** A call is over. */
   onCallOver(): void;
 }
@@ -73,7 +75,11 @@ export class PostCalls {
     try {
       const opening = reply.open();
       if (opening === undefined) start();
-      else opening.then(start).catch(fail);
+      else
+        this.#owner
+          .hold(exchange, batch ? undefined : requests[0]?.id, opening)
+          .then(start)
+          .catch(fail);
     } catch (error) {
       fail(error);
     }

@@ -43,6 +43,8 @@ export class SessionStream {
   #old: unknown;
   /** The log is at work; what comes waits for it. */
   #turn: Promise<void> | undefined;
+  /** The last message, while the log has not taken it. */
+  #last: string | undefined;
   /** The last event that a connection was given. */
   #sentId: string | undefined;
 
@@ -104,7 +106,13 @@ export class SessionStream {
     this.#state = "finishing";
     const turn = this.#inTurn(() => this.#put(frame));
     if (turn === undefined) this.end();
-    else turn.then(() => this.end());
+    else {
+      this.#last = frame;
+      turn.then(() => {
+        this.#last = undefined;
+        this.end();
+      });
+    }
     return true;
   }
 
@@ -117,12 +125,16 @@ export class SessionStream {
     connection.end();
   }
 
-  /** Ends for good: nothing is written after it, neither to the client nor to the log. */
+  /**
+   * Ends for good: nothing is written after it, neither to the client nor to the log. A last message that the log has not
+   * taken yet does not wait for it.
+   */
   end(): void {
     if (this.#state === "ended") return;
     this.#state = "ended";
     const connection = this.#connection;
     this.#disconnect();
+    if (this.#last !== undefined) connection?.write({ data: this.#last });
     connection?.end();
     this.#owner.onEnded(this);
   }
@@ -135,6 +147,8 @@ export class SessionStream {
   }
 
   #begin(exchange: HttpExchange, headers: HttpHeaders | undefined, id: string | undefined): void {
+    // Whoever could not wait for the log has answered, or has gone.
+    if (exchange.answered) return;
     const connection = this.#connect(exchange, headers);
     if (id !== undefined) {
       const { retryMs } = this.#owner;
@@ -145,6 +159,7 @@ export class SessionStream {
   }
 
   #replay(exchange: HttpExchange, events: readonly LoggedEvent[]): void {
+    if (exchange.answered) return;
     const connection = this.#connect(exchange, undefined);
     for (const event of events) connection.write(event);
     this.#sentId = events.at(-1)?.id ?? this.#sentId;
