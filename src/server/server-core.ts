@@ -22,6 +22,7 @@ import type { RpcNotification } from "../jsonrpc/message.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../schema/deprecated.js";
 import { DefinitionError, McpError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
+import { assertOptions } from "../schema/known-options.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Context } from "./context.js";
@@ -29,6 +30,7 @@ import type { CustomMethod } from "./custom-method.js";
 import { dispatch } from "./dispatch.js";
 import { createLazySeal } from "./lazy-seal.js";
 import { NotificationQueue } from "./notification-queue.js";
+import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { createRoutes, type Route } from "./routes.js";
@@ -73,6 +75,7 @@ export class ServerCore implements ServerHost {
       throw new DefinitionError(
         'a server needs { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
       );
+    assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
     this.instructions = options.instructions;
@@ -119,6 +122,8 @@ export class ServerCore implements ServerHost {
   }
 
   use(interceptor: ServerInterceptor): void {
+    if (typeof interceptor !== "function")
+      throw new DefinitionError("use needs an interceptor: (call, next) => next(call)");
     this.#interceptors.push(interceptor);
     this.#dispatch = this.#compose();
   }

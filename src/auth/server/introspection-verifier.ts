@@ -27,7 +27,9 @@ const REFUSED_MS = 5_000;
 const MAX_REFUSED = 1_000;
 
 /** Verifies access tokens by asking the authorization server about each (RFC 7662). */
-export function introspectionVerifier(options: IntrospectionVerifierOptions): TokenVerifier {
+export function introspectionVerifier(
+  options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
+): TokenVerifier {
   const { issuer, endpoint, cacheMs = 10_000, maxCached = 10_000 } = options;
   if (issuer === undefined && endpoint === undefined) {
     throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing");

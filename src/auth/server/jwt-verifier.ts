@@ -30,7 +30,7 @@ const MAX_KEPT = 1_000;
 const DEFAULT_TYPES = ["", "jwt", "at+jwt"];
 
 /** Verifies access tokens that are signed JWTs, by the public keys of their issuer. */
-export function jwtVerifier(options: JwtVerifierOptions): TokenVerifier {
+export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
   const { clockToleranceSeconds: clockTolerance = 5, audience } = options;
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options);
