@@ -1,16 +1,26 @@
 import { type Clock, LONGEST_DELAY, unref } from "./clock.js";
 
+/** Where something stands in an `IdleQueue`. The fields are the queue's own. */
+export class IdlePlace<T> {
+  touchedAt = 0;
+  before: IdlePlace<T> | undefined;
+  after: IdlePlace<T> | undefined;
+
+  constructor(readonly item: T | undefined) {}
+}
+
 /**
  * Things that are told when nothing has happened to them for `idleMs`. One timer for all of them; it never keeps a
- * process alive by itself. An `idleMs` that is not positive, or too long for a timer, tells nobody.
+ * process alive by itself. An `idleMs` that is not positive, or too long for a timer, tells nobody. They stand in a chain,
+ * longest idle first, so that a touch costs the same however many there are.
  */
 export class IdleQueue<T> {
   readonly #clock: Clock;
   readonly #idleMs: number;
   readonly #onIdle: (item: T) => void;
-  /** When each was touched last, longest ago first. */
-  readonly #touchedAt = new Map<T, number>();
   readonly #enabled: boolean;
+  /** Closes the chain to a ring: the longest idle is behind it, the last touched before it. */
+  readonly #ends = new IdlePlace<T>(undefined);
   #timer: unknown;
 
   constructor(clock: Clock, idleMs: number, onIdle: (item: T) => void) {
@@ -18,27 +28,43 @@ export class IdleQueue<T> {
     this.#idleMs = idleMs;
     this.#onIdle = onIdle;
     this.#enabled = idleMs > 0 && idleMs <= LONGEST_DELAY;
+    this.#ends.before = this.#ends;
+    this.#ends.after = this.#ends;
   }
 
-  get size(): number {
-    return this.#touchedAt.size;
+  /** Lets the item wait. What is returned stands for it from here on. */
+  add(item: T): IdlePlace<T> {
+    const place = new IdlePlace(item);
+    if (this.#enabled) this.#append(place);
+    return place;
   }
 
-  /** Starts the wait of this item anew; adds it if it is not waiting yet. */
-  touch(item: T): void {
-    if (!this.#enabled) return;
-    this.#touchedAt.delete(item);
-    this.#touchedAt.set(item, this.#clock.now());
-    if (this.#timer === undefined) this.#arm(this.#idleMs);
+  /** Starts the wait anew, unless it is over. */
+  touch(place: IdlePlace<T>): void {
+    if (unlink(place)) this.#append(place);
   }
 
-  remove(item: T): void {
-    if (this.#touchedAt.delete(item) && this.#touchedAt.size === 0) this.#disarm();
+  remove(place: IdlePlace<T>): void {
+    if (unlink(place) && this.#first === this.#ends) this.#disarm();
   }
 
   clear(): void {
-    this.#touchedAt.clear();
+    while (this.#first !== this.#ends) unlink(this.#first);
     this.#disarm();
+  }
+
+  get #first(): IdlePlace<T> {
+    return this.#ends.after as IdlePlace<T>;
+  }
+
+  #append(place: IdlePlace<T>): void {
+    const last = this.#ends.before as IdlePlace<T>;
+    place.touchedAt = this.#clock.now();
+    place.before = last;
+    place.after = this.#ends;
+    last.after = place;
+    this.#ends.before = place;
+    if (this.#timer === undefined) this.#arm(this.#idleMs);
   }
 
   #arm(ms: number): void {
@@ -52,18 +78,27 @@ export class IdleQueue<T> {
     this.#timer = undefined;
   }
 
-  /** An item that is told leaves the queue, and may be touched again while it is told. */
+  /** An item that is told has left the queue, and may be added again while it is told. */
   #onTimer(): void {
     const now = this.#clock.now();
     const due: T[] = [];
-    for (const [item, touchedAt] of this.#touchedAt) {
-      if (touchedAt + this.#idleMs > now) break;
-      due.push(item);
+    for (let place = this.#first; place !== this.#ends && place.touchedAt + this.#idleMs <= now; place = this.#first) {
+      unlink(place);
+      due.push(place.item as T);
     }
-    for (const item of due) this.#touchedAt.delete(item);
     for (const item of due) this.#onIdle(item);
     this.#disarm();
-    const [next] = this.#touchedAt.values();
-    if (next !== undefined) this.#arm(Math.max(1, next + this.#idleMs - now));
+    if (this.#first !== this.#ends) this.#arm(Math.max(1, this.#first.touchedAt + this.#idleMs - now));
   }
+}
+
+/** False if it stood nowhere. */
+function unlink<T>(place: IdlePlace<T>): boolean {
+  const { before, after } = place;
+  if (before === undefined || after === undefined) return false;
+  before.after = after;
+  after.before = before;
+  place.before = undefined;
+  place.after = undefined;
+  return true;
 }

@@ -1,6 +1,7 @@
 import type { RequestId } from "../jsonrpc/message.js";
 import { isRequestId } from "../jsonrpc/parse.js";
 import { findByEither } from "../jsonrpc/request-id.js";
+import { SlotMap } from "../jsonrpc/slot-map.js";
 import type { AbortSwitch } from "./abort-switch.js";
 
 /** A call being served, as far as the connection is concerned. */
@@ -11,7 +12,7 @@ export interface Served {
 
 /** The calls that one connection is being served right now, so that the peer can cancel them by id. */
 export class ServedCalls<C extends Served> {
-  readonly #running = new Map<RequestId, C>();
+  readonly #running = new SlotMap<RequestId, C>();
   /** Those whose id a newer call took over: out of reach for a cancellation, not for the end of the connection. */
   readonly #shadowed = new Set<C>();
 

@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { CallScope } from "../call/scope.js";
 import type { GateAdmission } from "../http/admission.js";
@@ -136,7 +137,7 @@ export type HandlerResult = Result | PreparedResult;
 export type HeaderReader = (name: string) => string | undefined;
 
 /** A handler, ready to run. It may throw instead of rejecting. */
-export type Run = (asking: Asking) => HandlerResult | Promise<HandlerResult>;
+export type Run = (asking: Asking) => MaybePromise<HandlerResult>;
 
 /** How serving a call ended. */
 export type Outcome =
@@ -203,8 +204,8 @@ export interface ServerHost {
   readonly identify: boolean;
   /** Every version that this server speaks, newest first. */
   readonly versions: readonly string[];
-  /** Serves one call to its end. Never rejects. */
-  run(call: Call): Promise<Outcome>;
+  /** Serves one call to its end: in this turn, unless something in it takes time. Never throws or rejects. */
+  run(call: Call): MaybePromise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
   /** The params member that names what a method of the author's is about, mirrored in the Mcp-Name header. */
@@ -268,7 +269,7 @@ export interface EraSession {
   close(): void;
 }
 
-export type BuiltinHandler = (call: Call, host: ServerHost) => HandlerResult | Promise<HandlerResult>;
+export type BuiltinHandler = (call: Call, host: ServerHost) => MaybePromise<HandlerResult>;
 
 /** One way of speaking HTTP, on the server. */
 export interface HttpBinding {
@@ -340,7 +341,7 @@ export interface ServerEra {
   /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
-  settle(call: Call, host: ServerHost, run: Run): Promise<HandlerResult>;
+  settle(call: Call, host: ServerHost, run: Run): MaybePromise<HandlerResult>;
   /** This era's way of speaking HTTP, for one server. */
   http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
 }

@@ -1,4 +1,5 @@
 import { type Clock, LONGEST_DELAY, unref } from "../call/clock.js";
+import { SlotMap } from "../jsonrpc/slot-map.js";
 
 /** Something open that may fall silent. */
 export interface Quiet {
@@ -17,7 +18,7 @@ const SHARE = 8;
  * nobody.
  */
 export class KeepAlive<T extends Quiet> implements Iterable<T> {
-  readonly #open = new Set<T>();
+  readonly #open = new SlotMap<T, T>();
   readonly #clock: Clock;
   readonly #intervalMs: number;
   readonly #enabled: boolean;
@@ -35,11 +36,11 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
   }
 
   [Symbol.iterator](): Iterator<T> {
-    return this.#open.values();
+    return this.#open.values().values();
   }
 
   add(item: T): void {
-    this.#open.add(item);
+    this.#open.set(item, item);
     if (this.#enabled && this.#timer === undefined) this.#arm(this.#intervalMs);
   }
 
@@ -72,7 +73,7 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
     const now = this.#clock.now();
     const limit = now - this.#intervalMs + this.#intervalMs / SHARE;
     let oldest = now;
-    for (const item of this.#open) {
+    for (const item of this.#open.values()) {
       if (item.spokeAt <= limit) item.onQuiet(now);
       else if (item.spokeAt < oldest) oldest = item.spokeAt;
     }

@@ -2,10 +2,11 @@ import { McpError } from "../schema/errors.js";
 import type { RequestId } from "./message.js";
 import { isRequestId } from "./parse.js";
 import { idKey } from "./request-id.js";
+import { SlotMap } from "./slot-map.js";
 
 /** The requests that one side has sent and whose answers it awaits, under the ids they went out with. */
 export class InflightTable<Entry extends { readonly id: RequestId }> {
-  readonly #entries = new Map<RequestId, Entry>();
+  readonly #entries = new SlotMap<RequestId, Entry>();
   #nextId: number;
 
   /** Ids count from the given one on: those below it were handed out by a predecessor. */
@@ -62,7 +63,7 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
 
   /** Empties the table and hands over what was in it. */
   drain(): Entry[] {
-    const entries = [...this.#entries.values()];
+    const entries = this.#entries.values();
     this.#entries.clear();
     return entries;
   }

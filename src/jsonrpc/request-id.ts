@@ -13,7 +13,7 @@ export function idKey(id: RequestId): RequestId {
 }
 
 /** What is filed under exactly this id, or else under its other spelling. */
-export function findByEither<T>(filed: ReadonlyMap<RequestId, T>, id: RequestId): T | undefined {
+export function findByEither<T>(filed: Pick<ReadonlyMap<RequestId, T>, "get">, id: RequestId): T | undefined {
   const exact = filed.get(id);
   if (exact !== undefined) return exact;
   const twin = idTwin(id);

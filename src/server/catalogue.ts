@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { HandlerResult } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
@@ -115,7 +116,7 @@ export class Catalogue<T extends Listed> {
   }
 
   /** The page after a cursor. A cursor stays good when entries come and go. */
-  page(cursor: unknown, ctx: Context): HandlerResult | Promise<HandlerResult> {
+  page(cursor: unknown, ctx: Context): MaybePromise<HandlerResult> {
     const after = cursor === undefined ? 0 : this.#readCursor(cursor);
     const known = this.#pages.get(after);
     if (known !== undefined) return known;

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult, ServerHost } from "../era/era.js";
 import { missingCapability, undeclared } from "../era/input-capability.js";
 import { PreparedResult } from "../era/prepared-result.js";
@@ -26,7 +27,7 @@ export interface Dispatcher {
  * Serves one call: route, check, run, settle. The one place to read to know what a server does with a request.
  * The author's own methods come first, then the era's, then the server's.
  */
-export async function dispatch(server: Dispatcher, call: Call): Promise<HandlerResult> {
+export function dispatch(server: Dispatcher, call: Call): MaybePromise<HandlerResult> {
   const { era, method } = call;
   const shape = era.methods.get(method);
   if (shape === undefined && server.isSpecified(method)) throw methodNotFound(method);

@@ -9,6 +9,7 @@ import {
   type CallOrigin,
   type ClientFacts,
   type EraSession,
+  type Outcome,
   pickEra,
   type ServerEra,
   type ServerHost,
@@ -126,12 +127,13 @@ export class Door implements ServedConnection, ServerWire {
       return this.#refuse(request, era, error);
     }
     this.#served.add(call);
-    const done = this.#answer(call);
+    const outcome = this.#host.run(call);
+    if (!(outcome instanceof Promise)) return this.#answer(call, outcome);
+    const done = outcome.then((outcome) => this.#answer(call, outcome));
     this.#calls.set(call, done);
   }
 
-  async #answer(call: Call): Promise<void> {
-    const outcome = await this.#host.run(call);
+  #answer(call: Call, outcome: Outcome): void {
     this.#served.remove(call);
     this.#calls.delete(call);
     if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
@@ -9,7 +10,7 @@ import type { Registry } from "./registry.js";
 import { type RegisteredResource, resourceNotFound } from "./resource.js";
 import type { RegisteredTool } from "./tool.js";
 
-export type Route = (call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
+export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
 /** What the server itself answers, whatever the era: one entry per method of the specification. */
 export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
@@ -27,10 +28,10 @@ export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
 }
 
 interface Pages {
-  page(cursor: unknown, ctx: Context): HandlerResult | Promise<HandlerResult>;
+  page(cursor: unknown, ctx: Context): MaybePromise<HandlerResult>;
 }
 
-function listed(call: Call, ctx: Context, offered: boolean, pages: Pages): HandlerResult | Promise<HandlerResult> {
+function listed(call: Call, ctx: Context, offered: boolean, pages: Pages): MaybePromise<HandlerResult> {
   if (!offered) throw methodNotFound(call.method);
   return pages.page(call.params.cursor, ctx);
 }
@@ -47,15 +48,15 @@ async function listResources(registry: Registry, call: Call, ctx: Context): Prom
   return { ...plain, resources: [...(plain.resources as Resource[]), ...members.flat()] };
 }
 
-function callTool(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+function callTool(registry: Registry, call: Call, ctx: Context): MaybePromise<HandlerResult> {
   if (!registry.offers("tools")) throw methodNotFound(call.method);
-  const name = call.params.name as string;
-  const run = (tool: RegisteredTool | undefined) => {
-    if (tool === undefined) throw unknownItem("tool", name);
-    return tool.call(call.params.arguments, ctx);
-  };
-  const found = registry.tools.find(name, ctx);
-  return found instanceof Promise ? found.then(run) : run(found);
+  const found = registry.tools.find(call.params.name as string, ctx);
+  return found instanceof Promise ? found.then((tool) => runTool(tool, call, ctx)) : runTool(found, call, ctx);
+}
+
+function runTool(tool: RegisteredTool | undefined, call: Call, ctx: Context): MaybePromise<HandlerResult> {
+  if (tool === undefined) throw unknownItem("tool", call.params.name as string);
+  return tool.call(call.params.arguments, ctx);
 }
 
 async function getPrompt(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {

@@ -1,5 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
 import type { Asking } from "../era/asking.js";
@@ -68,7 +69,7 @@ export class ServerCore implements ServerHost {
   readonly #notifications = new NotificationQueue();
   #draining = false;
   readonly #interceptors: ServerInterceptor[];
-  #dispatch: (call: Call) => Promise<HandlerResult>;
+  #dispatch: (call: Call) => MaybePromise<HandlerResult>;
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly ServerEra[]) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
@@ -128,12 +129,33 @@ export class ServerCore implements ServerHost {
     this.#dispatch = this.#compose();
   }
 
-  async run(call: Call): Promise<Outcome> {
+  run(call: Call): MaybePromise<Outcome> {
+    let result: MaybePromise<HandlerResult>;
     try {
       if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
-      const result = await this.#dispatch(call);
+      result = this.#dispatch(call);
+    } catch (error) {
+      return this.#fail(call, error);
+    }
+    if (!(result instanceof Promise)) return this.#succeed(call, result);
+    return result.then(
+      (result) => this.#succeed(call, result),
+      (error: unknown) => this.#fail(call, error),
+    );
+  }
+
+  #succeed(call: Call, result: HandlerResult): Outcome {
+    try {
       return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, this) };
     } catch (error) {
+      return this.#toOutcome(error, call);
+    } finally {
+      call.close();
+    }
+  }
+
+  #fail(call: Call, error: unknown): Outcome {
+    try {
       return this.#toOutcome(error, call);
     } finally {
       call.close();
@@ -291,14 +313,16 @@ export class ServerCore implements ServerHost {
     }
   }
 
-  #compose(): (call: Call) => Promise<HandlerResult> {
+  /** Interceptors are promised promises; without any there need be none. */
+  #compose(): (call: Call) => MaybePromise<HandlerResult> {
     const server = {
       host: this,
       routes: this.#routes,
       methods: this.registry.methods,
       isSpecified: (method: string) => this.isSpecified(method),
     };
-    return composeInterceptors(this.#interceptors, (call) => dispatch(server, call));
+    if (this.#interceptors.length === 0) return (call) => dispatch(server, call);
+    return composeInterceptors(this.#interceptors, async (call) => dispatch(server, call));
   }
 
   /** A deliberate error goes out as it is; anything else is reported here and stays opaque there. */

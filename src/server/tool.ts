@@ -1,4 +1,5 @@
 import type { Clock } from "../call/clock.js";
+import { isThenable, type MaybePromise } from "../call/maybe-promise.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../schema/errors.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -79,6 +80,8 @@ export interface RunningToolOptions {
   readonly warn: (message: string) => void;
 }
 
+type ToolAnswer = CallToolResult | InputRequiredResult;
+
 /** What a tool without input takes. */
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
@@ -113,29 +116,61 @@ export class RegisteredTool {
     this.paramHeaders = paramHeadersOf(where, this.listing);
   }
 
-  /** Runs the tool. What the model can mend comes back as a result with `isError`. */
-  async call(args: unknown, ctx: Context): Promise<CallToolResult | InputRequiredResult> {
-    const { name } = this.listing;
-    let value: unknown;
+  /** Runs the tool: checks the arguments, runs the handler, makes the result. What the model can mend has `isError`. */
+  call(args: unknown, ctx: Context): MaybePromise<ToolAnswer> {
+    let parsed: MaybePromise<ParseOutcome>;
     try {
-      let parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
-      if (parsed instanceof Promise) parsed = await parsed;
-      if (!parsed.ok) return failed(`Invalid arguments for tool ${name}: ${describeIssues(parsed.issues)}`);
-      value = await this.#run(parsed.value, ctx);
+      parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
+    if (!(parsed instanceof Promise)) return this.#callWith(parsed, ctx);
+    return parsed.then(
+      (parsed) => this.#callWith(parsed, ctx),
+      (error: unknown) => this.#toFailure(error, ctx),
+    );
+  }
+
+  #callWith(args: ParseOutcome, ctx: Context): MaybePromise<ToolAnswer> {
+    if (!args.ok) return failed(`Invalid arguments for tool ${this.listing.name}: ${describeIssues(args.issues)}`);
+    let value: unknown;
     try {
-      const made = this.#toResult(value);
-      const result = made instanceof Promise ? await made : made;
-      const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
-      if (problem === undefined) return result;
-      return this.#toFailure(new TypeError(`tool ${name}: ${problem}`), ctx);
+      value = this.#run(args.value, ctx);
     } catch (error) {
-      if (error instanceof ToolError) return failed(error.message);
-      // What cannot be written is a defect of the server that a model cannot mend.
-      throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
+      return this.#toFailure(error, ctx);
     }
+    if (!isThenable(value)) return this.#finish(value, ctx);
+    return Promise.resolve(value).then(
+      (value) => this.#finish(value, ctx),
+      (error: unknown) => this.#toFailure(error, ctx),
+    );
+  }
+
+  #finish(value: unknown, ctx: Context): MaybePromise<ToolAnswer> {
+    let result: MaybePromise<ToolAnswer>;
+    try {
+      result = this.#toResult(value);
+    } catch (error) {
+      return this.#toUnwritable(error);
+    }
+    if (!(result instanceof Promise)) return this.#checked(result, ctx);
+    return result.then(
+      (result) => this.#checked(result, ctx),
+      (error: unknown) => this.#toUnwritable(error),
+    );
+  }
+
+  #checked(result: ToolAnswer, ctx: Context): ToolAnswer {
+    const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
+    if (problem === undefined) return result;
+    return this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx);
+  }
+
+  /** What cannot be written is a defect of the server that a model cannot mend. */
+  #toUnwritable(error: unknown): CallToolResult {
+    if (error instanceof ToolError) return failed(error.message);
+    const { name } = this.listing;
+    throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
   }
 
   #run(args: unknown, ctx: Context): unknown {
@@ -155,8 +190,7 @@ export class RegisteredTool {
     return isGenerator(value) ? drain(value, ctx) : value;
   }
 
-  /** A promise only where there is an output schema. */
-  #toResult(value: unknown): CallToolResult | InputRequiredResult | Promise<CallToolResult> {
+  #toResult(value: unknown): MaybePromise<ToolAnswer> {
     if (isInputRequired(value)) return value;
     const own = value instanceof ToolResult ? value.result : undefined;
     if (own?.isError === true) return own;
@@ -164,16 +198,20 @@ export class RegisteredTool {
     return this.#toStructured(value, own);
   }
 
-  async #toStructured(value: unknown, own: CallToolResult | undefined): Promise<CallToolResult> {
+  #toStructured(value: unknown, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
     const given = own === undefined ? value : own.structuredContent;
     if (given === undefined) return this.#nonconforming("no structured content");
-    const parsed = await this.#parse(this.#output, given, "output");
+    const parsed = this.#parse(this.#output, given, "output");
+    return parsed instanceof Promise ? parsed.then((parsed) => this.#conform(parsed, own)) : this.#conform(parsed, own);
+  }
+
+  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): CallToolResult {
     if (!parsed.ok) return this.#nonconforming(`a value that does not match it: ${describeIssues(parsed.issues)}`);
     return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
   }
 
   /** A promise only where the schema validates asynchronously. */
-  #parse(schema: UsableSchema | undefined, value: unknown, what: string): ParseOutcome | Promise<ParseOutcome> {
+  #parse(schema: UsableSchema | undefined, value: unknown, what: string): MaybePromise<ParseOutcome> {
     if (schema === undefined) return parseNothing(value as object);
     try {
       const outcome = schema.parse(value);

@@ -1,4 +1,5 @@
 import type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
+import { SSE_HEADERS } from "../http/sse-writer.js";
 import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
 import type { Params, RequestId } from "../jsonrpc/message.js";
 
@@ -172,7 +173,8 @@ class RecordedHttpExchange implements HttpExchange {
 
   reply(status: number, headers: HttpHeaders, body?: string): void {
     Object.assign(this.#entry, { status, headers, ended: true });
-    if (body !== undefined && body !== "") this.#recorder.record("server", body);
+    if (headers["content-type"] === SSE_HEADERS["content-type"]) this.#recordEvents(body ?? "");
+    else if (body !== undefined && body !== "") this.#recorder.record("server", body);
     this.#inner.reply(status, headers, body);
     this.#recorder.changed();
   }
@@ -183,9 +185,7 @@ class RecordedHttpExchange implements HttpExchange {
     this.#recorder.changed();
     return {
       write: (text) => {
-        for (const line of text.split("\n")) {
-          if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6));
-        }
+        this.#recordEvents(text);
         return inner.write(text);
       },
       onDrain: (listener) => inner.onDrain(listener),
@@ -200,6 +200,12 @@ class RecordedHttpExchange implements HttpExchange {
         this.#recorder.changed();
       },
     };
+  }
+
+  #recordEvents(text: string): void {
+    for (const line of text.split("\n")) {
+      if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6));
+    }
   }
 }
 

@@ -46,7 +46,7 @@ async function wire(era: Era): Promise<Wired> {
   const [up, down] = [new CutPipe(), new CutPipe()];
   const server = new McpServer({ name: "cut", version: "1.0.0" });
   const wired: { ran: number } = { ran: 0 };
-  server.tool("say", {}, () => {
+  server.tool("say", {}, async () => {
     wired.ran++;
     return ANSWER;
   });

@@ -48,7 +48,11 @@ test("one that comes after the end of its call is not kept for a call that has t
   early.keep(7);
   early.keep("7");
   equal(early.take(7), false);
-  // The id is in use again since it was taken: what comes now is about the new call.
+  clock.advance(9_999);
+  for (let id = 100; id < 163; id++) early.onOver(id);
+  early.keep(7);
+  equal(early.take(7), false);
+  early.onOver(163);
   early.keep(7);
   equal(early.take(7), true);
   early.onOver("b");

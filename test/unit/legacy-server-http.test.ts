@@ -19,31 +19,32 @@ test("an idle queue tells each item when its own time is over, and keeps one tim
   const clock = new HandClock();
   const told: string[] = [];
   const queue = new IdleQueue<string>(clock, 100, (item) => told.push(`${item}@${clock.now()}`));
-  queue.touch("a");
+  const a = queue.add("a");
   clock.advance(30);
-  queue.touch("b");
+  queue.add("b");
   clock.advance(30);
-  queue.touch("a");
+  queue.touch(a);
   assert.equal(clock.pending, 1);
   clock.advance(1000);
   assert.deepEqual(told, ["b@130", "a@160"]);
   assert.equal(clock.pending, 0);
+  queue.touch(a);
+  assert.equal(clock.pending, 0);
 });
 
-test("an item that is touched while it is told waits again, without delaying the others", () => {
+test("an item that is added again while it is told waits again, without delaying the others", () => {
   const clock = new HandClock();
   const told: string[] = [];
   const queue: IdleQueue<string> = new IdleQueue(clock, 100, (item) => {
     told.push(`${item}@${clock.now()}`);
-    if (item === "a" && told.length < 4) queue.touch("a");
+    if (item === "a" && told.length < 4) queue.add("a");
   });
-  queue.touch("a");
+  queue.add("a");
   clock.advance(10);
-  queue.touch("b");
+  queue.add("b");
   clock.advance(400);
   assert.deepEqual(told, ["a@100", "b@110", "a@200", "a@300"]);
-  queue.touch("c");
-  queue.remove("c");
+  queue.remove(queue.add("c"));
   assert.equal(clock.pending, 0);
 });
 
@@ -51,7 +52,7 @@ test("an idle queue without a usable time tells nobody", () => {
   for (const idleMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
     const clock = new HandClock();
     const queue = new IdleQueue<string>(clock, idleMs, () => assert.fail("told"));
-    queue.touch("a");
+    queue.touch(queue.add("a"));
     assert.equal(clock.pending, 0);
   }
 });
@@ -194,7 +195,6 @@ test("the stream for what belongs to no call is let go after its time, and its c
   const endpoint = new LegacyEndpoint({ retryMs: 50 }, { clock, maxSubscriptionMs: 60_000 });
   endpoint.server.tool("t", {}, () => "");
   const client = await endpoint.open();
-  const idle = clock.pending;
   const first = client.get();
   await until(() => first.status === 200);
   clock.advance(59_999);
@@ -206,9 +206,10 @@ test("the stream for what belongs to no call is let go after its time, and its c
   await until(() => second.status === 200);
   endpoint.server.changes.toolsChanged();
   await until(() => messages(second).some(({ method }) => method === "notifications/tools/list_changed"));
+  const open = clock.pending;
   await status(client.delete(), 200);
   await second.done;
-  assert.ok(clock.pending < idle, "the session's timers are gone with it");
+  assert.equal(clock.pending, open - 2, "the session's timers, of its idleness and of its stream, are gone with it");
   await endpoint.server.close();
 });
 

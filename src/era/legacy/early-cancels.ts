@@ -1,6 +1,6 @@
 import type { Clock } from "../../call/clock.js";
 import type { RequestId } from "../../jsonrpc/message.js";
-import { findByEither } from "../../jsonrpc/request-id.js";
+import { findByEither, idKey } from "../../jsonrpc/request-id.js";
 
 /** More than a client has on their way at once; the oldest go first. */
 const MAX_KEPT = 256;
@@ -17,43 +17,49 @@ interface Noted {
 /**
  * Cancellations that name no running call. Each POST travels on its own, so a cancellation may come before the request
  * that it is about: it is kept for a moment, and the request, when it comes, is not run. One that comes after the end of
- * its call is not kept: the same id may be in use again. An id is found in either spelling, the exact one first.
+ * its call is not kept: the same id may be in use again. An id is found in either spelling, the exact one first. Every call
+ * passes here and hardly any is cancelled: that a call is over is noted in a ring, and looked for only by a cancellation.
  */
 export class EarlyCancels {
   readonly #clock: Clock;
   readonly #kept = new Map<RequestId, Noted>();
-  readonly #over = new Map<RequestId, Noted>();
+  readonly #over: RequestId[] = [];
+  readonly #overAt: number[] = [];
+  #next = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   keep(id: RequestId): void {
-    if (!this.#isRecent(findByEither(this.#over, id))) this.#note(this.#kept, id, MAX_KEPT);
+    if (this.#isJustOver(idKey(id))) return;
+    this.#kept.delete(id);
+    this.#kept.set(id, { id, at: this.#clock.now() });
+    if (this.#kept.size <= MAX_KEPT) return;
+    const [oldest] = this.#kept.keys();
+    this.#kept.delete(oldest as RequestId);
   }
 
   /** Whether the request, which comes now, was cancelled before. Tells once. */
   take(id: RequestId): boolean {
-    this.#over.delete(id);
-    const found = findByEither(this.#kept, id);
-    if (found !== undefined) this.#kept.delete(found.id);
-    return this.#isRecent(found);
+    const found = this.#kept.size === 0 ? undefined : findByEither(this.#kept, id);
+    if (found === undefined) return false;
+    this.#kept.delete(found.id);
+    return this.#isRecent(found.at);
   }
 
   /** A call is over: a cancellation that comes from now on is about it. */
   onOver(id: RequestId): void {
-    this.#note(this.#over, id, MAX_OVER);
+    this.#over[this.#next] = id;
+    this.#overAt[this.#next] = this.#clock.now();
+    this.#next = (this.#next + 1) % MAX_OVER;
   }
 
-  #note(noted: Map<RequestId, Noted>, id: RequestId, max: number): void {
-    noted.delete(id);
-    noted.set(id, { id, at: this.#clock.now() });
-    if (noted.size <= max) return;
-    const [oldest] = noted.keys();
-    noted.delete(oldest as RequestId);
+  #isJustOver(key: RequestId): boolean {
+    return this.#over.some((id, index) => idKey(id) === key && this.#isRecent(this.#overAt[index] as number));
   }
 
-  #isRecent(noted: Noted | undefined): boolean {
-    return noted !== undefined && this.#clock.now() - noted.at < KEPT_MS;
+  #isRecent(at: number): boolean {
+    return this.#clock.now() - at < KEPT_MS;
   }
 }

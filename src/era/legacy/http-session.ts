@@ -1,4 +1,5 @@
 import { type Clock, timeLeft } from "../../call/clock.js";
+import type { IdlePlace } from "../../call/idle-queue.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import type { KeepAlive } from "../../http/keep-alive.js";
@@ -6,6 +7,7 @@ import type { SseConnection } from "../../http/sse-connection.js";
 import { formatNotification } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
+import { SlotMap } from "../../jsonrpc/slot-map.js";
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
 import type { EventLog } from "../../store/event-log.js";
 import type { Call, CallOrigin, ClientFacts, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
@@ -39,6 +41,8 @@ const STANDALONE = "get";
 export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly shared = false;
   readonly id: string | undefined;
+  /** Where the session waits for its time to run out. */
+  idlePlace: IdlePlace<HttpSession> | undefined;
   readonly sessionId: string;
   /** Who opened it, and alone may use it. */
   readonly principal: string | undefined;
@@ -53,11 +57,11 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly #around: SessionSurroundings;
   readonly #calls: PostCalls;
   /** Those of calls that are not over, connected or not. */
-  readonly #streams = new Map<string, SessionStream>();
+  readonly #streams = new SlotMap<string, SessionStream>();
   readonly #standalone: SessionStream;
   readonly #requests = new ClientRequests();
   /** Exchanges that wait for somebody who may never answer, each with the id of its request. */
-  readonly #held = new Map<HttpExchange, RequestId | undefined>();
+  #held: Map<HttpExchange, RequestId | undefined> | undefined;
   #listening = false;
   #connections = 0;
   #streamCount = 0;
@@ -116,7 +120,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   post(exchange: HttpExchange, body: Parsed, kind: ReplyKind): void {
     switch (body.kind) {
       case "request":
-        return this.#calls.serve(exchange, [body.message], kind, false);
+        return this.#calls.serve(exchange, body.message, kind);
       case "batch":
         return this.#postBatch(exchange, body.items, kind);
       case "invalid":
@@ -175,12 +179,12 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const reason = new ConnectionError(why.error.message, { delivery: "sent" });
     this.#calls.endAll(why, reason);
     this.#standalone.end();
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.values()) {
       this.report(new Error("the event log had not taken an answer when its session ended"));
       stream.end();
     }
-    for (const [exchange, id] of this.#held) if (!exchange.answered) refuse(exchange, this.host, why, id);
-    this.#held.clear();
+    for (const [exchange, id] of this.#held ?? []) if (!exchange.answered) refuse(exchange, this.host, why, id);
+    this.#held = undefined;
     this.#requests.failAll(reason);
     this.protocol.close();
     this.#forget();
@@ -194,17 +198,17 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   async hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T> {
+    this.#held ??= new Map();
     this.#held.set(exchange, id);
     try {
       return await work;
     } finally {
-      this.#held.delete(exchange);
+      this.#held?.delete(exchange);
     }
   }
 
   originOf(exchange: HttpExchange): CallOrigin {
-    const { auth, principal, endsAt, judge, url } = exchange;
-    return { auth, principal, endsAt, judge, url, header: (name) => exchange.header(name), sessionId: this.id };
+    return new SessionOrigin(exchange, this.id);
   }
 
   /**
@@ -253,7 +257,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const takeOthers = () => {
       for (const other of others) this.#take(other);
     };
-    if (requests.length > 0) return this.#calls.serve(exchange, requests, kind, true, takeOthers);
+    if (requests.length > 0) return this.#calls.serveBatch(exchange, requests, kind, takeOthers);
     exchange.reply(202, {});
     takeOthers();
   }
@@ -322,6 +326,42 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const { log, sessionId } = this;
     if (log === undefined) return;
     (async () => log.drop(sessionId))().catch((error: unknown) => this.report(error));
+  }
+}
+
+/** A request of a session: what the exchange knows, and whose session it is. */
+class SessionOrigin implements CallOrigin {
+  readonly #exchange: HttpExchange;
+
+  constructor(
+    exchange: HttpExchange,
+    readonly sessionId: string | undefined,
+  ) {
+    this.#exchange = exchange;
+  }
+
+  get auth(): unknown {
+    return this.#exchange.auth;
+  }
+
+  get principal(): string | undefined {
+    return this.#exchange.principal;
+  }
+
+  get endsAt(): number | undefined {
+    return this.#exchange.endsAt;
+  }
+
+  get judge(): CallOrigin["judge"] {
+    return this.#exchange.judge;
+  }
+
+  get url(): string {
+    return this.#exchange.url;
+  }
+
+  header(name: string): string | undefined {
+    return this.#exchange.header(name);
   }
 }
 

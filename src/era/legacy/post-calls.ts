@@ -4,6 +4,7 @@ import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { findByEither } from "../../jsonrpc/request-id.js";
+import { SlotMap } from "../../jsonrpc/slot-map.js";
 import { ConnectionError, RpcError } from "../../schema/errors.js";
 import type { Call, CallOrigin, Outcome, ServerEra, ServerHost } from "../era.js";
 import { EarlyCancels } from "./early-cancels.js";
@@ -29,10 +30,17 @@ interface Running {
   readonly reply: PostReply;
 }
 
+/** What a failure before anything ran is answered with. */
+interface Start {
+  readonly exchange: HttpExchange;
+  readonly reply: PostReply;
+  readonly id: RequestId | undefined;
+}
+
 /** The calls of a session that are running, each with the reply that it belongs to. An id with its type names one call. */
 export class PostCalls {
   readonly #owner: CallOwner;
-  readonly #running = new Map<RequestId, Running>();
+  readonly #running = new SlotMap<RequestId, Running>();
   readonly #early: EarlyCancels;
 
   constructor(owner: CallOwner) {
@@ -50,39 +58,30 @@ export class PostCalls {
     return entry?.call === call ? entry.reply : undefined;
   }
 
-  /** Serves the requests of one POST. `onStarted` is called when they run. */
-  serve(
-    exchange: HttpExchange,
-    requests: readonly RpcRequest[],
-    kind: ReplyKind,
-    batch: boolean,
-    onStarted?: () => void,
-  ): void {
-    const entries = this.#register(exchange, requests, kind, batch);
-    if (entries === undefined) return;
-    const { reply } = entries[0] as Running;
-    const start = () => {
-      for (const { call } of entries) if (this.#early.take(call.id)) this.cancel({ requestId: call.id });
-      for (const entry of entries) this.#run(entry);
-      onStarted?.();
-    };
-    const fail = (error: unknown) => {
-      for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
-      reply.stream?.end();
-      refuseFailed(exchange, this.#owner.host, error, batch ? undefined : requests[0]?.id);
-      this.#owner.onCallOver();
-    };
-    try {
-      const opening = reply.open();
-      if (opening === undefined) start();
-      else
-        this.#owner
-          .hold(exchange, batch ? undefined : requests[0]?.id, opening)
-          .then(start)
-          .catch(fail);
-    } catch (error) {
-      fail(error);
+  /** Serves the request of a POST. */
+  serve(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): void {
+    const call = this.#decode(exchange, request, this.#owner.originOf(exchange));
+    if (call === undefined) return;
+    const reply = this.#owner.createReply(exchange, kind, 1, false);
+    const entry = { call, reply };
+    this.#running.set(call.id, entry);
+    this.#start([entry], { exchange, reply, id: request.id });
+  }
+
+  /** Serves the requests of a POST that holds several. `onStarted` is called when they run. */
+  serveBatch(exchange: HttpExchange, requests: readonly RpcRequest[], kind: ReplyKind, onStarted: () => void): void {
+    const origin = this.#owner.originOf(exchange);
+    const calls: Call[] = [];
+    for (const request of requests) {
+      if (calls.some(({ id }) => id === request.id)) return this.#refuseReused(exchange, request.id);
+      const call = this.#decode(exchange, request, origin);
+      if (call === undefined) return;
+      calls.push(call);
     }
+    const reply = this.#owner.createReply(exchange, kind, calls.length, true);
+    const entries = calls.map((call) => ({ call, reply }));
+    for (const entry of entries) this.#running.set(entry.call.id, entry);
+    this.#start(entries, { exchange, reply, id: undefined }, onStarted);
   }
 
   /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
@@ -106,44 +105,61 @@ export class PostCalls {
   }
 
   endAll(why: HttpRefusal, reason: Error): void {
-    const running = [...this.#running.values()];
+    const running = this.#running.values();
     this.#running.clear();
     for (const { call, reply } of running) reply.fail(why.status, formatFailure(call.id, why.error));
     for (const { call } of running) call.end.abort(reason);
   }
 
-  /** Turns requests into calls that are known by their id from here on; answers the exchange if that is impossible. */
-  #register(
-    exchange: HttpExchange,
-    requests: readonly RpcRequest[],
-    kind: ReplyKind,
-    batch: boolean,
-  ): Running[] | undefined {
+  /** The call that a request is; answers the exchange if it cannot be one. */
+  #decode(exchange: HttpExchange, request: RpcRequest, origin: CallOrigin): Call | undefined {
     const { host, era, protocol } = this.#owner;
-    const origin = this.#owner.originOf(exchange);
-    const calls: Call[] = [];
-    for (const request of requests) {
-      if (this.#running.has(request.id) || calls.some((call) => call.id === request.id)) {
-        return refuse(exchange, host, invalidRequest("a request with this id is still running"), request.id);
-      }
-      try {
-        calls.push(protocol.decode(request, origin));
-      } catch (error) {
-        if (!(error instanceof RpcError)) return refuseFailed(exchange, host, error, request.id);
-        return refuse(exchange, host, { status: 400, error: era.encodeError(error, undefined) }, request.id);
-      }
+    if (this.#running.has(request.id)) return this.#refuseReused(exchange, request.id);
+    try {
+      return protocol.decode(request, origin);
+    } catch (error) {
+      if (!(error instanceof RpcError)) return refuseFailed(exchange, host, error, request.id);
+      return refuse(exchange, host, { status: 400, error: era.encodeError(error, undefined) }, request.id);
     }
-    const reply = this.#owner.createReply(exchange, kind, calls.length, batch);
-    return calls.map((call) => {
-      const entry = { call, reply };
-      this.#running.set(call.id, entry);
-      return entry;
-    });
+  }
+
+  #refuseReused(exchange: HttpExchange, id: RequestId): undefined {
+    refuse(exchange, this.#owner.host, invalidRequest("a request with this id is still running"), id);
+  }
+
+  /** Runs calls when their reply is ready to take what they say. */
+  #start(entries: readonly Running[], start: Start, onStarted?: () => void): void {
+    try {
+      const opening = start.reply.open();
+      if (opening === undefined) return this.#runAll(entries, onStarted);
+      this.#owner
+        .hold(start.exchange, start.id, opening)
+        .then(() => this.#runAll(entries, onStarted))
+        .catch((error) => this.#failStart(entries, start, error));
+    } catch (error) {
+      this.#failStart(entries, start, error);
+    }
+  }
+
+  #failStart(entries: readonly Running[], { exchange, reply, id }: Start, error: unknown): void {
+    for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
+    reply.stream?.end();
+    refuseFailed(exchange, this.#owner.host, error, id);
+    this.#owner.onCallOver();
+  }
+
+  #runAll(entries: readonly Running[], onStarted: (() => void) | undefined): void {
+    for (const { call } of entries) if (this.#early.take(call.id)) this.cancel({ requestId: call.id });
+    for (const entry of entries) this.#run(entry);
+    onStarted?.();
   }
 
   #run(entry: Running): void {
     if (!this.#isCurrent(entry)) return;
-    this.#owner.host.run(entry.call).then((outcome) => this.#settle(entry, outcome));
+    const outcome = this.#owner.host.run(entry.call);
+    if (!(outcome instanceof Promise)) return this.#settle(entry, outcome);
+    if (this.#isCurrent(entry)) entry.reply.wait();
+    outcome.then((outcome) => this.#settle(entry, outcome));
   }
 
   /** A call that was cancelled, or whose session ended, is not here any more: what came of it is dropped. */

@@ -7,8 +7,10 @@ export type ReplyKind = "stream" | "json";
 export interface PostReply {
   /** The stream it is written on, if it is one. */
   readonly stream: SessionStream | undefined;
-  /** Starts the answer. Fails, with nothing written, when that is impossible. */
+  /** Makes the reply ready to take what its requests say. Fails, with nothing written, when that is impossible. */
   open(headers?: HttpHeaders): void | Promise<void>;
+  /** An answer takes its time: from here on the client is told that something will come, or is seen to go away. */
+  wait(): void;
   /** Answers one request. False when the answer had nowhere to go. */
   answer(frame: string): boolean;
   /** One request was cancelled and gets no answer. */
@@ -30,7 +32,11 @@ export class StreamReply implements PostReply {
   }
 
   open(headers?: HttpHeaders): void | Promise<void> {
-    return this.stream.open(this.#exchange, headers);
+    return this.stream.offer(this.#exchange, headers);
+  }
+
+  wait(): void {
+    this.stream.begin();
   }
 
   answer(frame: string): boolean {
@@ -61,6 +67,7 @@ export class JsonReply implements PostReply {
   #headers: HttpHeaders = JSON_HEADERS;
   #pending: number;
   #status = 200;
+  #waits = false;
   #gone = false;
 
   constructor(exchange: HttpExchange, batch: boolean, pending: number) {
@@ -71,15 +78,21 @@ export class JsonReply implements PostReply {
 
   open(headers?: HttpHeaders): void {
     if (headers !== undefined) this.#headers = { ...JSON_HEADERS, ...headers };
+  }
+
+  wait(): void {
+    if (this.#waits) return;
+    this.#waits = true;
     this.#exchange.onGone(() => {
       this.#gone = true;
     });
   }
 
   answer(frame: string): boolean {
+    const lost = this.#gone || this.#exchange.answered;
     this.#frames.push(frame);
     this.#settleOne();
-    return !this.#gone;
+    return !lost;
   }
 
   drop(): void {

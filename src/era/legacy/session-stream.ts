@@ -2,6 +2,7 @@ import type { Clock } from "../../call/clock.js";
 import type { HttpExchange, HttpHeaders } from "../../http/exchange.js";
 import type { KeepAlive } from "../../http/keep-alive.js";
 import { SseConnection } from "../../http/sse-connection.js";
+import { formatSseEvent, SSE_HEADERS } from "../../http/sse-writer.js";
 import type { EventLog, LoggedEvent } from "../../store/event-log.js";
 
 /** What the streams of a session have in common. */
@@ -27,6 +28,11 @@ export class UnknownEvent extends Error {
   override readonly name = "UnknownEvent";
 }
 
+interface Offer {
+  readonly exchange: HttpExchange;
+  readonly headers: HttpHeaders | undefined;
+}
+
 const DEFAULT_RETRY_MS = 1000;
 
 /**
@@ -41,6 +47,8 @@ export class SessionStream {
   #connection: SseConnection | undefined;
   /** Lets the connection go when its time is over. */
   #old: unknown;
+  /** An exchange that will be answered with this stream, as soon as there is something to say. */
+  #offered: Offer | undefined;
   /** The log is at work; what comes waits for it. */
   #turn: Promise<void> | undefined;
   /** The last message, while the log has not taken it. */
@@ -59,7 +67,24 @@ export class SessionStream {
 
   /** Whether what is sent now can reach the client. */
   get reachable(): boolean {
-    return this.#state === "open" && (this.#connection !== undefined || this.#owner.log !== undefined);
+    if (this.#state !== "open") return false;
+    return this.#connection !== undefined || this.#offered !== undefined || this.#owner.log !== undefined;
+  }
+
+  /**
+   * As `open`, but where nothing is remembered the stream begins only with its first message, or when `begin` is called:
+   * a stream that has but one message to carry is written in one piece.
+   */
+  offer(exchange: HttpExchange, headers?: HttpHeaders): void | Promise<void> {
+    if (this.#owner.log !== undefined) return this.open(exchange, headers);
+    this.#offered = { exchange, headers };
+  }
+
+  /** Begins to answer the exchange that was offered, if there is one. */
+  begin(): void {
+    const offer = this.#offered;
+    this.#offered = undefined;
+    if (offer !== undefined) this.#connect(offer.exchange, offer.headers);
   }
 
   /** Answers an exchange with this stream, from its beginning. Fails, unanswered, when the log does. */
@@ -93,6 +118,7 @@ export class SessionStream {
   /** Sends a message. The promise settles when a reader that is behind has caught up. */
   send(frame: string): void | Promise<void> {
     if (this.#state !== "open") return;
+    this.begin();
     const turn = this.#inTurn(() => this.#put(frame));
     return turn === undefined ? this.#connection?.drained : turn.then(() => this.#connection?.drained);
   }
@@ -103,6 +129,7 @@ export class SessionStream {
       this.end();
       return false;
     }
+    if (this.#offered !== undefined) return this.#replyWith(frame, this.#offered);
     this.#state = "finishing";
     const turn = this.#inTurn(() => this.#put(frame));
     if (turn === undefined) this.end();
@@ -131,12 +158,26 @@ export class SessionStream {
    */
   end(): void {
     if (this.#state === "ended") return;
+    this.begin();
     this.#state = "ended";
     const connection = this.#connection;
     this.#disconnect();
     if (this.#last !== undefined) connection?.write({ data: this.#last });
     connection?.end();
     this.#owner.onEnded(this);
+  }
+
+  #replyWith(frame: string, { exchange, headers }: Offer): boolean {
+    const lost = exchange.answered;
+    this.#offered = undefined;
+    this.#state = "ended";
+    exchange.reply(
+      200,
+      headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers },
+      formatSseEvent({ data: frame }),
+    );
+    this.#owner.onEnded(this);
+    return !lost;
   }
 
   #prime(exchange: HttpExchange, headers: HttpHeaders | undefined): void | Promise<void> {

@@ -31,7 +31,7 @@ export class SessionTable {
 
   add(id: string, session: HttpSession): void {
     this.#sessions.set(id, session);
-    this.#idle.touch(session);
+    session.idlePlace = this.#idle.add(session);
   }
 
   /** The session of this id, for its owner alone: to anyone else it does not exist. */
@@ -46,12 +46,12 @@ export class SessionTable {
 
   /** The session is used: its time starts anew. */
   touch(session: HttpSession): void {
-    if (session.id !== undefined && this.#sessions.get(session.id) === session) this.#idle.touch(session);
+    if (session.idlePlace !== undefined) this.#idle.touch(session.idlePlace);
   }
 
   end(session: HttpSession, why: HttpRefusal): void {
     const { id } = session;
-    this.#idle.remove(session);
+    if (session.idlePlace !== undefined) this.#idle.remove(session.idlePlace);
     session.end(why);
     if (id !== undefined && this.#sessions.get(id) === session) {
       this.#sessions.delete(id);
@@ -65,7 +65,7 @@ export class SessionTable {
   }
 
   #onIdle(session: HttpSession): void {
-    if (session.busy) this.#idle.touch(session);
+    if (session.busy) session.idlePlace = this.#idle.add(session);
     else this.end(session, sessionClosed);
   }
 }

@@ -100,7 +100,7 @@ export class LegacySession implements EraSession, PageOwner {
       wire: this.#wire,
       origin,
       progressToken: progressTokenOf(params),
-      logLevel: () => this.#heard(),
+      logLevel: this.#heard,
     });
   }
 
@@ -120,7 +120,7 @@ export class LegacySession implements EraSession, PageOwner {
       },
       origin: {},
       progressToken: undefined,
-      logLevel: () => this.#heard(),
+      logLevel: this.#heard,
     });
     for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
     this.#asides.add(call);
@@ -217,9 +217,8 @@ export class LegacySession implements EraSession, PageOwner {
   }
 
   /** The least severe message that goes to this client; undefined where the server does not log. */
-  #heard(): LoggingLevel | undefined {
-    return this.#host.capabilities.logging === undefined ? undefined : (this.#logLevel ?? this.#host.logLevel);
-  }
+  readonly #heard = (): LoggingLevel | undefined =>
+    this.#host.capabilities.logging === undefined ? undefined : (this.#logLevel ?? this.#host.logLevel);
 
   #onLog({ level, data, logger }: LogMessage): void {
     if (!isWanted(level, this.#heard())) return;

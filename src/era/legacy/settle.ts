@@ -1,6 +1,7 @@
+import type { MaybePromise } from "../../call/maybe-promise.js";
 import { UrlElicitationRequiredError } from "../../schema/errors.js";
 import type { Asking, Questions } from "../asking.js";
-import type { Call, HandlerResult, Run, ServerHost } from "../era.js";
+import type { Call, HandlerResult, Result, Run, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
 import type { Pushed } from "./pushing.js";
 
@@ -9,19 +10,41 @@ import type { Pushed } from "./pushing.js";
  * is run again with the answers, here, so that it works as it does where the client repeats the request. What asking takes
  * is loaded when a handler asks.
  */
-export async function settleByPushing(call: Call, host: ServerHost, run: Run): Promise<HandlerResult> {
+export function settleByPushing(call: Call, host: ServerHost, run: Run): MaybePromise<HandlerResult> {
   const asking = new LatePushed(call, host);
+  let result: MaybePromise<HandlerResult>;
   try {
-    for (let round = 0; round <= host.maxRounds; round++) {
-      const result = await run(asking);
-      if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
+    result = run(asking);
+  } catch (error) {
+    result = Promise.reject(error);
+  }
+  if (!(result instanceof Promise) && !isQuestion(result)) return result;
+  return settleLater(call, host, run, asking, result);
+}
+
+async function settleLater(
+  call: Call,
+  host: ServerHost,
+  run: Run,
+  asking: LatePushed,
+  first: MaybePromise<HandlerResult>,
+): Promise<HandlerResult> {
+  try {
+    let result = await first;
+    for (let round = 0; isQuestion(result); round++) {
+      if (round === host.maxRounds) throw new Error(`${call.method} asked for more than ${round} rounds of input`);
       await (await asking.pushed()).answerRound(result);
+      result = await run(asking);
     }
+    return result;
   } catch (error) {
     if (error instanceof UrlElicitationRequiredError) throw (await asking.pushed()).sendToPages(error);
     throw error;
   }
-  throw new Error(`${call.method} asked for more than ${host.maxRounds} rounds of input`);
+}
+
+function isQuestion(result: HandlerResult): result is Result {
+  return !(result instanceof PreparedResult) && result.resultType === "input_required";
 }
 
 class LatePushed implements Asking {

@@ -57,8 +57,10 @@ export class ModernExchange implements ServerWire, Quiet {
   serve(call: Call): void {
     this.call = call;
     this.#endpoint.open.add(this);
+    const outcome = this.#endpoint.host.run(call);
+    if (!(outcome instanceof Promise)) return this.#settle(outcome);
     this.#exchange.onGone(() => this.#onGone());
-    this.#endpoint.host.run(call).then((outcome) => this.#settle(outcome));
+    outcome.then((outcome) => this.#settle(outcome));
   }
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
@@ -104,13 +106,12 @@ export class ModernExchange implements ServerWire, Quiet {
   }
 
   #answer(status: number, text: string): void {
-    if (this.#stream === undefined && (!this.#form.streamAlways || status !== 200)) {
-      this.#exchange.reply(status, JSON_HEADERS, text);
-      return;
-    }
-    const stream = this.#begin();
-    stream.write(formatSseEvent({ data: text }));
-    stream.end();
+    if (this.#stream !== undefined) {
+      this.#stream.write(formatSseEvent({ data: text }));
+      this.#stream.end();
+    } else if (this.#form.streamAlways && status === 200) {
+      this.#exchange.reply(status, SSE_HEADERS, formatSseEvent({ data: text }));
+    } else this.#exchange.reply(status, JSON_HEADERS, text);
   }
 
   /** A stream ends without an answer; without one yet, the client learns why. */

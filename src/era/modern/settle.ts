@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../call/maybe-promise.js";
 import { UrlElicitationRequiredError } from "../../schema/errors.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Run, ServerHost } from "../era.js";
@@ -9,26 +10,30 @@ import type { Replay } from "./rounds.js";
  * Runs a handler whose questions are answered in later requests. What that takes is loaded when a handler asks, or when a
  * client brings answers: most calls never do either.
  */
-export async function settleInRounds(call: Call, host: ServerHost, run: Run): Promise<HandlerResult> {
+export function settleInRounds(call: Call, host: ServerHost, run: Run): MaybePromise<HandlerResult> {
   if (modernMethods.get(call.method)?.asks !== true) return run(questionless(call.method, host));
   const round = new Round(call, host);
   const { requestState, inputResponses } = call.params;
-  if (requestState !== undefined || inputResponses !== undefined) await round.open();
-  let result: HandlerResult | undefined;
-  let failure: unknown;
-  try {
-    result = await run(round);
-  } catch (error) {
-    failure = error;
-  }
-  const asks = round.opened || failure instanceof UrlElicitationRequiredError || isQuestion(result);
-  if (asks) return round.close(result, failure);
-  if (failure !== undefined) throw failure;
-  return result as HandlerResult;
+  if (requestState === undefined && inputResponses === undefined) return settle(round, run);
+  return round.open().then(() => settle(round, run));
 }
 
-function isQuestion(result: HandlerResult | undefined): boolean {
-  return result !== undefined && !(result instanceof PreparedResult) && result.resultType === "input_required";
+function settle(round: Round, run: Run): MaybePromise<HandlerResult> {
+  let result: MaybePromise<HandlerResult>;
+  try {
+    result = run(round);
+  } catch (error) {
+    return round.fail(error);
+  }
+  if (!(result instanceof Promise)) return round.finish(result);
+  return result.then(
+    (result) => round.finish(result),
+    (error: unknown) => round.fail(error),
+  );
+}
+
+function isQuestion(result: HandlerResult): boolean {
+  return !(result instanceof PreparedResult) && result.resultType === "input_required";
 }
 
 const loadRounds = () => import("./rounds.js");
@@ -44,17 +49,24 @@ class Round implements Asking {
     this.#host = host;
   }
 
-  get opened(): boolean {
-    return this.#replay !== undefined;
-  }
-
   open(): Promise<Questions> {
     this.#replay ??= loadRounds().then(({ openRound }) => openRound(this.#call, this.#host));
     this.#questions ??= this.#replay.then((replay) => replay.questions);
     return this.#questions;
   }
 
-  async close(result: HandlerResult | undefined, failure: unknown): Promise<HandlerResult> {
+  /** The handler returned. */
+  finish(result: HandlerResult): MaybePromise<HandlerResult> {
+    return this.#replay === undefined && !isQuestion(result) ? result : this.#close(result, undefined);
+  }
+
+  /** The handler threw. */
+  fail(error: unknown): Promise<HandlerResult> {
+    if (this.#replay === undefined && !(error instanceof UrlElicitationRequiredError)) throw error;
+    return this.#close(undefined, error);
+  }
+
+  async #close(result: HandlerResult | undefined, failure: unknown): Promise<HandlerResult> {
     await this.open();
     const { closeRound } = await loadRounds();
     return closeRound(this.#call, (await this.#replay) as Replay, result, failure);

@@ -59,12 +59,17 @@ class Picky extends RpcError {
 
 verifies("transport:memory:wire-parity", channelWires, async ({ connect: open }) => {
   const received: { list: string[] }[] = [];
+  const enough = gate();
   const kept = { deep: ["server"] };
   const lists = z.object({ list: z.array(z.string()) });
   const server = new McpServer(me)
     .tool("keep", { input: lists, output: z.object({ deep: z.array(z.string()) }) }, (args) => {
       received.push(args);
       return kept;
+    })
+    .method("mine/wait", {}, async () => {
+      await enough.opened;
+      return {};
     })
     .method("mine/refuse", {}, () => {
       throw new Picky(4242, "no", { reason: ["picky"] });
@@ -85,10 +90,10 @@ verifies("transport:memory:wire-parity", channelWires, async ({ connect: open })
     equal("secret" in error, false);
     return true;
   });
-  await Promise.all([
-    client.request("tools/list", undefined, { id: "mine" }),
-    rejects(client.request("tools/list", undefined, { id: "mine" }), { code: "duplicate_request_id" }),
-  ]);
+  const first = client.request("mine/wait", undefined, { id: "mine" });
+  await rejects(client.request("tools/list", undefined, { id: "mine" }), { code: "duplicate_request_id" });
+  enough.open();
+  await first;
 });
 
 verifies("transport:custom:byte-stream-framing", stdioOnly, async ({ era }, t) => {

@@ -44,7 +44,12 @@ verifies(
     const reported: unknown[] = [];
     const thrown = new Error("thrown");
     const rejected = new Error("rejected");
-    const server = new McpServer(me, { onError: (error) => reported.push(error) })
+    const both = gate();
+    const onError = (error: unknown) => {
+      reported.push(error);
+      if (reported.includes(thrown) && reported.includes(rejected)) both.open();
+    };
+    const server = new McpServer(me, { onError })
       .onNotification("vendor/throws", {}, () => {
         throw thrown;
       })
@@ -62,7 +67,7 @@ verifies(
     const before = client.peer.messages.length;
     await client.barrier();
     equal(client.peer.messages.length, before + 1);
-    ok(reported.includes(thrown) && reported.includes(rejected));
+    await both.opened;
     equal((await client.request(1, "no/such")).error?.code, -32601);
   },
 );
