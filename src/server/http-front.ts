@@ -104,12 +104,7 @@ export class HttpFront {
 
   async close(): Promise<void> {
     this.#closing = true;
-    for (const exchange of this.#undecided) {
-      this.#failClosing(exchange);
-      this.#host.report(new Error("the gate had not decided about a request when the server closed"), {
-        where: "gate",
-      });
-    }
+    for (const exchange of this.#undecided) this.#failClosing(exchange);
     this.#undecided.clear();
     await Promise.all([...this.#bindings.values()].map((binding) => binding.close()));
   }
@@ -130,6 +125,8 @@ export class HttpFront {
   #check(exchange: HttpExchange): void {
     if (this.#gate === undefined) return this.#admit(exchange);
     const pass = (verdict: GateVerdict) => {
+      // The server may have closed meanwhile.
+      if (!this.#undecided.delete(exchange)) return;
       if (!("status" in verdict)) {
         this.#warnOfUnnamed(verdict);
         const { lifeMs } = verdict;
@@ -145,12 +142,8 @@ export class HttpFront {
         .then((refusal) => this.#refuse(exchange, refusal));
     };
     const gate = this.#gate;
-    const decide = async () => {
-      this.#undecided.add(exchange);
-      const verdict = await gate(exchange);
-      if (this.#undecided.delete(exchange)) pass(verdict);
-    };
-    decide().catch((error: unknown) => {
+    this.#undecided.add(exchange);
+    (async () => pass(await gate(exchange)))().catch((error: unknown) => {
       this.#undecided.delete(exchange);
       this.#failInside(exchange, error);
     });

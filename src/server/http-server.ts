@@ -12,7 +12,7 @@ import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificati
 import type { Editable } from "./edit.js";
 import type { ServerExtension } from "./extension.js";
 import { HttpFront } from "./http-front.js";
-import { HTTP, SESSIONS } from "./option-names.js";
+import { HTTP } from "./option-names.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
 import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
@@ -93,8 +93,6 @@ export class HttpServer<
     this.core = new ServerCore(info, options, eras);
     this.#http = options.http ?? {};
     assertOptions("McpServer http", this.#http, HTTP);
-    const { sessions = false } = this.#http;
-    if (sessions !== false) assertOptions("McpServer http.sessions", sessions, SESSIONS);
     this.changes = new Changes(this.core.changes);
     const { registry } = this.core;
     this.edit = {
@@ -212,8 +210,7 @@ export class HttpServer<
 
   /** Adds an extension of the protocol; throws where two, or one and the protocol, want the same. */
   extend(extension: Pick<ServerExtension, "installIn">): this {
-    if (typeof extension?.installIn !== "function")
-      throw new DefinitionError("extend needs an extension, such as new ServerExtension({ ... })");
+    if (typeof extension?.installIn !== "function") throw new DefinitionError("extend needs a ServerExtension");
     extension.installIn(this.core);
     return this;
   }

@@ -1,4 +1,3 @@
-import type { SessionLimits } from "../era/era.js";
 import type { Known } from "../schema/known-options.js";
 import type { AnySchema } from "../schema/standard.js";
 import type { MethodOptions } from "./custom-method.js";
@@ -53,16 +52,6 @@ export const HTTP: Known<HttpServerOptions> = {
   resumable: 1,
   retryMs: 1,
   sse: 1,
-};
-
-export const SESSIONS: Known<Omit<SessionLimits, "enabled">> = {
-  idleMs: 1,
-  max: 1,
-  createId: 1,
-  onOpen: 1,
-  onEnd: 1,
-  clientMayEnd: 1,
-  clientMayListen: 1,
 };
 
 /** What all definitions have in common. */

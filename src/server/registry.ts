@@ -162,7 +162,7 @@ export class Registry {
   }
 
   /** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
-  sees(uri: string, contextOf: () => Context): boolean | Promise<boolean> {
+  sees(uri: string, contextOf: () => Context): true | Promise<boolean> {
     if (!this.resources.filtered && !this.templates.filtered) return true;
     const family = this.templates.values().filter(({ template }) => template?.match(uri) !== undefined);
     const single = this.resources.get(uri);

@@ -124,7 +124,7 @@ export class ServerCore implements ServerHost {
 
   use(interceptor: ServerInterceptor): void {
     if (typeof interceptor !== "function")
-      throw new DefinitionError("use needs an interceptor: (call, next) => next(call)");
+      throw new DefinitionError("use needs a function: (call, next) => next(call)");
     this.#interceptors.push(interceptor);
     this.#dispatch = this.#compose();
   }
@@ -270,7 +270,7 @@ export class ServerCore implements ServerHost {
   ifSeen(call: Call, uri: string, tell: () => void): void {
     const seen = this.registry.sees(uri, () => new Context(call, NO_QUESTIONS, this));
     if (seen === true) return tell();
-    Promise.resolve(seen)
+    seen
       .then((yes) => yes && tell())
       .catch((error: unknown) => this.report(error, { where: "visible", method: call.method, id: call.id }));
   }
@@ -347,7 +347,7 @@ export class ServerCore implements ServerHost {
 
 /** Whether somebody may hear of something is not for them to say. */
 const NO_QUESTIONS: Asking = {
-  open: () => Promise.reject(new McpError("call_over", "the client cannot be asked whether it may hear of a change")),
+  open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
 };
 
 function supportedVersions(eras: readonly ServerEra[], wanted: readonly string[] | undefined): readonly string[] {

@@ -38,7 +38,7 @@ test("a gate that never decides holds no exchange beyond the end of the server",
   assert.equal(exchange.answered, false);
   await endpoint.server.close();
   await status(exchange, 503);
-  assert.ok(reported(endpoint, /gate/));
+  assert.ok(reported(endpoint, /refused with 503/));
 });
 
 test("a gate that decides after the server has ended is not heard", async () => {
