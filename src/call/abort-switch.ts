@@ -7,7 +7,9 @@ export type AbortListener = (reason: unknown) => void;
 export class AbortSwitch {
   #aborted = false;
   #reason: unknown;
-  #listeners: AbortListener[] | undefined;
+  /** Mostly there is one. */
+  #listener: AbortListener | undefined;
+  #others: AbortListener[] | undefined;
   #controller: AbortController | undefined;
 
   get aborted(): boolean {
@@ -32,10 +34,11 @@ export class AbortSwitch {
     if (this.#aborted) return false;
     this.#aborted = true;
     this.#reason = reason;
-    const listeners = this.#listeners;
-    this.#listeners = undefined;
+    const listeners = [...(this.#listener === undefined ? [] : [this.#listener]), ...(this.#others ?? [])];
+    this.#listener = undefined;
+    this.#others = undefined;
     try {
-      if (listeners !== undefined) tellAll(listeners, reason);
+      tellAll(listeners, reason);
     } finally {
       this.#controller?.abort(reason);
     }
@@ -45,13 +48,18 @@ export class AbortSwitch {
   /** Calls the listener once when the switch is thrown; at once if it has been. */
   onAbort(listener: AbortListener): void {
     if (this.#aborted) listener(this.#reason);
-    else if (this.#listeners === undefined) this.#listeners = [listener];
-    else this.#listeners.push(listener);
+    else if (this.#others !== undefined) this.#others.push(listener);
+    else if (this.#listener === undefined) this.#listener = listener;
+    else this.#others = [listener];
   }
 
   offAbort(listener: AbortListener): void {
-    const at = this.#listeners?.indexOf(listener) ?? -1;
-    if (at >= 0) this.#listeners?.splice(at, 1);
+    if (this.#listener === listener) {
+      this.#listener = undefined;
+      return;
+    }
+    const at = this.#others?.indexOf(listener) ?? -1;
+    if (at >= 0) this.#others?.splice(at, 1);
   }
 
   /** Whether an error is only the echo of this end: its reason, or an error made of it. */

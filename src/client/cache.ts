@@ -1,7 +1,8 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { CallScope } from "../call/scope.js";
 import { withinScope } from "../call/within-scope.js";
-import type { ClientEra, ClientResult, ConnectionCall } from "../era/client-era.js";
+import type { ClientEra, ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { Change } from "../store/change-bus.js";
@@ -97,9 +98,10 @@ export class ClientCache {
     return { ...this.#stats };
   }
 
-  /** The result of a call: what is kept and fresh, or what `send` fetches. No store is waited for when the scope ends. */
-  through(call: ConnectionCall, scope: AbortSwitch, send: () => Promise<ClientResult>): Promise<ClientResult> {
-    if (call.method === "tools/call") return this.#watchForEvidence(send);
+  /** The result of a call: what is kept and fresh, or what the server says. No store is waited for when the scope ends. */
+  through(call: ConnectionCall, scope: CallScope, connection: Pick<Connection, "call">): Promise<ClientResult> {
+    const send = () => connection.call(call, scope);
+    if (call.method === "tools/call") return this.#watchForEvidence(send());
     const { cache: mode = "use" } = call;
     const slot = mode === "bypass" ? undefined : this.#slotOf(call);
     return slot === undefined ? send() : this.#lookUp(slot, mode, scope, send);
@@ -148,13 +150,13 @@ export class ClientCache {
   }
 
   /** A call that the server refuses by a tool's name or arguments says that the list of tools is out of date. */
-  #watchForEvidence(send: () => Promise<ClientResult>): Promise<ClientResult> {
-    return send().catch((error: unknown) => {
+  #watchForEvidence(called: Promise<ClientResult>): Promise<ClientResult> {
+    called.catch((error: unknown) => {
       const refused =
         error instanceof RpcError && (error.rpcCode === INVALID_PARAMS || this.#facts.era().isOfOldListing(error));
       if (refused) this.invalidate({ kind: "tools" });
-      throw error;
     });
+    return called;
   }
 
   async #find(slot: Slot): Promise<Found> {

@@ -4,6 +4,7 @@ import { CallScope } from "../call/scope.js";
 import { tellProgress } from "../call/tell-progress.js";
 import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
 import type { Params } from "../jsonrpc/message.js";
+import { SlotMap } from "../jsonrpc/slot-map.js";
 import { ConnectionError, InputRequiredError, ProtocolError } from "../schema/errors.js";
 import type { InputRequests, InputRequiredResult } from "../schema/types.js";
 import type { ClientCall, ClientOptions } from "./options.js";
@@ -22,7 +23,7 @@ export class Caller {
   readonly #answer: Answerer;
   readonly #clock: Clock;
   readonly #onProblem: (problem: unknown) => void;
-  readonly #scopes = new Set<CallScope>();
+  readonly #scopes = new SlotMap<CallScope, CallScope>();
   /** Those that have nothing on the wire, because it is for this side to go on: no link would end them. */
   readonly #offWire = new Set<CallScope>();
   #over: ConnectionError | undefined;
@@ -62,7 +63,7 @@ export class Caller {
     const timeoutMs = limits.timeoutMs ?? this.#options.timeoutMs ?? DEFAULTS.timeoutMs;
     const deadlineMs = limits.deadlineMs ?? this.#options.deadlineMs ?? defaultDeadline(timeoutMs);
     const scope = new CallScope(label, { signal: limits.signal, timeoutMs, deadlineMs }, this.#clock);
-    this.#scopes.add(scope);
+    this.#scopes.set(scope, scope);
     return scope;
   }
 
@@ -88,7 +89,7 @@ export class Caller {
 
   /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
   async whileServerWaits<T>(work: () => Promise<T>): Promise<T> {
-    const held = [...this.#scopes];
+    const held = this.#scopes.values();
     for (const scope of held) scope.hold();
     try {
       return await work();

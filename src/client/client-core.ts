@@ -107,24 +107,18 @@ export class ClientCore implements ClientHost {
     this.#connection = connection;
     if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     const caller = new Caller(
-      cache === undefined
-        ? connection
-        : { call: (call, scope) => cache.through(call, scope, () => connection.call(call, scope)) },
+      cache === undefined ? connection : { call: (call, scope) => cache.through(call, scope, connection) },
       this.#options,
       (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
       (problem) => this.onProblem(toError(problem)),
     );
     this.#caller = caller;
-    this.#call = composeInterceptors(this.#options.interceptors ?? [], async (call) => {
-      const refusal = this.#refuse(call.method);
-      if (refusal !== undefined) throw refusal;
-      const result = await caller.call(call);
-      if (this.extensions === undefined) return result;
-      return this.extensions.resolve(call, result, (method, params, options = {}) =>
-        this.call({ method, params, options }),
-      );
-    });
+    const { interceptors = [] } = this.#options;
+    const innermost = (call: ClientCall) => this.#send(call, caller);
+    // Interceptors are promised promises; without any, what is thrown is caught where the call is made.
+    this.#call =
+      interceptors.length === 0 ? innermost : composeInterceptors(interceptors, async (call) => innermost(call));
   }
 
   /** What this client declares: what its handlers amount to. */
@@ -154,7 +148,23 @@ export class ClientCore implements ClientHost {
 
   async call(call: ClientCall): Promise<ClientResult> {
     this.connected();
-    return this.#call(call).catch((error: unknown) => this.#onFailure(error, call.options));
+    try {
+      return await this.#call(call);
+    } catch (error) {
+      return this.#onFailure(error, call.options);
+    }
+  }
+
+  #send(call: ClientCall, caller: Caller): Promise<ClientResult> {
+    const refusal = this.#refuse(call.method);
+    if (refusal !== undefined) throw refusal;
+    const { extensions } = this;
+    if (extensions === undefined) return caller.call(call);
+    return caller
+      .call(call)
+      .then((result) =>
+        extensions.resolve(call, result, (method, params, options = {}) => this.call({ method, params, options })),
+      );
   }
 
   async notify(method: string, params: Params | undefined): Promise<void> {

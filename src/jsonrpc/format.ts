@@ -4,7 +4,8 @@ import type { Params, RequestId, RpcErrorObject } from "./message.js";
 export type JsonText = string;
 
 export function formatRequest(id: RequestId, method: string, params: Params | undefined): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
+  const head = `{"jsonrpc":"2.0","id":${textOf(id)},"method":${JSON.stringify(method)}`;
+  return params === undefined ? `${head}}` : `${head},"params":${JSON.stringify(params)}}`;
 }
 
 export function formatNotification(method: string, params: Params | undefined): string {
@@ -13,9 +14,7 @@ export function formatNotification(method: string, params: Params | undefined): 
 
 /** Wraps a result that is text already, so that no result is written twice. */
 export function formatResult(id: RequestId, result: JsonText): string {
-  return typeof id === "number"
-    ? `{"jsonrpc":"2.0","id":${id},"result":${result}}`
-    : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+  return `{"jsonrpc":"2.0","id":${textOf(id)},"result":${result}}`;
 }
 
 export function formatFailure(id: RequestId | undefined, error: RpcErrorObject): string {
@@ -31,4 +30,8 @@ export function isWritable(value: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+function textOf(id: RequestId): string {
+  return typeof id === "number" ? String(id) : JSON.stringify(id);
 }

@@ -217,12 +217,16 @@ export class LegacyConnection implements Connection {
   }
 
   /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
-  async #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+  #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    return this.#reopen === undefined ? this.#link.request(request, scope) : this.#requestOrRenew(request, scope);
+  }
+
+  async #requestOrRenew(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
     if (this.#lost) await withinScope(this.#renew(), scope);
     try {
       return await this.#link.request(request, scope);
     } catch (error) {
-      if (!(error instanceof SessionLost) || this.#reopen === undefined || request.resume !== undefined) throw error;
+      if (!(error instanceof SessionLost) || request.resume !== undefined) throw error;
       if (this.#renewal !== undefined || error.isOf(this.#link as LegacyHttpLink))
         await withinScope(this.#renew(), scope);
       return this.#link.request({ ...request, id: undefined }, scope);

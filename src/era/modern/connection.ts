@@ -35,6 +35,13 @@ import { toTypedError } from "./typed-error.js";
 
 const RESULT_TYPES: ReadonlySet<unknown> = new Set(["complete", "input_required"]);
 
+interface LastEnvelope {
+  readonly version: string;
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel: LoggingLevel | undefined;
+  readonly envelope: object;
+}
+
 /** A way to a server that keeps nothing: each call carries all that is to be known about it. */
 export class ModernConnection implements Connection {
   readonly era: ClientEra;
@@ -46,7 +53,7 @@ export class ModernConnection implements Connection {
   #version: string;
   #discovered: DiscoverResult | undefined;
   #logLevel: LoggingLevel | undefined;
-  #lastDeclared: { readonly from: ClientCapabilities; readonly to: ClientCapabilities } | undefined;
+  #lastEnvelope: LastEnvelope | undefined;
 
   constructor(era: ClientEra, link: Link, host: ClientHost, versions: readonly string[], version: string) {
     this.era = era;
@@ -179,17 +186,25 @@ export class ModernConnection implements Connection {
 
   /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
   #wrap(params: Params | undefined, call?: ConnectionCall): Params {
-    const logLevel = call?.logLevel ?? this.#logLevel;
-    return {
-      ...params,
-      _meta: {
-        ...(params?._meta as object | undefined),
-        [VERSION_KEY]: this.#version,
-        [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
-        [CAPABILITIES_KEY]: this.#declared(call?.capabilities ?? this.#host.capabilities),
-        ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
-      },
+    const envelope = this.#envelope(call?.capabilities ?? this.#host.capabilities, call?.logLevel ?? this.#logLevel);
+    const own = params?._meta as object | undefined;
+    return { ...params, _meta: own === undefined ? envelope : { ...own, ...envelope } };
+  }
+
+  /** One call's envelope is mostly the next one's too. */
+  #envelope(capabilities: ClientCapabilities, logLevel: LoggingLevel | undefined): object {
+    const last = this.#lastEnvelope;
+    if (last?.version === this.#version && last.capabilities === capabilities && last.logLevel === logLevel) {
+      return last.envelope;
+    }
+    const envelope = {
+      [VERSION_KEY]: this.#version,
+      [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
+      [CAPABILITIES_KEY]: withoutRootChanges(capabilities),
+      ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
     };
+    this.#lastEnvelope = { version: this.#version, capabilities, logLevel, envelope };
+    return envelope;
   }
 
   /** The headers of a tool's call did not fit: the listing that they were made from may be out of date. */
@@ -197,15 +212,6 @@ export class ModernConnection implements Connection {
     return (
       method === "tools/call" && this.mirrorsHeaders && "error" in response && response.error.code === HEADER_MISMATCH
     );
-  }
-
-  /** Changes of roots are not told in this era, so nobody is promised them. */
-  #declared(capabilities: ClientCapabilities): ClientCapabilities {
-    if (capabilities.roots?.listChanged === undefined) return capabilities;
-    if (this.#lastDeclared?.from !== capabilities) {
-      this.#lastDeclared = { from: capabilities, to: { ...capabilities, roots: {} } };
-    }
-    return this.#lastDeclared.to;
   }
 
   /** The version to go on with after a refusal of the present one. */
@@ -242,4 +248,9 @@ export class ModernConnection implements Connection {
   #endSubscription(id: unknown): void {
     if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.cancelledByServer();
   }
+}
+
+/** Changes of roots are not told in this era, so nobody is promised them. */
+function withoutRootChanges(capabilities: ClientCapabilities): ClientCapabilities {
+  return capabilities.roots?.listChanged === undefined ? capabilities : { ...capabilities, roots: {} };
 }

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SlotMap } from "#src/jsonrpc/slot-map.js";
+
+/** A fixed sequence that looks random. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((state / 2_147_483_648) * below);
+  };
+}
+
+test("it holds what a map holds, whatever is done to it", () => {
+  const next = numbers(7);
+  const slot = new SlotMap<number | string, number>();
+  const map = new Map<number | string, number>();
+  for (let step = 0; step < 20_000; step++) {
+    const number = next(4);
+    const key = next(2) === 0 ? number : String(number);
+    const act = next(20);
+    if (act === 0) {
+      slot.clear();
+      map.clear();
+    } else if (act < 10) {
+      slot.set(key, step);
+      map.set(key, step);
+    } else assert.equal(slot.delete(key), map.delete(key));
+    assert.deepEqual([slot.size, slot.has(key), slot.get(key)], [map.size, map.has(key), map.get(key)]);
+    assert.deepEqual(slot.values().sort(), [...map.values()].sort());
+  }
+});
+
+test("an undefined key is a key", () => {
+  const slot = new SlotMap<undefined, string>();
+  assert.deepEqual([slot.has(undefined), slot.size], [false, 0]);
+  slot.set(undefined, "here");
+  assert.deepEqual([slot.get(undefined), slot.size, slot.delete(undefined), slot.size], ["here", 1, true, 0]);
+});
