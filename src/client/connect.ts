@@ -91,7 +91,7 @@ export async function connectWith<S extends AnyServer>(
   const client = new Client<S>(core);
   await begin(client, core);
   if (signal?.aborted === true) {
-    await client.close();
+    void client.close();
     throw signal.reason;
   }
   quietly(() => options.onOpen?.(connection.server));

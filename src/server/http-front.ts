@@ -42,6 +42,8 @@ export class HttpFront {
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   readonly #allowed: string;
+  /** Those that the gate has not decided about yet. */
+  readonly #undecided = new Set<HttpExchange>();
   #closing = false;
 
   constructor(host: FrontHost, eras: readonly ServerEra[], options: HttpServerOptions, accept?: AcceptChannel) {
@@ -102,6 +104,8 @@ export class HttpFront {
 
   async close(): Promise<void> {
     this.#closing = true;
+    for (const exchange of this.#undecided) this.#failClosing(exchange);
+    this.#undecided.clear();
     await Promise.all([...this.#bindings.values()].map((binding) => binding.close()));
   }
 
@@ -121,9 +125,13 @@ export class HttpFront {
   #check(exchange: HttpExchange): void {
     if (this.#gate === undefined) return this.#admit(exchange);
     const pass = (verdict: GateVerdict) => {
+      // The server may have closed meanwhile.
+      if (!this.#undecided.delete(exchange)) return;
       if (!("status" in verdict)) {
         this.#warnOfUnnamed(verdict);
-        return this.#admit(new DecoratedExchange(exchange, verdict));
+        const { lifeMs } = verdict;
+        const endsAt = lifeMs === undefined ? undefined : this.#host.clock.now() + lifeMs;
+        return this.#admit(new DecoratedExchange(exchange, verdict, endsAt));
       }
       if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
       const { amend } = verdict;
@@ -134,7 +142,11 @@ export class HttpFront {
         .then((refusal) => this.#refuse(exchange, refusal));
     };
     const gate = this.#gate;
-    (async () => pass(await gate(exchange)))().catch((error: unknown) => this.#failInside(exchange, error));
+    this.#undecided.add(exchange);
+    (async () => pass(await gate(exchange)))().catch((error: unknown) => {
+      this.#undecided.delete(exchange);
+      this.#failInside(exchange, error);
+    });
   }
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {

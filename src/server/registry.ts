@@ -9,6 +9,7 @@ import { Catalogue } from "./catalogue.js";
 import type { Context } from "./context.js";
 import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
 import { CatalogueEntry, type Editable } from "./edit.js";
+import { METHOD, PROMPT, RESOURCE, TOOL } from "./option-names.js";
 import type { ServerOptions } from "./options.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
@@ -65,7 +66,7 @@ export class Registry {
   }
 
   addTool(name: string, options: AnyToolOptions, handler: AnyToolHandler): void {
-    assertDefinition("tool", name, options, handler);
+    assertDefinition("tool", name, options, handler, TOOL);
     this.#assertOwnMethods("tools", `tool "${name}"`);
     this.tools.add(name, new RegisteredTool(name, options, handler, this.#toolOptions));
     this.#announce("tools");
@@ -81,7 +82,7 @@ export class Registry {
   }
 
   addPrompt(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>): void {
-    assertDefinition("prompt", name, options, handler);
+    assertDefinition("prompt", name, options, handler, PROMPT);
     this.#assertOwnMethods("prompts", `prompt "${name}"`);
     this.prompts.add(name, new RegisteredPrompt(name, options, handler, this.#options.validator));
     this.#announce("prompts");
@@ -98,7 +99,7 @@ export class Registry {
   }
 
   addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
-    assertDefinition("resource", uri, options, handler);
+    assertDefinition("resource", uri, options, handler, RESOURCE);
     this.#assertOwnMethods("resources", `resource "${uri}"`);
     const resource = new RegisteredResource(uri, options, handler, this.#options.validator);
     (resource.template === undefined ? this.resources : this.templates).add(uri, resource);
@@ -131,6 +132,7 @@ export class Registry {
 
   /** A method of the author's own. One that definitions answer already cannot be taken from them. */
   addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    assertDefinition("method", name, options, handler, METHOD);
     const taken = (Object.keys(METHODS) as Kind[]).find((kind) => this.#defines(kind) && METHODS[kind].includes(name));
     if (taken !== undefined) {
       throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
@@ -139,6 +141,7 @@ export class Registry {
   }
 
   addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    assertDefinition("notification", name, options, handler, METHOD);
     this.notifications.set(name, new CustomMethod(name, options, handler, this.#options.validator));
   }
 
@@ -156,6 +159,16 @@ export class Registry {
       if (visible) return this.#allowsUnsafePaths || resource.isSafe(variables) ? { resource, variables } : undefined;
     }
     return undefined;
+  }
+
+  /** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
+  sees(uri: string, contextOf: () => Context): true | Promise<boolean> {
+    if (!this.resources.filtered && !this.templates.filtered) return true;
+    const family = this.templates.values().filter(({ template }) => template?.match(uri) !== undefined);
+    const single = this.resources.get(uri);
+    const all = single === undefined ? family : [single, ...family];
+    if (all.length === 0 || all.some(({ access }) => access === undefined)) return true;
+    return this.findResource(uri, contextOf()).then((found) => found !== undefined);
   }
 
   /** The definition that a request names, whoever asks. */
