@@ -18,6 +18,13 @@ export const systemClock: Clock = {
   cancel: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
 };
 
+/** How long until a time on the clock, and `mostMs` at most; undefined for no end at all. Never negative. */
+export function timeLeft(clock: Clock, until: number | undefined, mostMs?: number): number | undefined {
+  if (until === undefined) return mostMs;
+  const leftMs = Math.max(0, until - clock.now());
+  return mostMs === undefined ? leftMs : Math.min(leftMs, mostMs);
+}
+
 /** Lets the process end while this timer waits, where that can be said. */
 export function unref(timer: unknown): void {
   (timer as { unref?: () => void } | undefined)?.unref?.();

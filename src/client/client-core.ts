@@ -242,9 +242,15 @@ export class ClientCore implements ClientHost {
     for (const change of changes) this.#cache?.invalidate(change);
   }
 
-  /** Remembers which arguments of a tool travel in headers; tells whether they make sense. */
-  learnHeaders(tool: Tool): boolean {
-    return this.#toolHeaders.learn(tool);
+  /** Remembers how a tool answers and, where arguments travel in headers, which do; tells whether those make sense. */
+  learnTool(tool: Tool): boolean {
+    this.outputs.learn(tool);
+    return !this.connected().mirrorsHeaders || this.#toolHeaders.learn(tool);
+  }
+
+  /** All tools are about to be learnt: what is not among them is gone. */
+  forgetHeaders(): void {
+    this.#toolHeaders.forget();
   }
 
   relearnTools(connection: Connection, scope: CallScope): Promise<void> {

@@ -28,7 +28,7 @@ import type { CacheStats } from "./cache.js";
 import { type ClientCore, ROOTS_CHANGED } from "./client-core.js";
 import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } from "./options.js";
 import { parseOutput } from "./output-checks.js";
-import { Pages } from "./pages.js";
+import { Pages, type ReadPage } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import type { Watch, WatchFilter, WatchOptions } from "./watch.js";
 
@@ -141,7 +141,7 @@ export class Client<S extends AnyServer = AnyServer> {
     options: ToolCallOptions & { readonly output?: StandardSchema } = {},
   ): Promise<ToolOutcome> {
     const { tool, output } = options;
-    if (tool !== undefined) this.#core.outputs.learn({ ...tool, name });
+    if (tool !== undefined) this.#core.learnTool({ ...tool, name });
     const params = args === undefined ? { name } : { name, arguments: args };
     const answer = await this.#core.call({ method: "tools/call", params, options });
     const result = completed("tools/call", answer as unknown as CallToolResult);
@@ -152,25 +152,18 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** All tools, page by page. */
   tools(options: CallOptions = {}): Pages<Tool> {
-    return new Pages(async (cursor) => {
-      const page = await this.listTools(cursor, options);
-      return { items: page.tools, nextCursor: page.nextCursor };
-    }, this.#core.options.maxPages);
+    return this.#pages("tools", "tools", (at) => this.listTools(at?.cursor, options));
   }
 
   /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
   async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
     const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
-    for (const tool of page.tools) this.#core.outputs.learn(tool);
-    if (!this.#core.connected().mirrorsHeaders) return page;
-    return { ...page, tools: page.tools.filter((tool) => this.#core.learnHeaders(tool)) };
+    if (cursor === undefined && page.nextCursor === undefined) this.#core.forgetHeaders();
+    return { ...page, tools: page.tools.filter((tool) => this.#core.learnTool(tool)) };
   }
 
   prompts(options: CallOptions = {}): Pages<Prompt> {
-    return new Pages(async (cursor) => {
-      const page = await this.request("prompts/list", cursor === undefined ? undefined : { cursor }, options);
-      return { items: page.prompts, nextCursor: page.nextCursor };
-    }, this.#core.options.maxPages);
+    return this.#pages("prompts", "prompts", (at) => this.request("prompts/list", at, options));
   }
 
   async getPrompt<Name extends PromptName<S>>(
@@ -182,21 +175,11 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   resources(options: CallOptions = {}): Pages<Resource> {
-    return new Pages(async (cursor) => {
-      const page = await this.request("resources/list", cursor === undefined ? undefined : { cursor }, options);
-      return { items: page.resources, nextCursor: page.nextCursor };
-    }, this.#core.options.maxPages);
+    return this.#pages("resources", "resources", (at) => this.request("resources/list", at, options));
   }
 
   resourceTemplates(options: CallOptions = {}): Pages<ResourceTemplate> {
-    return new Pages(async (cursor) => {
-      const page = await this.request(
-        "resources/templates/list",
-        cursor === undefined ? undefined : { cursor },
-        options,
-      );
-      return { items: page.resourceTemplates, nextCursor: page.nextCursor };
-    }, this.#core.options.maxPages);
+    return this.#pages("resources", "resourceTemplates", (at) => this.request("resources/templates/list", at, options));
   }
 
   /** Reads a resource, or one of a template's with the values of its `variables`. */
@@ -313,6 +296,11 @@ export class Client<S extends AnyServer = AnyServer> {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Of pages that have no end none is kept: the next walk asks the server again. */
+  #pages<T>(kind: "tools" | "prompts" | "resources", member: string, read: ReadPage): Pages<T> {
+    return new Pages(member, read, this.#core.options.maxPages, () => this.#core.missed([{ kind }]));
   }
 }
 

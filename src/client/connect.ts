@@ -56,6 +56,9 @@ export async function connectWith<S extends AnyServer>(
       const way = "command" in Object(target) ? { wire, reopen } : { wire };
       const connection = await negotiate(way, plan, host, limits, clock);
       if (wire.kind === "channel") wire.link.assertOpen();
+      // From hearsay, and where the author left no choice, nothing is learnt about what the server prefers.
+      if (key !== undefined && plan.discovered === undefined && plan.steps.length > 1)
+        dialer.memory.set(key, connection.era.name);
       return connection;
     } catch (error) {
       if (wire.kind === "channel") await wire.link.close();
@@ -85,12 +88,10 @@ export async function connectWith<S extends AnyServer>(
     connection = await open(core, plan, options);
   }
   core.attach(connection, identityOf(target));
-  // Where the author left no choice, nothing was learnt about what the server prefers.
-  if (key !== undefined && plan.steps.length > 1) dialer.memory.set(key, connection.era.name);
   const client = new Client<S>(core);
   await begin(client, core);
   if (signal?.aborted === true) {
-    await client.close();
+    void client.close();
     throw signal.reason;
   }
   quietly(() => options.onOpen?.(connection.server));

@@ -3,6 +3,7 @@ import { McpError, ServerUnavailableError, TimeoutError, toError } from "../sche
 import type { Client } from "./client.js";
 import type { Variables } from "./expand-variables.js";
 import type { PlannedServer } from "./group-config.js";
+import { mergeHeaders } from "./merge-headers.js";
 import type { ClientOptions } from "./options.js";
 import { orAborted } from "./or-aborted.js";
 import type { Target } from "./target.js";
@@ -161,7 +162,7 @@ export class GroupMember {
       clock: this.#host.clock,
       ...planned,
       ...given,
-      headers: { ...planned.headers, ...given.headers },
+      headers: mergeHeaders(planned.headers, given.headers),
       signal,
       onError: (error) => {
         given.onError?.(error);

@@ -10,6 +10,7 @@ import { GroupListing } from "./group-listing.js";
 import { type BackoffOptions, GroupMember, type MemberHost, type ServerStatus } from "./group-member.js";
 import { assertNameRules, LONGEST_NAME, type NameRules, namesUnder, prefixesOf } from "./group-names.js";
 import { GroupWatch } from "./group-watch.js";
+import { mergeHeaders } from "./merge-headers.js";
 import type { CallOptions, ClientOptions, ToolCallOptions } from "./options.js";
 import { within } from "./or-aborted.js";
 import type { Pages } from "./pages.js";
@@ -232,7 +233,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     const shared = typeof client === "function" ? client(server) : client;
     const own = Object.hasOwn(servers, server) ? servers[server] : undefined;
     const interceptors = [...(shared.interceptors ?? []), ...(own?.interceptors ?? [])];
-    return { ...shared, ...own, headers: { ...shared.headers, ...own?.headers }, interceptors };
+    return { ...shared, ...own, headers: mergeHeaders(shared.headers, own?.headers), interceptors };
   }
 
   #member(server: string): GroupMember {

@@ -3,13 +3,17 @@ import type { CacheRecord, CacheStore } from "./cache-store.js";
 
 /** How long a store may take. */
 const PATIENCE_MS = 1000;
+/** A store with more deletions outstanding is not asked any more. */
+const MAX_GONE = 1000;
+const nothing = () => undefined;
+const NO_STORE: CacheStore = { get: nothing, set: nothing, delete: nothing };
 
 /**
  * A store that cannot harm: what fails or takes too long counts as a miss, or as done, and is reported once until it works
  * again. What was deleted is gone at once, whatever the store makes of it.
  */
 export class GuardedStore {
-  readonly #store: CacheStore;
+  #store: CacheStore;
   readonly #clock: Clock;
   readonly #onProblem: (problem: Error) => void;
   /** Keys whose deletion has not come to its end. */
@@ -31,7 +35,8 @@ export class GuardedStore {
   }
 
   delete(key: string): void | Promise<void> {
-    this.#gone.add(key);
+    // What was deleted could not be told from what was not any more.
+    if (this.#gone.add(key).size > MAX_GONE) this.#store = NO_STORE;
     return this.#settle("delete", key, () => this.#store.delete(key));
   }
 

@@ -238,8 +238,8 @@ export interface ClientOptions {
   readonly input?: "auto" | "manual";
   /** How many times one call may come back with questions. */
   readonly maxRounds?: number;
-  /** HTTP: headers to send along, and another way to fetch. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** HTTP: headers to send along, in any form that `fetch` takes, and another way to fetch. */
+  readonly headers?: HeadersInit;
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
   readonly maxMessageBytes?: number;
   /** HTTP: how streams that broke off are read on, in the era in which they can be. */

@@ -2,23 +2,30 @@ import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
 import { McpError, ProtocolError, RpcError } from "../schema/errors.js";
 import { DEFAULTS } from "./options.js";
 
-type ReadPage<T> = (
-  cursor: string | undefined,
-) => Promise<{ readonly items: readonly T[]; readonly nextCursor: string | null | undefined }>;
+/** Reads the first page, or the one at a cursor. */
+export type ReadPage = (at: { readonly cursor: string } | undefined) => Promise<object>;
+
+interface Page {
+  readonly nextCursor?: string | null;
+}
 
 /** A listing of many pages: item by item in a loop, or all at once. */
 export class Pages<T> implements AsyncIterable<T> {
-  readonly #readPage: ReadPage<T>;
-
+  readonly #member: string;
+  readonly #read: ReadPage;
   readonly #most: number;
+  readonly #onEndless: (() => void) | undefined;
 
-  constructor(readPage: ReadPage<T>, most: number = DEFAULTS.maxPages) {
-    this.#readPage = readPage;
+  /** `onEndless` is told of pages that are given up because they have no end: none of them is worth keeping. */
+  constructor(member: string, read: ReadPage, most: number = DEFAULTS.maxPages, onEndless?: () => void) {
+    this.#member = member;
+    this.#read = read;
     this.#most = most;
+    this.#onEndless = onEndless;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
-    for await (const items of followPages(this.#readPage, this.#most)) yield* items;
+    for await (const items of this.#follow(this.#read)) yield* items;
   }
 
   /** Everything. When a cursor turns bad on the way, the list has changed: it is read from the start again, once. */
@@ -35,33 +42,36 @@ export class Pages<T> implements AsyncIterable<T> {
 
   async #collect(): Promise<T[]> {
     const all: T[] = [];
-    const readPage: ReadPage<T> = async (cursor) => {
+    const read: ReadPage = async (at) => {
       try {
-        return await this.#readPage(cursor);
+        return await this.#read(at);
       } catch (error) {
-        const refused = cursor !== undefined && error instanceof RpcError && error.rpcCode === INVALID_PARAMS;
+        const refused = at !== undefined && error instanceof RpcError && error.rpcCode === INVALID_PARAMS;
         throw refused ? new BadCursor("a cursor was refused", { cause: error }) : error;
       }
     };
-    for await (const items of followPages(readPage, this.#most)) all.push(...items);
+    for await (const items of this.#follow(read)) all.push(...items);
     return all;
+  }
+
+  /** To the end, but not for ever: a server that hands out the same cursor twice is not followed in circles. */
+  async *#follow(read: ReadPage): AsyncGenerator<readonly T[], void, void> {
+    const seen = new Set<string>();
+    let at: { readonly cursor: string } | undefined;
+    for (;;) {
+      const page = (await read(at)) as Page & { readonly [member: string]: readonly T[] };
+      yield page[this.#member] as readonly T[];
+      const cursor = page.nextCursor;
+      if (cursor === undefined || cursor === null) return;
+      at = { cursor };
+      const isKnown = seen.has(cursor);
+      if (!isKnown && seen.add(cursor).size < this.#most) continue;
+      this.#onEndless?.();
+      throw isKnown
+        ? new ProtocolError("The server gave out the same cursor twice: its pages have no end")
+        : new McpError("too_many_pages", `The server's list goes on after ${this.#most} pages`);
+    }
   }
 }
 
 class BadCursor extends Error {}
-
-/** Follows pages to the end, but not for ever. A server that hands out the same cursor twice in a row of pages is not followed in circles. */
-async function* followPages<T>(readPage: ReadPage<T>, most: number): AsyncGenerator<readonly T[], void, void> {
-  const seen = new Set<string>();
-  let cursor: string | undefined;
-  for (let pages = 1; ; pages++) {
-    const page = await readPage(cursor);
-    yield page.items;
-    if (page.nextCursor === undefined || page.nextCursor === null) return;
-    if (seen.has(page.nextCursor))
-      throw new ProtocolError("The server gave out the same cursor twice: its pages have no end");
-    if (pages >= most) throw new McpError("too_many_pages", `The server's list goes on after ${most} pages`);
-    seen.add(page.nextCursor);
-    cursor = page.nextCursor;
-  }
-}

@@ -1,7 +1,7 @@
 import type { CallScope } from "../call/scope.js";
 import type { Connection } from "../era/client-era.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
-import type { ListToolsResult, Tool } from "../schema/types.js";
+import type { Tool } from "../schema/types.js";
 import { Pages } from "./pages.js";
 
 /** Which arguments of tools travel in headers, as far as the tools were listed. */
@@ -26,13 +26,13 @@ export class ToolHeaders {
     return found.ok;
   }
 
+  forget(): void {
+    this.#known.clear();
+  }
+
   /** Lists all tools anew. */
   async relearn(connection: Connection, scope: CallScope): Promise<void> {
-    const tools = new Pages<Tool>(async (cursor) => {
-      const call = { method: "tools/list", params: cursor === undefined ? undefined : { cursor } };
-      const { tools, nextCursor } = (await connection.call(call, scope)) as unknown as ListToolsResult;
-      return { items: tools, nextCursor };
-    });
+    const tools = new Pages<Tool>("tools", (params) => connection.call({ method: "tools/list", params }, scope));
     for await (const tool of tools) this.learn(tool);
   }
 }

@@ -8,12 +8,12 @@ import { HANDSHAKE_VERSIONS } from "../era/versions.js";
 const discoveryHeaders = { "mcp-protocol-version": HANDSHAKE_VERSIONS[0] };
 
 /** Authorization for `connect`: `connect(url, createOAuth({ ... }))`. */
-export function createOAuth(options: OAuthOptions): OAuth {
+export function createOAuth(options: OAuthOptions = {}): OAuth {
   return createOAuthWith(options, discoveryHeaders);
 }
 
 /** The steps of `createOAuth` one by one, for the authorization at one server. */
-export function createAuthSteps(server: string | URL, options: OAuthOptions): AuthSteps {
+export function createAuthSteps(server: string | URL, options: OAuthOptions = {}): AuthSteps {
   return createStepsWith(new URL(server), toSettings(options, discoveryHeaders));
 }
 

@@ -76,6 +76,8 @@ export interface CallOrigin {
   readonly auth?: unknown;
   /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
   readonly principal?: string | undefined;
+  /** When the gate's word for the caller ends, on the server's clock. */
+  readonly endsAt?: number | undefined;
   /** What the gate says of what the caller is about to do. */
   readonly judge?: GateAdmission["judge"];
   /** Path and query as requested, on HTTP. */
@@ -230,6 +232,8 @@ export interface ServerHost {
   readonly logLevel: LoggingLevel;
   /** Hears of log messages that belong to no call; returns the way to stop. */
   onLog(listener: (message: LogMessage) => void): () => void;
+  /** Tells of a change of a resource if the maker of a call may see it: at once where all may, and otherwise once it is known. */
+  ifSeen(call: Call, uri: string, tell: () => void): void;
   /** Somebody begins to watch a resource, and stops. */
   retain(uri: string): void;
   release(uri: string): void;

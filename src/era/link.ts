@@ -83,7 +83,7 @@ export interface HttpTarget {
   readonly server?: URL | undefined;
   readonly fetch: Fetch;
   /** Headers of the caller's own; the protocol's win. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: HeadersInit;
   readonly clock: Clock;
   /** Which arguments of a tool go into headers, as its listing said. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;

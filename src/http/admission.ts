@@ -23,6 +23,11 @@ export interface GateAdmission {
   readonly auth?: unknown;
   /** The caller in one word that does not change from request to request: a session is its opener's alone. */
   readonly principal?: string | undefined;
+  /**
+   * How long it lasts, from now on; undefined for one without an end. Streams that it opened and that their client can take
+   * up again end with it.
+   */
+  readonly lifeMs?: number | undefined;
   /** Headers that go along with the answer. */
   readonly headers?: { readonly [name: string]: string } | undefined;
   /**

@@ -22,11 +22,10 @@ export interface ClientHeaders {
   readonly bare: Readonly<HeaderRecord>;
 }
 
-export function createClientHeaders(own: Readonly<HeaderRecord>): ClientHeaders {
+export function createClientHeaders(own: HeadersInit): ClientHeaders {
   const bare: HeaderRecord = {};
   let accept: string[] = [];
-  for (const [given, value] of Object.entries(own)) {
-    const name = given.toLowerCase();
+  for (const [name, value] of new Headers(own)) {
     if (name === "accept") accept = value.split(",").map((type) => type.trim());
     else if (!RESERVED.has(name) && !name.startsWith(PARAM_PREFIX)) bare[name] = value;
   }

@@ -5,15 +5,17 @@ import type { HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
 export class DecoratedExchange implements HttpExchange {
   readonly auth: unknown;
   readonly principal: string | undefined;
+  readonly endsAt: number | undefined;
   readonly judge: GateAdmission["judge"];
   readonly #inner: HttpExchange;
   readonly #headers: HttpHeaders | undefined;
 
-  constructor(inner: HttpExchange, decoration: GateAdmission) {
+  constructor(inner: HttpExchange, decoration: GateAdmission, endsAt?: number) {
     this.#inner = inner;
     this.#headers = decoration.headers;
     this.auth = decoration.auth ?? inner.auth;
     this.principal = decoration.principal ?? inner.principal;
+    this.endsAt = endsAt;
     this.judge = decoration.judge;
   }
 

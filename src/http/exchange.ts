@@ -53,6 +53,8 @@ export interface HttpExchange {
   readonly auth?: unknown;
   /** Who the gate says is calling, in one word that does not change from request to request. */
   readonly principal?: string | undefined;
+  /** When the gate's word for the caller ends, on the server's clock. */
+  readonly endsAt?: number | undefined;
   /** What the gate says of what the caller is about to do; undefined without one that knows. */
   readonly judge?: GateAdmission["judge"];
 }

@@ -17,6 +17,11 @@ const TAG_BYTES = 16;
  * Several processes can share it: a refresh in one is seen by the others, and happens once.
  */
 export function createFileStore(path: string, secret: string | Uint8Array): AuthStore {
+  if (typeof path !== "string" || path === "")
+    throw new AuthError(
+      "configuration",
+      'createFileStore needs the path of a file, as in createFileStore("tokens", secret)',
+    );
   if (secret === undefined || secret.length === 0)
     throw new AuthError("configuration", `The secret of the file store ${path} is empty: what is kept there needs one`);
   const keys = new Map<string, Promise<Buffer>>();

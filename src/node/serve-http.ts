@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpExchange } from "../http/exchange.js";
+import { assertOptions, type Known } from "../schema/known-options.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./node-exchange.js";
 
@@ -36,6 +37,8 @@ export interface RunningHttpServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+const OPTIONS: Known<ServeHttpOptions> = { port: 1, host: 1, path: 1 };
+
 /** How long last words may take to be read before connections are cut. */
 const FLUSH_MS = 1_000;
 const SWEEP_MS = 10;
@@ -62,6 +65,8 @@ export function serveNodeRequest(
  * in `request.body` is used. What has no `handle`, such as an issuer of `bowline/auth/issuer`, is served by its `fetch`.
  */
 export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchServerLike): RequestListener {
+  if (typeof Object(server).handle !== "function" && typeof Object(server).fetch !== "function")
+    throw new TypeError("toNodeListener needs a server, such as an McpServer");
   if (!("handle" in server)) return toFetchListener(server.fetch);
   return (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => {
     const { body } = request;
@@ -71,8 +76,11 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
 
 /** Listens, on this machine only unless told otherwise. Until then nobody pays for loading `node:http`. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
-  const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
   if (typeof server?.handle !== "function") throw new TypeError("serveHttp needs a server, such as an McpServer");
+  assertOptions("serveHttp", options, OPTIONS);
+  const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new TypeError(`serveHttp: the port ${JSON.stringify(port)} must be a number from 0 to 65535`);
   if (!path.startsWith("/")) throw new TypeError(`serveHttp: the path ${JSON.stringify(path)} must begin with /`);
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);

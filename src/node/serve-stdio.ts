@@ -1,4 +1,5 @@
 import type { Channel } from "../jsonrpc/channel.js";
+import { assertOptions, type Known } from "../schema/known-options.js";
 import { onEndSignal } from "./end-signals.js";
 import { onOrphaned } from "./orphaned.js";
 import { createStdioServerChannel } from "./stdio-server.js";
@@ -26,11 +27,15 @@ export interface ServeStdioOptions {
   readonly drainMs?: number;
 }
 
+const OPTIONS: Known<ServeStdioOptions> = { guardStdout: 1, signals: 1, watchParent: 1, maxLineBytes: 1, drainMs: 1 };
+
 /**
  * Serves the process's own stdin and stdout. Resolves when the client has gone and everything has been written; what runs
  * after it is the place to let go of what the server used.
  */
 export async function serveStdio(server: ChannelServer, options: ServeStdioOptions = {}): Promise<void> {
+  if (typeof server?.accept !== "function") throw new TypeError("serveStdio needs a server, such as an McpServer");
+  assertOptions("serveStdio", options, OPTIONS);
   const { maxLineBytes, drainMs } = options;
   const guard = options.guardStdout === false ? undefined : guardStdout();
   const channel = createStdioServerChannel({

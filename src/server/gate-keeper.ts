@@ -23,11 +23,19 @@ export class GateKeeper {
   readonly #host: FrontHost;
   readonly #gate: HttpGate;
   readonly #maxBodyBytes: number;
+  readonly #undecided: Set<HttpExchange>;
   readonly #admit: (exchange: HttpExchange) => void;
   #warned = false;
 
-  /** `admit` gets what the gate lets in. */
-  constructor(host: FrontHost, gate: HttpGate, maxBodyBytes: number, admit: (exchange: HttpExchange) => void) {
+  /** `undecided` holds what the gate is asked about, until it decides or the server closes; `admit` gets what it lets in. */
+  constructor(
+    host: FrontHost,
+    gate: HttpGate,
+    maxBodyBytes: number,
+    undecided: Set<HttpExchange>,
+    admit: (exchange: HttpExchange) => void,
+  ) {
+    this.#undecided = undecided;
     this.#host = host;
     this.#gate = gate;
     this.#maxBodyBytes = maxBodyBytes;
@@ -36,9 +44,10 @@ export class GateKeeper {
 
   /** Asks the gate who is calling. */
   check(exchange: HttpExchange): void {
-    (async () => this.#pass(exchange, await this.#gate(exchange)))().catch((error: unknown) =>
-      refuseFailed(exchange, this.#host, error),
-    );
+    (async () => this.#pass(exchange, await this.#gate(exchange)))().catch((error: unknown) => {
+      this.#undecided.delete(exchange);
+      refuseFailed(exchange, this.#host, error);
+    });
   }
 
   /** Whether the caller may do this; answers where it may not. */
@@ -49,9 +58,13 @@ export class GateKeeper {
   }
 
   #pass(exchange: HttpExchange, verdict: GateVerdict): void {
+    // The server may have closed meanwhile.
+    if (!this.#undecided.delete(exchange)) return;
     if (!("status" in verdict)) {
       this.#warnOfUnnamed(verdict);
-      return this.#admit(new DecoratedExchange(exchange, verdict));
+      const { lifeMs } = verdict;
+      const endsAt = lifeMs === undefined ? undefined : this.#host.clock.now() + lifeMs;
+      return this.#admit(new DecoratedExchange(exchange, verdict, endsAt));
     }
     if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
     const { amend } = verdict;

@@ -42,6 +42,8 @@ export class HttpFront {
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   readonly #allowed: string;
+  /** Those that the gate has not decided about yet. */
+  readonly #undecided = new Set<HttpExchange>();
   #closing = false;
 
   constructor(host: FrontHost, eras: readonly OfferedEra[], options: HttpServerOptions, accept?: AcceptChannel) {
@@ -108,6 +110,8 @@ export class HttpFront {
 
   async close(): Promise<void> {
     this.#closing = true;
+    for (const exchange of this.#undecided) this.#failClosing(exchange);
+    this.#undecided.clear();
     await Promise.all([...this.#bindings.values()].map((binding) => binding.close()));
   }
 
@@ -118,8 +122,9 @@ export class HttpFront {
 
   /** Asks the author's gate, if there is one, who is calling. */
   #check(exchange: HttpExchange): void {
-    if (this.#gate === undefined) this.#admit(exchange);
-    else if (this.#keeper !== undefined) this.#keeper.check(exchange);
+    if (this.#gate === undefined) return this.#admit(exchange);
+    this.#undecided.add(exchange);
+    if (this.#keeper !== undefined) this.#keeper.check(exchange);
     else this.#withKeeper(exchange, (keeper) => keeper.check(exchange));
   }
 
@@ -128,10 +133,19 @@ export class HttpFront {
     const admit = (admitted: HttpExchange) => this.#admit(admitted);
     const load = async () => {
       const { GateKeeper } = await import("./gate-keeper.js");
-      this.#keeper ??= new GateKeeper(this.#host, this.#gate ?? (() => ({})), this.#maxBodyBytes, admit);
+      this.#keeper ??= new GateKeeper(
+        this.#host,
+        this.#gate ?? (() => ({})),
+        this.#maxBodyBytes,
+        this.#undecided,
+        admit,
+      );
       run(this.#keeper);
     };
-    load().catch(this.#failed(exchange));
+    load().catch((error: unknown) => {
+      this.#undecided.delete(exchange);
+      refuseFailed(exchange, this.#host, error);
+    });
   }
 
   /** Whether the gate, where there is one that cares, lets the caller do this; answers where it does not. */

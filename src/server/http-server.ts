@@ -3,8 +3,9 @@ import type { AcceptChannel, OfferedEra } from "../era/era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
-import { McpError } from "../schema/errors.js";
+import { DefinitionError, McpError } from "../schema/errors.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
+import { assertOptions } from "../schema/known-options.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
 import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
@@ -12,6 +13,7 @@ import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificati
 import type { Editable } from "./edit.js";
 import type { ServerExtension } from "./extension.js";
 import { HttpFront } from "./http-front.js";
+import { HTTP } from "./option-names.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import type { PromptHandler, PromptOptions } from "./prompt.js";
 import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
@@ -92,6 +94,7 @@ export class HttpServer<
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     this.core = new ServerCore(info, options, eras, options.validator ?? validator);
     this.#http = options.http ?? {};
+    assertOptions("McpServer http", this.#http, HTTP);
     this.changes = new Changes(this.core.changes);
     const { registry } = this.core;
     this.edit = {
@@ -209,6 +212,7 @@ export class HttpServer<
 
   /** Adds an extension of the protocol; throws where two, or one and the protocol, want the same. */
   extend(extension: Pick<ServerExtension, "installIn">): this {
+    if (typeof extension?.installIn !== "function") throw new DefinitionError("extend needs a ServerExtension");
     extension.installIn(this.core);
     return this;
   }

@@ -11,6 +11,7 @@ import type {
   PromptMessage,
 } from "../schema/types.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
+import { assertTexts } from "./assert-texts.js";
 import type { Completers } from "./completion.js";
 import type { Context } from "./context.js";
 
@@ -47,6 +48,7 @@ export class RegisteredPrompt {
     const schema = options.arguments;
     this.arguments =
       schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
+    if (this.arguments !== undefined) assertTexts(`prompt "${name}" arguments`, this.arguments);
     this.access = toAccess(options);
     this.complete = options.complete ?? {};
     this.listing = toListing(name, options, this.arguments);

@@ -7,6 +7,7 @@ import { assertCacheHints } from "./cache-hints.js";
 import { Catalogue } from "./catalogue.js";
 import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
 import { CatalogueEntry, type Editable } from "./edit.js";
+import { METHOD, PROMPT, RESOURCE, TOOL } from "./option-names.js";
 import type { ServerOptions } from "./options.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
@@ -63,7 +64,7 @@ export class Registry {
   }
 
   addTool(name: string, options: AnyToolOptions, handler: AnyToolHandler): void {
-    assertDefinition("tool", name, options, handler);
+    assertDefinition("tool", name, options, handler, TOOL);
     this.#assertOwnMethods("tools", `tool "${name}"`);
     this.tools.add(name, new RegisteredTool(name, options, handler, this.#toolOptions));
     this.#announce("tools");
@@ -79,7 +80,7 @@ export class Registry {
   }
 
   addPrompt(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>): void {
-    assertDefinition("prompt", name, options, handler);
+    assertDefinition("prompt", name, options, handler, PROMPT);
     this.#assertOwnMethods("prompts", `prompt "${name}"`);
     this.prompts.add(name, new RegisteredPrompt(name, options, handler, this.#toolOptions.validator));
     this.#announce("prompts");
@@ -96,7 +97,7 @@ export class Registry {
   }
 
   addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
-    assertDefinition("resource", uri, options, handler);
+    assertDefinition("resource", uri, options, handler, RESOURCE);
     this.#assertOwnMethods("resources", `resource "${uri}"`);
     const resource = new RegisteredResource(uri, options, handler, this.#toolOptions.validator);
     (resource.template === undefined ? this.resources : this.templates).add(uri, resource);
@@ -134,6 +135,7 @@ export class Registry {
 
   /** A method of the author's own. One that definitions answer already cannot be taken from them. */
   addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    assertDefinition("method", name, options, handler, METHOD);
     const taken = (Object.keys(METHODS) as Kind[]).find((kind) => this.#defines(kind) && METHODS[kind].includes(name));
     if (taken !== undefined) {
       throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
@@ -142,6 +144,7 @@ export class Registry {
   }
 
   addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    assertDefinition("notification", name, options, handler, METHOD);
     this.notifications.set(name, new CustomMethod(name, options, handler, this.#toolOptions.validator));
   }
 

@@ -47,6 +47,15 @@ export async function prepareRoutes(registry: Registry): Promise<void> {
   ]);
 }
 
+/** Whether a caller may hear of a resource. */
+export function sees(registry: Registry, uri: string, contextOf: () => Context): true | Promise<boolean> {
+  if (!registry.resources.filtered && !registry.templates.filtered) return true;
+  const part = resources();
+  return part instanceof Promise
+    ? part.then(({ seesResource }) => seesResource(registry, uri, contextOf))
+    : part.seesResource(registry, uri, contextOf);
+}
+
 /** Not every server is asked for this, so it is loaded by those that are, once. */
 function by<Part>(loading: () => Part | Promise<Part>, pick: (part: Part) => Serve): Serve {
   return (registry, call, ctx) => {

@@ -68,6 +68,17 @@ export async function findResource(
   return undefined;
 }
 
+/** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
+export function seesResource(registry: Registry, uri: string, contextOf: () => Context): true | Promise<boolean> {
+  const family = registry.templates
+    .values()
+    .filter(({ template }) => template !== undefined && matchUri(template, uri) !== undefined);
+  const single = registry.resources.get(uri);
+  const all = single === undefined ? family : [single, ...family];
+  if (all.length === 0 || all.some(({ access }) => access === undefined)) return true;
+  return findResource(registry, uri, contextOf()).then((found) => found !== undefined);
+}
+
 /** Whether no variable that is looked at could lead a file system astray. */
 function isSafe({ options: { unsafePaths = false } }: RegisteredResource, variables: Variables): boolean {
   if (unsafePaths === true) return true;

@@ -3,6 +3,7 @@ import { composeInterceptors } from "../call/interceptor.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
+import type { Asking } from "../era/asking.js";
 import type {
   Call,
   EraSession,
@@ -20,9 +21,10 @@ import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import type { Deprecation } from "../schema/deprecated.js";
-import { DefinitionError, RpcError } from "../schema/errors.js";
+import { DefinitionError, McpError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
+import { assertOptions } from "../schema/known-options.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Context } from "./context.js";
@@ -30,9 +32,10 @@ import type { CustomMethod } from "./custom-method.js";
 import { dispatch } from "./dispatch.js";
 import { createLazySeal } from "./lazy-seal.js";
 import { NotificationQueue } from "./notification-queue.js";
+import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
-import { createRoutes, type Route } from "./routes.js";
+import { createRoutes, type Route, sees } from "./routes.js";
 
 type Handle = (params: unknown) => unknown;
 
@@ -74,6 +77,7 @@ export class ServerCore implements ServerHost {
       throw new DefinitionError(
         'a server needs { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
       );
+    assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
     this.instructions = options.instructions;
@@ -120,6 +124,8 @@ export class ServerCore implements ServerHost {
   }
 
   use(interceptor: ServerInterceptor): void {
+    if (typeof interceptor !== "function")
+      throw new DefinitionError("use needs a function: (call, next) => next(call)");
     this.#interceptors.push(interceptor);
     this.#dispatch = this.#compose();
   }
@@ -264,6 +270,14 @@ export class ServerCore implements ServerHost {
     for (const listener of [...this.#closing]) listener();
   }
 
+  ifSeen(call: Call, uri: string, tell: () => void): void {
+    const seen = sees(this.registry, uri, () => new Context(call, NO_QUESTIONS, this));
+    if (seen === true) return tell();
+    seen
+      .then((yes) => yes && tell())
+      .catch((error: unknown) => this.report(error, { where: "visible", method: call.method, id: call.id }));
+  }
+
   /** How many clients watch each resource. */
   get watched(): ReadonlyMap<string, number> {
     return this.#watched;
@@ -333,6 +347,11 @@ export class ServerCore implements ServerHost {
     return { kind: "error", error: INTERNAL, refused: false };
   }
 }
+
+/** Whether somebody may hear of something is not for them to say. */
+const NO_QUESTIONS: Asking = {
+  open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
+};
 
 function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {
   const all = eras.flatMap((era) => era.versions);

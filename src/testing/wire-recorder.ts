@@ -31,6 +31,8 @@ export interface RecordedExchange {
   gone: boolean;
   /** Whether the response is complete. */
   ended: boolean;
+  /** What passed in it, in order. */
+  readonly frames: RecordedFrame[];
 }
 
 /** Writes down everything that passes between a client and a server, whatever the wire. */
@@ -72,8 +74,10 @@ export class WireRecorder {
     });
   }
 
-  record(from: "client" | "server", text: string): void {
-    this.frames.push({ from, text, message: parse(text) });
+  record(from: "client" | "server", text: string, exchange?: RecordedExchange): void {
+    const frame = { from, text, message: parse(text) };
+    this.frames.push(frame);
+    exchange?.frames.push(frame);
     this.changed();
   }
 
@@ -111,6 +115,7 @@ export class WireRecorder {
       headers: undefined,
       gone: false,
       ended: false,
+      frames: [],
     };
     this.exchanges.push(entry);
     inner.onGone(() => {
@@ -163,7 +168,7 @@ class RecordedHttpExchange implements HttpExchange {
   async text(limit: number): Promise<string> {
     const text = await this.#inner.text(limit);
     this.#entry.body = text;
-    this.#recorder.record("client", text);
+    this.#recorder.record("client", text, this.#entry);
     return text;
   }
 
@@ -174,7 +179,7 @@ class RecordedHttpExchange implements HttpExchange {
   reply(status: number, headers: HttpHeaders, body?: string): void {
     Object.assign(this.#entry, { status, headers, ended: true });
     if (headers["content-type"] === SSE_HEADERS["content-type"]) this.#recordEvents(body ?? "");
-    else if (body !== undefined && body !== "") this.#recorder.record("server", body);
+    else if (body !== undefined && body !== "") this.#recorder.record("server", body, this.#entry);
     this.#inner.reply(status, headers, body);
     this.#recorder.changed();
   }
@@ -204,7 +209,7 @@ class RecordedHttpExchange implements HttpExchange {
 
   #recordEvents(text: string): void {
     for (const line of text.split("\n")) {
-      if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6));
+      if (line.startsWith("data: ") && line.length > 6) this.#recorder.record("server", line.slice(6), this.#entry);
     }
   }
 }

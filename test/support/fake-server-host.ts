@@ -109,6 +109,10 @@ export class FakeServerHost implements ServerHost {
     for (const listener of [...this.#closing]) listener();
   }
 
+  ifSeen(_call: Call, _uri: string, tell: () => void): void {
+    tell();
+  }
+
   retain(): void {}
 
   release(): void {}

@@ -33,6 +33,22 @@ describe("the server for HTTP and versions without handshakes", () => {
     match(await reply.text(), /"supported":\["2026-07-28"\]/);
   });
 
+  it("says what is wrong with a body that is no request", async () => {
+    const server = new McpServer(me);
+    for (const [body, code, words] of [
+      ["{ not json", -32700, /parse|JSON/i],
+      ["[]", -32600, /one message/],
+      ['{"jsonrpc":"2.0","id":1,"result":{}}', -32600, /no responses/],
+      ["5", -32600, /./],
+    ] as const) {
+      const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+      const reply = await server.fetch(new Request(ADDRESS, { method: "POST", headers, body }));
+      const { error } = (await reply.json()) as { error: { code: number; message: string } };
+      deepEqual([reply.status, error.code], [400, code], body);
+      match(error.message, words);
+    }
+  });
+
   it("takes plain JSON Schema from those who bring a validator", async () => {
     const input = { type: "object", properties: { n: { type: "number" } } };
     for (const define of [

@@ -76,6 +76,12 @@ describe("parameter headers are found", () => {
       (keyword) => [keyword, { ...form({}), [keyword]: DEEP }] as [string, unknown],
     ),
   ];
+  it("unless the schema goes deeper than can be searched", () => {
+    const deep = Array.from({ length: 20_000 }).reduce<object>((inner) => form({ a: inner }), region);
+    const found = findParamHeaders(deep);
+    match(found.ok ? "" : found.reason, /too large/);
+  });
+
   for (const [name, schema] of INVALID) {
     it(`unless it is on ${name}`, () => {
       const found = findParamHeaders(schema);
@@ -145,6 +151,8 @@ describe("parameter headers are sent", () => {
       ["another number", { n: 42 }, { "Mcp-Param-N": "43" }, /^Mcp-Param-N does not match the argument \/n$/],
       ["an empty text for 0", { n: 0 }, { "Mcp-Param-N": "" }, /does not match/],
       ["hexadecimal", { n: 16 }, { "Mcp-Param-N": "0x10" }, /does not match/],
+      ["a fraction", { n: 1.5 }, { "Mcp-Param-N": "1.5" }, /does not match/],
+      ["a fraction of which the header is silent", { n: 1.5 }, { "Mcp-Param-N": "1" }, /does not match/],
       ["True", { at: { on: true } }, { "Mcp-Param-On": "True" }, /does not match the argument \/at\/on/],
       ["a missing header", { region: "a" }, {}, /is missing/],
       ["a header for an absent argument", {}, { "Mcp-Param-Region": "a" }, /without a value/],

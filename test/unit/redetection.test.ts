@@ -87,10 +87,10 @@ test("a session that is opened for a client which closes meanwhile is ended", as
   (await script.next("initialize")).result({ protocolVersion: LEGACY, capabilities: {}, serverInfo }, headers);
   await script.next("notifications/initialized");
   const closed = client.close();
+  await rejects(call, { name: "ConnectionError" });
   const end = await script.next("DELETE");
   equal(end.headers["mcp-session-id"], "session-0123456789");
   end.status(200);
-  await rejects(call, { name: "ConnectionError" });
   await closed;
 });
 

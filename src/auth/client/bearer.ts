@@ -11,7 +11,10 @@ export interface BearerOptions {
 }
 
 /** For tokens that come from elsewhere: `connect(url, createBearer({ token }))`. */
-export function createBearer({ token, onUnauthorized, fetch = globalFetch }: BearerOptions): { readonly fetch: Fetch } {
+export function createBearer(options: BearerOptions): { readonly fetch: Fetch } {
+  if (typeof options?.token !== "function")
+    throw new AuthError("configuration", "createBearer needs { token }, a function that returns the token");
+  const { token, onUnauthorized, fetch = globalFetch } = options;
   const send: Fetch = async (url, init) => {
     const value = await token();
     if (value === undefined) return await fetch(url, init);

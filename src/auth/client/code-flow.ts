@@ -67,7 +67,7 @@ function authorizationUrl(endpoint: unknown, issuer: string): URL {
 
 function assertRegistered(redirectUrl: string, registered: readonly string[] | undefined): void {
   if (registered === undefined || registered.includes(redirectUrl)) return;
-  throw new AuthError("configuration", `The client is not registered with the redirect address ${redirectUrl}`);
+  throw new AuthError("configuration", `The client is not registered for ${redirectUrl}`);
 }
 
 /** The parameters of a callback. An address that is not the redirect address is not one. */

@@ -28,7 +28,7 @@ export interface DpopOptions {
    * share their load remember together by it; without it each remembers by itself.
    */
   readonly acceptProof?: (name: string, untilMs: number) => boolean | Promise<boolean>;
-  /** How many proofs are remembered. 100,000 unless told otherwise. */
+  /** How many proofs are remembered; while more are good no others are taken. 100,000 unless told otherwise. */
   readonly maxProofs?: number;
   /** The address that a client sent a request to, where path and resource do not tell. */
   readonly url?: (request: GatedRequest) => string;

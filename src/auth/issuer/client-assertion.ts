@@ -1,5 +1,6 @@
 import * as jose from "jose";
 import { digestOf } from "../secrets.js";
+import { isUnknownKey } from "../server/remote-keys.js";
 import type { IssuerClient } from "./client.js";
 import type { ClientAuthenticator, IssuerCore } from "./issuer-core.js";
 import { OAuthProblem } from "./oauth-problem.js";
@@ -27,9 +28,7 @@ export const privateKeyJwt: ClientAuthenticator = {
 };
 
 async function isSignedBy(core: IssuerCore, client: IssuerClient, assertion: string): Promise<boolean> {
-  const keys = await keysOf(core, client);
-  if (keys === undefined) return false;
-  const claims = await verified(core, client, assertion, keys);
+  const claims = await claimsOf(core, client, assertion);
   if (claims?.jti === undefined || claims.exp === undefined) return false;
   // Whoever else it is for could bring it here.
   if (Array.isArray(claims.aud) && claims.aud.length > 1) return false;
@@ -38,32 +37,44 @@ async function isSignedBy(core: IssuerCore, client: IssuerClient, assertion: str
   return await core.store.add(mark, true, (claims.exp + SKEW) * 1000);
 }
 
-async function verified(
+/** What it says, if it is signed by a key of the client's; undefined for any other. */
+async function claimsOf(
   core: IssuerCore,
-  { id }: IssuerClient,
+  client: IssuerClient,
   assertion: string,
-  keys: jose.JSONWebKeySet,
 ): Promise<jose.JWTPayload | undefined> {
+  const { jwks, jwksUri } = client;
   try {
-    const { payload } = await jose.jwtVerify(assertion, jose.createLocalJWKSet(keys), {
-      issuer: id,
-      subject: id,
-      audience: [core.issuer, `${core.base}/token`],
-      algorithms: ASSERTION_ALGORITHMS,
-      requiredClaims: ["exp", "jti"],
-      clockTolerance: SKEW,
-      currentDate: new Date(core.now()),
+    if (jwks !== undefined) return await verified(core, client, assertion, jose.createLocalJWKSet(jwks));
+    if (jwksUri === undefined) return undefined;
+    const remote = core.clientKeys.at(jwksUri);
+    const keys = await remote.current();
+    return await verified(core, client, assertion, keys).catch(async (error: unknown) => {
+      const newer = isUnknownKey(error) ? await remote.newerThan(keys) : undefined;
+      return newer === undefined ? undefined : await verified(core, client, assertion, newer);
     });
-    return payload;
-  } catch {
+  } catch (error) {
+    if (error instanceof OAuthProblem) throw error;
     return undefined;
   }
 }
 
-async function keysOf(core: IssuerCore, { jwks, jwksUri }: IssuerClient): Promise<jose.JSONWebKeySet | undefined> {
-  if (jwks !== undefined || jwksUri === undefined) return jwks;
-  const { json } = await core.documents.get(new URL(jwksUri));
-  return typeof json === "object" && json !== null && "keys" in json ? (json as jose.JSONWebKeySet) : undefined;
+async function verified(
+  core: IssuerCore,
+  { id }: IssuerClient,
+  assertion: string,
+  keys: jose.JWTVerifyGetKey,
+): Promise<jose.JWTPayload> {
+  const { payload } = await jose.jwtVerify(assertion, keys, {
+    issuer: id,
+    subject: id,
+    audience: [core.issuer, `${core.base}/token`],
+    algorithms: ASSERTION_ALGORITHMS,
+    requiredClaims: ["exp", "jti"],
+    clockTolerance: SKEW,
+    currentDate: new Date(core.now()),
+  });
+  return payload;
 }
 
 function subjectOf(assertion: string): string | undefined {

@@ -3,6 +3,7 @@ import { REFRESH_GRANT } from "./client.js";
 import type { GrantHandler, IssuerCore } from "./issuer-core.js";
 import { invalidGrant, invalidRequest } from "./oauth-problem.js";
 import type { Asked, CodeRecord, Grant } from "./records.js";
+import { endFamily } from "./refresh-grant.js";
 import { narrowedAudience } from "./resource-rules.js";
 
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
@@ -31,17 +32,18 @@ export const codeGrant: GrantHandler = async (core, { form, client }) => {
   if (record === undefined) throw invalidGrant("the code is not known or has expired");
   const { grant } = record;
   if (grant.clientId !== client.id) throw invalidGrant("the code was given to another client");
-  await assertUnused(core, digest, grant);
+  const family = await digestOf(`family ${code}`);
+  await assertUnused(core, digest, grant, family);
   assertRedirect(record, form.get("redirect_uri"));
   if (!sameText(await digestOf(verifier), record.challenge)) throw invalidGrant("code_verifier is not the right one");
   const audience = narrowedAudience(form.getAll("resource"), grant.audience);
-  return { grant, scopes: grant.scopes, audience, refreshes: client.grantTypes.includes(REFRESH_GRANT) };
+  return { grant, scopes: grant.scopes, audience, family, refreshes: client.grantTypes.includes(REFRESH_GRANT) };
 };
 
-/** The record stays until it expires, so that a second use is noticed. */
-async function assertUnused(core: IssuerCore, digest: string, grant: Grant): Promise<void> {
+/** The record stays until it expires, so that a second use is noticed, and finds what the first was given. */
+async function assertUnused(core: IssuerCore, digest: string, grant: Grant, family: string): Promise<void> {
   if (await core.store.add(`spent:${digest}`, true, core.now() + core.lifetimes.codeMs)) return;
-  await core.endGrant(grant.id, grant.expiresAt);
+  await endFamily(core, grant, family);
   throw invalidGrant("the code was used before");
 }
 

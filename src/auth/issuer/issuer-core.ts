@@ -1,8 +1,8 @@
 import type { IssuerClient } from "./client.js";
+import type { ClientKeys } from "./client-keys.js";
 import type { MetadataRules } from "./client-metadata.js";
 import type { Clients } from "./clients.js";
 import type { Consents } from "./consents.js";
-import type { DocumentFetcher } from "./document-fetcher.js";
 import type { Params } from "./form.js";
 import type { ConsentQuestion, IssuerOptions, RateLimit } from "./options.js";
 import type { Asked, Granted, TokenBinding } from "./records.js";
@@ -81,8 +81,7 @@ export interface IssuerCore {
   readonly store: IssuerStore;
   readonly seal: Seal;
   readonly clients: Clients;
-  /** Fetches what clients name. */
-  readonly documents: DocumentFetcher;
+  readonly clientKeys: ClientKeys;
   readonly tokens: Tokens;
   readonly consents: Consents;
   readonly login: Login;

@@ -69,7 +69,7 @@ export type RateLimit = (
 export interface Lifetimes {
   /** One minute unless given, ten at most. */
   readonly codeMs?: number;
-  /** Fifteen minutes unless given. */
+  /** Fifteen minutes unless given. A revocation is remembered for as long: change the keys as well when you shorten it. */
   readonly accessTokenMs?: number;
   /** Thirty days unless given, from the approval on; a refresh does not prolong it. */
   readonly grantMs?: number;

@@ -2,7 +2,7 @@ import { digestOf, randomToken, sameText } from "../secrets.js";
 import { REFRESH_GRANT } from "./client.js";
 import type { GrantHandler, IssuerCore } from "./issuer-core.js";
 import { invalidGrant } from "./oauth-problem.js";
-import type { Granted, RefreshRecord } from "./records.js";
+import type { Grant, Granted, RefreshRecord } from "./records.js";
 import { narrowedAudience } from "./resource-rules.js";
 import { assertScopes, scopesOf } from "./scope-rules.js";
 
@@ -21,8 +21,24 @@ export async function createRefreshToken(
 ): Promise<string> {
   const token = `${family}.${randomToken()}`;
   const record: RefreshRecord = { grant, jkt, last: await digestOf(token) };
-  await core.store.put(await keyOf(family), record, grant.expiresAt);
+  const key = await keyOf(family);
+  await core.store.put(key, record, grant.expiresAt);
+  // Whoever ends the grant marks it first and deletes this after: one of the two sees what the other has done.
+  if (await core.tokens.isRevoked(grant.id)) await core.store.delete(key);
   return token;
+}
+
+/**
+ * Ends a grant whose refresh tokens are of this family. Without them nothing outlives the last access token, so the mark
+ * need not either: whoever makes others revoke cannot fill the store with marks that stay for as long as grants do.
+ */
+export async function endFamily(core: IssuerCore, { id, expiresAt }: Grant, family: string): Promise<void> {
+  const lastMs = core.now() + core.lifetimes.accessTokenMs + RACE_MS;
+  try {
+    await core.endGrant(id, Math.min(expiresAt, lastMs));
+  } finally {
+    await core.store.delete(await keyOf(family));
+  }
 }
 
 /** What is known of the family of a refresh token. */
@@ -45,20 +61,22 @@ export const refreshGrant: GrantHandler = async (core, { form, client, binding }
   const asked = scopesOf(form.get("scope"));
   assertScopes(asked, grant.scopes);
   const audience = narrowedAudience(form.getAll("resource"), grant.audience);
-  await assertUnused(core, await digestOf(token), record);
+  await assertUnused(core, token, record);
   const scopes = asked.length === 0 ? grant.scopes : asked;
   const refreshes = client.grantTypes.includes(REFRESH_GRANT);
   return { grant, scopes, audience, refreshes, family: familyOf(token) };
 };
 
-async function assertUnused(core: IssuerCore, digest: string, { grant, last }: RefreshRecord): Promise<void> {
+async function assertUnused(core: IssuerCore, token: string, { grant, last }: RefreshRecord): Promise<void> {
+  const digest = await digestOf(token);
   const isLast = sameText(digest, last);
   if (isLast && (await core.store.add(`refreshed:${digest}`, true, core.now() + RACE_MS))) return;
-  await core.endGrant(grant.id, grant.expiresAt);
+  await endFamily(core, grant, familyOf(token));
   throw invalidGrant("the refresh token was used before");
 }
 
-function familyOf(token: string): string {
+/** The name that all refresh tokens of a grant begin with. */
+export function familyOf(token: string): string {
   return token.split(".", 1)[0] ?? "";
 }
 

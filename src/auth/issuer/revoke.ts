@@ -2,7 +2,7 @@ import { authenticateClient } from "./client-authentication.js";
 import { readStrictForm } from "./form.js";
 import type { IssuerCore } from "./issuer-core.js";
 import type { RefreshRecord } from "./records.js";
-import { findRefresh } from "./refresh-grant.js";
+import { endFamily, familyOf, findRefresh } from "./refresh-grant.js";
 import { NOT_STORED } from "./replies.js";
 
 /**
@@ -14,14 +14,19 @@ export async function revoke(core: IssuerCore, request: Request): Promise<Respon
   const client = await authenticateClient(core, request, form);
   const token = form.need("token");
   const refresh = await findRefresh(core, token);
-  if (refresh !== undefined) await revokeGrant(core, refresh, client.id);
+  if (refresh !== undefined) await revokeGrant(core, refresh, client.id, familyOf(token));
   else await revokeAccess(core, token, client.id);
   return new Response(null, { status: 200, headers: NOT_STORED });
 }
 
 /** With a refresh token goes all that came from the same grant. */
-async function revokeGrant(core: IssuerCore, { grant }: RefreshRecord, clientId: string): Promise<void> {
-  if (grant.clientId === clientId) await core.endGrant(grant.id, grant.expiresAt);
+async function revokeGrant(
+  core: IssuerCore,
+  { grant }: RefreshRecord,
+  clientId: string,
+  family: string,
+): Promise<void> {
+  if (grant.clientId === clientId) await endFamily(core, grant, family);
 }
 
 async function revokeAccess(core: IssuerCore, token: string, clientId: string): Promise<void> {

@@ -1,10 +1,12 @@
 import { DefinitionError } from "../../schema/errors.js";
+import { assertOptions, type Known } from "../../schema/known-options.js";
 import { canonicalResource } from "../server/resource-id.js";
 import { JWT_BEARER } from "./assertions.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./client.js";
 import { privateKeyJwt } from "./client-assertion.js";
 import { secretBasic, secretPost } from "./client-authentication.js";
 import { createDocumentClients } from "./client-document.js";
+import { ClientKeys } from "./client-keys.js";
 import { Clients } from "./clients.js";
 import { codeGrant } from "./code-grant.js";
 import { Consents } from "./consents.js";
@@ -21,6 +23,34 @@ import { createMemoryIssuerStore } from "./store.js";
 import { Tokens } from "./tokens.js";
 import { createUpstreamLogin } from "./upstream.js";
 
+const OPTIONS: Known<IssuerOptions> = {
+  issuer: 1,
+  resources: 1,
+  defaultResource: 1,
+  user: 1,
+  upstream: 1,
+  scopes: 1,
+  defaultScopes: 1,
+  clients: 1,
+  registration: 1,
+  clientDocuments: 1,
+  revocation: 1,
+  dpop: 1,
+  clientCredentials: 1,
+  identityAssertion: 1,
+  workloadIdentity: 1,
+  approve: 1,
+  trustRedirect: 1,
+  issParameter: 1,
+  name: 1,
+  store: 1,
+  keys: 1,
+  secrets: 1,
+  lifetimes: 1,
+  limit: 1,
+  onError: 1,
+  now: 1,
+};
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
@@ -31,6 +61,11 @@ function defaultLimit(now: () => number): RateLimit {
 
 /** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
 export function toCore(options: IssuerOptions): IssuerCore {
+  if (typeof options?.issuer !== "string")
+    throw new DefinitionError(
+      'createIssuer needs { issuer, resources, user }, as in { issuer: "https://login.example.com" }',
+    );
+  assertOptions("createIssuer", options, OPTIONS);
   assertIssuer(options.issuer);
   const { issuer, clientDocuments = true, now = Date.now } = options;
   const store = options.store ?? createMemoryIssuerStore({ now });
@@ -72,7 +107,7 @@ export function toCore(options: IssuerOptions): IssuerCore {
     store,
     seal,
     clients: new Clients(options.clients ?? [], described, store),
-    documents,
+    clientKeys: new ClientKeys(documents, now),
     tokens,
     consents: new Consents(issuer, seal, now, lifetimes.consentMs),
     login: toLogin(options),
@@ -116,6 +151,8 @@ function toScopes(scopes: IssuerOptions["scopes"] = []): ReadonlyMap<string, str
 }
 
 function toResources(given: IssuerOptions["resources"]): readonly string[] {
+  if (given === undefined) throw new DefinitionError("resources is missing: name the MCP servers that tokens are for");
+  if (!Array.isArray(given)) throw new DefinitionError("resources has to be a list of addresses");
   const resources = given.map(toResource);
   for (const resource of resources) {
     if (canonicalResource(resource) === undefined)

@@ -75,7 +75,10 @@ export class UpstreamAccess {
       const renewed = await requestUpstream(this.#core, this.#options, fields);
       const tokens = { ...kept.tokens, ...defined(renewed) };
       await saveUpstreamTokens(this.#core, grantId, tokens, kept.expiresAt);
-      return tokens;
+      // The grant may have ended meanwhile, and what was kept with it.
+      if (!(await this.#core.tokens.isRevoked(grantId))) return tokens;
+      await this.#core.store.delete(`upstream-tokens:${grantId}`);
+      return undefined;
     } finally {
       this.#renewals.delete(grantId);
     }

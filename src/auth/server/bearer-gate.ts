@@ -1,6 +1,6 @@
 import type { GateAdmission, GateRefusal, Operation } from "../../http/admission.js";
 import { AuthError } from "../../schema/auth-error.js";
-import type { DpopCheck, GatedRequest } from "../dpop/dpop-check.js";
+import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/dpop-check.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { type ChallengeParams, formatChallenge, toPrintable } from "./challenge.js";
 import { readCredentials, type Scheme } from "./credentials.js";
@@ -56,7 +56,8 @@ export class BearerGate {
     const problem = findTokenProblem(info, this.#parts.rules) ?? this.#findBindingProblem(info, scheme);
     if (problem !== undefined) return this.#invalid(scheme, problem);
     const bound = { token, thumbprint: info.confirmation?.jkt };
-    const proof = scheme === "DPoP" ? await this.#parts.dpop?.check(request, bound) : undefined;
+    const proof = scheme === "DPoP" ? await this.#prove(request, bound) : undefined;
+    if (proof !== undefined && "status" in proof) return proof;
     if (proof?.error !== undefined) {
       const { error, description = "", nonce } = proof;
       return this.#refuse({ status: 401, scheme, error, description, scopes: scopes.base, nonce });
@@ -68,6 +69,7 @@ export class BearerGate {
     return {
       auth: info,
       principal: this.#parts.principalOf(info),
+      lifeMs: info.expiresAt === undefined ? undefined : info.expiresAt * 1000 - this.#parts.rules.now(),
       headers: proof?.nonce === undefined ? undefined : { "dpop-nonce": proof.nonce },
       judge: (operations) => this.#judge(info, scheme, operations),
     };
@@ -85,9 +87,16 @@ export class BearerGate {
         return { refusal: this.#invalid(scheme, safe ? error.message : NOT_VALID) };
       }
       // Whoever could tell is out of reach: nothing is wrong with the token.
-      if (error instanceof AuthError) {
-        return { refusal: { status: 503, headers: UNAVAILABLE, body: UNAVAILABLE_BODY, error } };
-      }
+      if (error instanceof AuthError) return { refusal: unavailable(error) };
+      throw error;
+    }
+  }
+
+  async #prove(request: GatedRequest, bound: BoundToken): Promise<ProofOutcome | GateRefusal | undefined> {
+    try {
+      return await this.#parts.dpop?.check(request, bound);
+    } catch (error) {
+      if (error instanceof AuthError) return unavailable(error);
       throw error;
     }
   }
@@ -172,6 +181,10 @@ export class BearerGate {
 }
 
 const UNAVAILABLE_BODY = JSON.stringify({ error: "temporarily_unavailable" });
+
+function unavailable(error: AuthError): GateRefusal {
+  return { status: 503, headers: UNAVAILABLE, body: UNAVAILABLE_BODY, error };
+}
 
 function grantedBy({ scopes }: AuthInfo): readonly string[] {
   return Array.isArray(scopes) ? scopes : [];

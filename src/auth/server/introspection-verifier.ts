@@ -14,14 +14,23 @@ export interface IntrospectionVerifierOptions extends UpstreamOptions {
   readonly endpoint?: string;
   /** Who this server is at the authorization server. */
   readonly client: Pick<KnownClient, "id" | "secret" | "method" | "key" | "keyId" | "alg" | "assertion">;
-  /** How long an answer is good: for so long a revoked token still works. 10 s unless told otherwise, 0 asks every time. */
+  /**
+   * How long an answer is good: for so long a revoked token still works. 10 s unless told otherwise, 0 asks every time. That
+   * a token is not good is kept for 5 s at most.
+   */
   readonly cacheMs?: number;
   /** How many answers are kept. 10,000 unless told otherwise. */
   readonly maxCached?: number;
 }
 
+/** How long, and of how many, it is remembered that they are not good: one may become so, as when its maker is slow. */
+const REFUSED_MS = 5_000;
+const MAX_REFUSED = 1_000;
+
 /** Verifies access tokens by asking the authorization server about each (RFC 7662). */
-export function introspectionVerifier(options: IntrospectionVerifierOptions): TokenVerifier {
+export function introspectionVerifier(
+  options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
+): TokenVerifier {
   const { issuer, endpoint, cacheMs = 10_000, maxCached = 10_000 } = options;
   if (issuer === undefined && endpoint === undefined) {
     throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing");
@@ -31,14 +40,19 @@ export function introspectionVerifier(options: IntrospectionVerifierOptions): To
   const upstream = new Upstream(options);
   const asker = new Asker(options, upstream);
   const kept = new KeptTokens(maxCached, upstream.now);
+  // Apart from the others: whoever sends junk pushes out nobody who does not.
+  const refused = new KeptTokens(MAX_REFUSED, upstream.now);
+  const refusedMs = Math.min(cacheMs, REFUSED_MS);
   const asking = new Map<string, Promise<AuthInfo | undefined>>();
 
   const ask = async (token: string): Promise<AuthInfo | undefined> => {
     const info = await asker.ask(token);
     if (info !== undefined) kept.keep(info, cacheMs);
+    else refused.keep({ token, scopes: [] }, refusedMs);
     return info;
   };
   return (token) => {
+    if (refused.find(token) !== undefined) return undefined;
     const known = kept.find(token) ?? asking.get(token);
     if (known !== undefined) return known;
     const answer = ask(token).finally(() => asking.delete(token));

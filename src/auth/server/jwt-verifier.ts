@@ -20,6 +20,8 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
    * stated, so that the gate needs `verifierChecksAudience`.
    */
   readonly audience?: string | readonly string[];
+  /** Takes tokens that do not say when they expire. They are good until the issuer's keys change: it must not make any. */
+  readonly allowNoExpiry?: boolean;
 }
 
 /** A client sends the same token over and over: what was verified a moment ago is not verified again. */
@@ -28,7 +30,7 @@ const MAX_KEPT = 1_000;
 const DEFAULT_TYPES = ["", "jwt", "at+jwt"];
 
 /** Verifies access tokens that are signed JWTs, by the public keys of their issuer. */
-export function jwtVerifier(options: JwtVerifierOptions): TokenVerifier {
+export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
   const { clockToleranceSeconds: clockTolerance = 5, audience } = options;
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options);
@@ -39,6 +41,8 @@ export function jwtVerifier(options: JwtVerifierOptions): TokenVerifier {
       throw toInvalid(error);
     });
     if (!types.includes(toJwtType(protectedHeader.typ))) throw new InvalidTokenError("The token is no access token");
+    if (payload.exp === undefined && options.allowNoExpiry !== true)
+      throw new InvalidTokenError("The access token does not say when it expires");
     const found = toAuthInfo(token, payload);
     const info = audience === undefined ? found : { ...found, audience: undefined };
     kept.keep(info, KEPT_MS);

@@ -52,7 +52,7 @@ export interface Protection extends HttpGate {
 }
 
 /** Protects a server by access tokens: `new McpServer(info, { http: { gate: protect({ ... }) } })`. */
-export function protect(options: ProtectOptions): Protection {
+export function protect(options: ProtectOptions = {} as ProtectOptions): Protection {
   const { resource, now = Date.now } = options;
   if (typeof options.verify !== "function")
     throw new DefinitionError("protect: verify is missing; give jwtVerifier({ issuer }), or a function of your own");

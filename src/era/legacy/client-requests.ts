@@ -17,7 +17,7 @@ interface Waiting {
 export class ClientRequests {
   readonly #inflight = new InflightTable<Waiting>();
 
-  /** Sends a request and waits. If the scope ends first the client is told through the same `send`. */
+  /** Sends a request and waits; progress is a sign of life. If the scope ends first the client is told by `send` too. */
   async request(
     method: string,
     params: Params | undefined,
@@ -31,7 +31,7 @@ export class ClientRequests {
     let waiting: Waiting | undefined;
     try {
       return await new Promise((resolve, reject) => {
-        waiting = { id, onProgress, resolve, reject };
+        waiting = { id, onProgress: onProgress && withSignOfLife(scope, onProgress), resolve, reject };
         this.#inflight.add(waiting);
         giveUp = (reason) => {
           reject(reason);
@@ -70,4 +70,11 @@ export class ClientRequests {
   #find(id: unknown): Waiting | undefined {
     return isRequestId(id) ? this.#inflight.find(id) : undefined;
   }
+}
+
+function withSignOfLife(scope: CallScope, onProgress: (params: Params) => void): (params: Params) => void {
+  return (params) => {
+    scope.touch();
+    onProgress(params);
+  };
 }

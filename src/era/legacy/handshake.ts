@@ -15,7 +15,17 @@ export type Admit = () => Promise<{ readonly headers: HttpHeaders } | { readonly
  * Serves the request that opens a session. Its answer waits for the outcome, because only a handshake that succeeds makes
  * a session. Resolves with whether the client was told so.
  */
-export async function serveHandshake(
+export function serveHandshake(
+  session: HttpSession,
+  exchange: HttpExchange,
+  request: RpcRequest,
+  kind: ReplyKind,
+  admit: Admit,
+): Promise<boolean> {
+  return session.hold(exchange, request.id, shakeHands(session, exchange, request, kind, admit));
+}
+
+async function shakeHands(
   session: HttpSession,
   exchange: HttpExchange,
   request: RpcRequest,
@@ -24,7 +34,7 @@ export async function serveHandshake(
 ): Promise<boolean> {
   const { host, era, protocol } = session;
   const refused = (refusal: HttpRefusal): false => {
-    refuse(exchange, host, refusal, request.id);
+    if (!exchange.answered) refuse(exchange, host, refusal, request.id);
     return false;
   };
   try {

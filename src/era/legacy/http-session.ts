@@ -1,11 +1,11 @@
-import type { Clock } from "../../call/clock.js";
+import { type Clock, timeLeft } from "../../call/clock.js";
 import type { IdlePlace } from "../../call/idle-queue.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import type { KeepAlive } from "../../http/keep-alive.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import { formatNotification } from "../../jsonrpc/format.js";
-import type { Params, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
+import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
 import { SlotMap } from "../../jsonrpc/slot-map.js";
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
@@ -61,7 +61,8 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly #streams = new SlotMap<string, SessionStream>();
   readonly #standalone: SessionStream;
   readonly #requests = new ClientRequests();
-  #old: unknown;
+  /** Exchanges that wait for somebody who may never answer, each with the id of its request. */
+  #held: Map<HttpExchange, RequestId | undefined> | undefined;
   #listening = false;
   #connections = 0;
   #streamCount = 0;
@@ -134,11 +135,15 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   /** Opens the standalone stream, or takes up a lost stream after the event that came last. */
   listen(exchange: HttpExchange, lastEventId: string | undefined): void {
     if (this.log !== undefined && lastEventId !== undefined) {
-      this.#resume(exchange, this.log, lastEventId).catch((error: unknown) => this.#refuseFailed(exchange, error));
+      this.hold(exchange, undefined, this.#resume(exchange, this.log, lastEventId)).catch((error: unknown) =>
+        this.#refuseFailed(exchange, error),
+      );
     } else if (this.#listening || this.#standalone.connected) {
       refuse(exchange, this.host, refusal(409, "The session has an open stream already"));
     } else {
-      this.#listen(exchange).catch((error: unknown) => this.#refuseFailed(exchange, error));
+      this.hold(exchange, undefined, this.#listen(exchange)).catch((error: unknown) =>
+        this.#refuseFailed(exchange, error),
+      );
     }
   }
 
@@ -175,7 +180,12 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     const reason = new ConnectionError(why.error.message, { delivery: "sent" });
     this.#calls.endAll(why, reason);
     this.#standalone.end();
-    this.host.clock.cancel(this.#old);
+    for (const stream of this.#streams.values()) {
+      this.report(new Error("the event log had not taken an answer when its session ended"));
+      stream.end();
+    }
+    for (const [exchange, id] of this.#held ?? []) if (!exchange.answered) refuse(exchange, this.host, why, id);
+    this.#held = undefined;
     this.#requests.failAll(reason);
     this.protocol.close();
     this.#forget();
@@ -188,8 +198,27 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     return new StreamReply(exchange, stream, pending);
   }
 
+  async hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T> {
+    this.#held ??= new Map();
+    this.#held.set(exchange, id);
+    try {
+      return await work;
+    } finally {
+      this.#held?.delete(exchange);
+    }
+  }
+
   originOf(exchange: HttpExchange): CallOrigin {
     return new SessionOrigin(exchange, this.id);
+  }
+
+  /**
+   * The stream that has no end of its own is let go after a while, and with the word of the gate that it was opened by; its
+   * client comes back. So is that of a call where the client comes back for the rest.
+   */
+  lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
+    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.host.subscriptions.maxAgeMs);
+    return this.primes ? timeLeft(this.clock, endsAt) : undefined;
   }
 
   report(error: unknown): void {
@@ -263,7 +292,6 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     this.#listening = true;
     try {
       await this.#standalone.catchUp(exchange);
-      this.#limitAge();
     } finally {
       this.#listening = false;
     }
@@ -274,17 +302,6 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     if (streamId === undefined) throw new UnknownEvent();
     const live = streamId === STANDALONE ? this.#standalone : this.#streams.get(streamId);
     await (live ?? this.#createEnded(streamId)).resume(exchange, lastEventId);
-    if (live === this.#standalone) this.#limitAge();
-  }
-
-  /** The connection of the stream that has no end of its own is let go after a while; its client comes back. */
-  #limitAge(): void {
-    const { clock, subscriptions } = this.host;
-    clock.cancel(this.#old);
-    const { maxAgeMs } = subscriptions;
-    // It may have ended while the stream was being opened.
-    if (maxAgeMs !== undefined && this.#ended === undefined)
-      this.#old = clock.schedule(() => this.#standalone.detach(undefined), maxAgeMs);
   }
 
   /** A stream that is over can only be read again; nothing is kept for it. */
@@ -301,7 +318,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   }
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
-    if (!(error instanceof UnknownEvent)) return refuseFailed(exchange, this.host, error);
+    if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.host, error);
     const gone = invalidRequest("Last-Event-ID names no event of this session that is still kept");
     refuse(exchange, this.host, this.#ended ?? gone);
   }

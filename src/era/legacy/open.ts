@@ -105,7 +105,8 @@ async function shakeHands(
     if (link.kind !== "http") throw error;
     // What never was a connection does not end as one: another attempt may follow.
     link.receiver = NOBODY;
-    await connection.close();
+    // The server is told, within bounds of its own; who has given up does not wait for that.
+    await withinScope(connection.close(), scope);
     throw error;
   }
 }

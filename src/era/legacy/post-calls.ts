@@ -20,6 +20,8 @@ export interface CallOwner {
   readonly protocol: LegacySession;
   createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply;
   originOf(exchange: HttpExchange): CallOrigin;
+  /** Answers the exchange if the session ends while it waits for this. */
+  hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T>;
   /** A call is over. */
   onCallOver(): void;
 }
@@ -131,7 +133,10 @@ export class PostCalls {
     try {
       const opening = start.reply.open();
       if (opening === undefined) return this.#runAll(entries, onStarted);
-      opening.then(() => this.#runAll(entries, onStarted)).catch((error) => this.#failStart(entries, start, error));
+      this.#owner
+        .hold(start.exchange, start.id, opening)
+        .then(() => this.#runAll(entries, onStarted))
+        .catch((error) => this.#failStart(entries, start, error));
     } catch (error) {
       this.#failStart(entries, start, error);
     }

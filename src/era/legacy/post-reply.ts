@@ -46,12 +46,15 @@ export class StreamReply implements PostReply {
     return reachable;
   }
 
+  /** A stream that was not even begun is no stream: what stands for a cancelled call then is 204, as with JSON. */
   drop(): void {
-    if (--this.#pending === 0) this.stream.end();
+    if (--this.#pending > 0) return;
+    this.stream.end();
+    if (!this.#exchange.answered) this.#exchange.reply(204, {});
   }
 
   fail(): void {
-    this.drop();
+    if (--this.#pending === 0) this.stream.end();
   }
 }
 

@@ -15,6 +15,8 @@ export interface StreamOwner {
   readonly clock: Clock;
   readonly maxBehind: number;
   readonly keepAlive: KeepAlive<SseConnection>;
+  /** How long a connection of this stream may last; undefined for as long as it likes. */
+  lifeOf(stream: SessionStream, exchange: HttpExchange): number | undefined;
   report(error: unknown): void;
   onConnected(): void;
   onDisconnected(): void;
@@ -43,10 +45,14 @@ export class SessionStream {
   readonly #owner: StreamOwner;
   #state: "open" | "finishing" | "ended" = "open";
   #connection: SseConnection | undefined;
+  /** Lets the connection go when its time is over. */
+  #old: unknown;
   /** An exchange that will be answered with this stream, as soon as there is something to say. */
   #offered: Offer | undefined;
   /** The log is at work; what comes waits for it. */
   #turn: Promise<void> | undefined;
+  /** The last message, while the log has not taken it. */
+  #last: string | undefined;
   /** The last event that a connection was given. */
   #sentId: string | undefined;
 
@@ -127,7 +133,13 @@ export class SessionStream {
     this.#state = "finishing";
     const turn = this.#inTurn(() => this.#put(frame));
     if (turn === undefined) this.end();
-    else turn.then(() => this.end());
+    else {
+      this.#last = frame;
+      turn.then(() => {
+        this.#last = undefined;
+        this.end();
+      });
+    }
     return true;
   }
 
@@ -140,13 +152,17 @@ export class SessionStream {
     connection.end();
   }
 
-  /** Ends for good: nothing is written after it, neither to the client nor to the log. */
+  /**
+   * Ends for good: nothing is written after it, neither to the client nor to the log. A last message that the log has not
+   * taken yet does not wait for it.
+   */
   end(): void {
     if (this.#state === "ended") return;
     this.begin();
     this.#state = "ended";
     const connection = this.#connection;
     this.#disconnect();
+    if (this.#last !== undefined) connection?.write({ data: this.#last });
     connection?.end();
     this.#owner.onEnded(this);
   }
@@ -172,6 +188,8 @@ export class SessionStream {
   }
 
   #begin(exchange: HttpExchange, headers: HttpHeaders | undefined, id: string | undefined): void {
+    // Whoever could not wait for the log has answered, or has gone.
+    if (exchange.answered) return;
     const connection = this.#connect(exchange, headers);
     if (id !== undefined) {
       const { retryMs } = this.#owner;
@@ -182,6 +200,7 @@ export class SessionStream {
   }
 
   #replay(exchange: HttpExchange, events: readonly LoggedEvent[]): void {
+    if (exchange.answered) return;
     const connection = this.#connect(exchange, undefined);
     for (const event of events) connection.write(event);
     this.#sentId = events.at(-1)?.id ?? this.#sentId;
@@ -198,6 +217,8 @@ export class SessionStream {
     older?.end();
     if (this.#state === "ended") return connection;
     this.#connection = connection;
+    const lifeMs = this.#owner.lifeOf(this, exchange);
+    if (lifeMs !== undefined) this.#old = clock.schedule(() => this.detach(undefined), lifeMs);
     this.#owner.onConnected();
     return connection;
   }
@@ -205,6 +226,8 @@ export class SessionStream {
   #disconnect(): void {
     if (this.#connection === undefined) return;
     this.#connection = undefined;
+    if (this.#old !== undefined) this.#owner.clock.cancel(this.#old);
+    this.#old = undefined;
     this.#owner.onDisconnected();
   }
 

@@ -37,7 +37,7 @@ export class LegacySession implements EraSession, PageOwner {
   readonly #era: ServerEra;
   readonly #host: ServerHost;
   readonly #wire: ServerWire;
-  readonly #subscriptions = new Set<string>();
+  readonly #subscriptions = new Map<string, Call>();
   /** Those that the client's user was sent to. */
   readonly #pages = new Set<string>();
   #phase: Phase = { name: "new" };
@@ -149,14 +149,15 @@ export class LegacySession implements EraSession, PageOwner {
     this.#logLevel = level;
   }
 
-  subscribe(uri: string): void {
-    if (this.#subscriptions.has(uri)) return;
+  /** The call that asked last is what the client may hear by. */
+  subscribe(uri: string, call: Call): void {
     const { max } = this.#host.subscriptions;
-    if (this.#subscriptions.size >= max) {
+    const isNew = !this.#subscriptions.has(uri);
+    if (isNew && this.#subscriptions.size >= max) {
       throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
     }
-    this.#subscriptions.add(uri);
-    this.#host.retain(uri);
+    this.#subscriptions.set(uri, call);
+    if (isNew) this.#host.retain(uri);
   }
 
   unsubscribe(uri: string): void {
@@ -186,7 +187,7 @@ export class LegacySession implements EraSession, PageOwner {
     const reason = new ConnectionError("The client went away", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();
-    for (const uri of [...this.#subscriptions]) this.unsubscribe(uri);
+    for (const uri of [...this.#subscriptions.keys()]) this.unsubscribe(uri);
   }
 
   /** Takes effect before the next message is looked at, so that a client may write ahead. */
@@ -243,9 +244,14 @@ export class LegacySession implements EraSession, PageOwner {
       const promised = this.#promised[kind]?.listChanged ?? this.#host.capabilities[kind]?.listChanged;
       if (promised !== true) return this.#host.debug(`a change of ${kind} was not sent: it is not advertised`, {});
       this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
-    } else if (this.#subscriptions.has(change.uri)) {
-      this.#wire.notify(undefined, "notifications/resources/updated", { uri: change.uri });
+      return;
     }
+    const { uri } = change;
+    const call = this.#subscriptions.get(uri);
+    if (call === undefined) return;
+    this.#host.ifSeen(call, uri, () => {
+      if (this.#subscriptions.has(uri)) this.#wire.notify(undefined, "notifications/resources/updated", { uri });
+    });
   }
 
   #tooEarly(method: string): Refusal {

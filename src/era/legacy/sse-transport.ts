@@ -1,3 +1,4 @@
+import { type Clock, timeLeft } from "../../call/clock.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { BodyIncomplete, BodyNotText, BodyTooLarge } from "../../http/exchange.js";
 import type { KeepAlive } from "../../http/keep-alive.js";
@@ -120,6 +121,7 @@ const tooMany = refusal(503, "Too many sessions are open", { "retry-after": "30"
 /** One stream as a channel: frames go out as its events, and come in as POSTs. */
 class SseSession implements Channel {
   readonly principal: string | undefined;
+  readonly #clock: Clock;
   readonly #connection: SseConnection;
   readonly #onEnd: () => void;
   #events: ChannelEvents | undefined;
@@ -127,16 +129,19 @@ class SseSession implements Channel {
   #early: [text: string, exchange: HttpExchange][] = [];
   /** What the latest message came with. */
   #latest: HttpExchange;
+  #old: unknown;
   #ended: { readonly reason: Error | undefined } | undefined;
 
   constructor(exchange: HttpExchange, { host, options, keepAlive }: SseSurroundings, onEnd: () => void) {
     const { clock } = host;
     const { maxBehind } = options;
     const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
+    this.#clock = clock;
     this.principal = exchange.principal;
     this.#latest = exchange;
     this.#onEnd = onEnd;
     this.#connection = new SseConnection(exchange, { clock, keepAlive, maxBehind, onGone });
+    this.#limitAge();
   }
 
   announce(address: string): void {
@@ -146,8 +151,8 @@ class SseSession implements Channel {
   /** Each message is its sender's own: what is known of one is not taken for what is known of another. */
   originOf(sessionId: string): CallOrigin {
     const exchange = this.#latest;
-    const { auth, principal, judge, url } = exchange;
-    return { auth, principal, judge, url, sessionId, header: (name) => exchange.header(name) };
+    const { auth, principal, endsAt, judge, url } = exchange;
+    return { auth, principal, endsAt, judge, url, sessionId, header: (name) => exchange.header(name) };
   }
 
   take(text: string, exchange: HttpExchange): void {
@@ -174,9 +179,18 @@ class SseSession implements Channel {
     this.#end(undefined);
   }
 
+  /** It ends with the word of the gate for the latest message: who goes on posting has shown a fresh one. */
+  #limitAge(): void {
+    const lifeMs = timeLeft(this.#clock, this.#latest.endsAt);
+    if (lifeMs === undefined) return;
+    if (lifeMs === 0) this.close();
+    else this.#old = this.#clock.schedule(() => this.#limitAge(), lifeMs);
+  }
+
   #end(reason: Error | undefined): void {
     if (this.#ended !== undefined) return;
     this.#ended = { reason };
+    this.#clock.cancel(this.#old);
     this.#onEnd();
     this.#events?.onClose(reason);
   }

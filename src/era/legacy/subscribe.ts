@@ -5,7 +5,7 @@ import { LegacySession } from "./session.js";
 
 export function subscribe(call: Call, host: ServerHost): Result {
   if (host.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
-  LegacySession.of(call).subscribe(call.params.uri as string);
+  LegacySession.of(call).subscribe(call.params.uri as string, call);
   return {};
 }
 

@@ -1,3 +1,4 @@
+import { timeLeft } from "../../call/clock.js";
 import { INTERNAL_ERROR, Refusal } from "../../jsonrpc/error-codes.js";
 import { ConnectionError } from "../../schema/errors.js";
 import type { SubscriptionFilter } from "../../schema/types.js";
@@ -51,13 +52,15 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
     subscriptions.open++;
     const onChange = (change: Change) => {
-      if (isWantedBy(filter, change)) outbox.add(change);
+      if (!isWantedBy(filter, change)) return;
+      if (change.kind === "resource") host.ifSeen(call, change.uri, () => outbox.add(change));
+      else outbox.add(change);
     };
     for (const change of missed) onChange(change);
     const stopListening = host.changes.subscribe(onChange);
     const stopClosing = host.onClosing(finish);
-    const { maxAgeMs } = subscriptions;
-    const old = maxAgeMs === undefined ? undefined : host.clock.schedule(finish, maxAgeMs);
+    const lifeMs = timeLeft(host.clock, call.origin.endsAt, subscriptions.maxAgeMs);
+    const old = lifeMs === undefined ? undefined : host.clock.schedule(finish, lifeMs);
     for (const uri of uris) host.retain(uri);
     call.end.onAbort(release);
     if (!call.end.aborted && Object.keys(filter).length === 0) finish();

@@ -281,7 +281,7 @@ class NoQuestions implements Asker {
 function noRequests(method: string): McpError {
   return new McpError(
     "no_server_requests",
-    `${method}: in this protocol version a server sends no requests; ask instead`,
+    `${method}: in this protocol version a server sends no requests; ask by input_required instead`,
   );
 }
 

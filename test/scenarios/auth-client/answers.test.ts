@@ -162,6 +162,34 @@ verifies(
   },
 );
 
+verifies(
+  "client-auth:stepup:get-stream-403",
+  "no more often than for a message, and not at all where that is not wanted",
+  eachEra.filter(({ name }) => name.startsWith("legacy")),
+  async (world) => {
+    let count = 0;
+    world.challenge = 'Bearer scope="a"';
+    world.routes.set(`GET ${world.mcp}`, () => ({
+      status: 403,
+      headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="s${++count}"` },
+    }));
+    for (const [stepUp, logins] of [
+      [undefined, 2],
+      [2, 3],
+      ["throw", 1],
+    ] as const) {
+      world.arrivals.length = 0;
+      const told = gate<Error>();
+      const auth = world.oauth(stepUp === undefined ? {} : { stepUp });
+      const client = await world.connect({ ...auth, onError: (error) => told.open(error) });
+      ok(failsAt("scope")(await told.opened));
+      equal(world.count("GET https://as.example/authorize"), logins);
+      equal(world.count(`GET ${world.mcp}`), logins);
+      equal((await client.callTool("echo", {})).isError, false);
+    }
+  },
+);
+
 verifies("client-auth:authprovider:token-attached", everyTransport, async (world) => {
   world.accepts = (request) => request.headers.has("authorization");
   let count = 0;

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
 import { AuthError, clientCredentials, createMemoryStore } from "bowline/auth/client";
 import { type AuthWorld, anyEra, CALLBACK, failsAt, MockIssuer } from "../../support/auth-world.js";
@@ -106,11 +106,12 @@ verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-b
   equal(tokenRequests(world), 0);
 });
 
-verifies("client-auth:state:verify", "fixation", anyEra, async (world) => {
+verifies(["client-auth:state:verify", "client-auth:pkce:fresh-verifier"], "fixation", anyEra, async (world) => {
   const sent: URL[] = [];
   const auth = world.oauth({ authorize: (url) => void sent.push(url) });
   await rejects(world.call(auth), failsAt("redirected"));
   await rejects(world.call(auth), failsAt("redirected"));
+  notEqual(sent[0]?.searchParams.get("code_challenge"), sent[1]?.searchParams.get("code_challenge"));
   const good = new URL(await world.browse(sent[1] as URL));
   for (const state of [undefined, "guessed", ""]) {
     const bad = new URL(good);

@@ -59,6 +59,9 @@ verifies("client-auth:client-credentials:secret-methods", anyEra, async (world) 
 });
 
 verifies("client-auth:client-credentials:scope", anyEra, async (world) => {
+  await world.call(world.oauth({ grant: clientCredentials(), client }));
+  equal(tokens(world).pop()?.form.has("scope"), false);
+  world.arrivals.length = 0;
   const call = () => world.call(world.oauth({ grant: clientCredentials(), client, scope: "configured" }));
   await call();
   world.prm = { scopes_supported: ["p"] };
@@ -96,6 +99,10 @@ verifies("client-auth:stepup:client-credentials", anyEra, async (world) => {
     tokens(world).map(({ form }) => form.get("scope")),
     ["a", "a b"],
   );
+  world.arrivals.length = 0;
+  const strict = world.oauth({ grant: clientCredentials(), client, stepUp: "throw" });
+  await rejects(world.call(strict), { step: "scope", scope: "b" });
+  equal(tokens(world).length, 1);
   assertNoUser(world);
 });
 

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { AuthError, createMemoryStore } from "bowline/auth/client";
+import { connect } from "bowline/client";
 import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt, type Reply } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
@@ -267,19 +268,22 @@ verifies("client-auth:abort", everyTransport, async (world) => {
   equal(store.get(`tokens ${world.mcp} https://as.example`), undefined);
 });
 
-verifies("client-auth:token-provenance", anyEra, async (world) => {
+verifies("client-auth:token-provenance", everyTransport, async (world) => {
   const store = createMemoryStore();
-  await world.call(world.oauth({ store }));
+  await world.visit(world.oauth({ store }));
   world.arrivals.length = 0;
-  const other = "https://other.example/mcp";
-  world.routes.set(`POST ${other}`, () => ({ status: 202 }));
-  world.routes.set("POST https://mcp.example/second", () => ({ status: 202 }));
-  await world.call(world.oauth({ store }), {}, other);
-  await world.call(world.oauth({ store }), {}, "https://mcp.example/second");
-  deepEqual(
-    world.arrivals.map(({ headers }) => headers.has("authorization")),
-    [false, false],
-  );
+  // Two servers that would serve anybody: what is sent to them is what the client had for them.
+  const others = ["https://other.example/mcp", "https://mcp.example/second"];
+  for (const url of others) {
+    for (const method of ["POST", "GET"]) world.routes.set(`${method} ${url}`, () => ({ status: 405 }));
+    await rejects(connect(url, { ...world.oauth({ store }), era: world.era }));
+  }
+  const reached = new Set(world.arrivals.map(({ method, url }) => `${method} ${url.href}`));
+  for (const url of others) {
+    ok(reached.has(`POST ${url}`));
+    equal(reached.has(`GET ${url}`), world.era === "legacy", "the older transport is tried with its stream");
+  }
+  for (const { headers } of world.arrivals) equal(headers.has("authorization"), false);
 });
 
 verifies("client-auth:revocation", anyEra, async (world) => {
@@ -298,6 +302,24 @@ verifies("client-auth:revocation", anyEra, async (world) => {
   world.routes.set("POST https://as.example/revoke", () => ({ status: 503 }));
   await rejects(auth.logout(world.mcp), failsAt("revocation"));
   equal(store.get(key), undefined);
+  // Without a refresh token the access token is what can be taken back, by a client that says who it is.
+  world.routes.clear();
+  world.as.refreshes = false;
+  const known = world.oauth({ store, client: { id: "known", secret: "s" } });
+  await world.call(known);
+  const { accessToken } = store.get(key) as { accessToken: string };
+  await known.logout(world.mcp);
+  const last = world.to("POST https://as.example/revoke").at(-1);
+  equal(last?.form.get("token"), accessToken);
+  equal(last?.headers.get("authorization"), `Basic ${btoa("known:s")}`);
+  // Where nothing can be taken back, it is at least forgotten here.
+  world.as.metadata = { ...world.as.metadata, revocation_endpoint: undefined };
+  await world.call(auth);
+  ok(store.get(key));
+  world.arrivals.length = 0;
+  await auth.logout(world.mcp);
+  equal(store.get(key), undefined);
+  deepEqual(world.to("POST "), []);
 });
 
 verifies("client-auth:abort", "the time for an authorization is up", everyTransport, async (world) => {

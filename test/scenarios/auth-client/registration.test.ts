@@ -280,3 +280,30 @@ verifies(
     await rejects(world.call(world.oauth({ client: { id: "known", method } })), failsAt("configuration"));
   },
 );
+
+verifies(
+  ["client-auth:token-endpoint-auth-method", "client-auth:token-endpoint-auth-method:single"],
+  "of a refresh and of a revocation too",
+  anyEra,
+  async (world) => {
+    world.as.refreshes = true;
+    for (const method of ["client_secret_basic", "client_secret_post", "none"] as const) {
+      world.arrivals.length = 0;
+      const auth = world.oauth({ client: { id: "known", method, ...(method !== "none" && { secret: "s" }) } });
+      await world.call(auth);
+      world.as.live.clear();
+      await world.call(auth);
+      await auth.logout(world.mcp);
+      const sent = [...world.to("POST https://as.example/token"), ...world.to("POST https://as.example/revoke")];
+      deepEqual(
+        sent.map(({ form }) => form.get("grant_type")),
+        ["authorization_code", "refresh_token", null],
+      );
+      for (const { headers, form } of sent) {
+        equal(headers.has("authorization"), method === "client_secret_basic");
+        equal(form.has("client_secret"), method === "client_secret_post");
+        equal(form.has("client_id"), method !== "client_secret_basic");
+      }
+    }
+  },
+);

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { parseChallenges } from "#src/auth/client/challenge.js";
 import { canonicalResource } from "#src/auth/client/resource.js";
-import { type AuthWorld, anyEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const PATH = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
@@ -178,6 +178,28 @@ verifies(
     equal(world.count("GET https://as.example"), 0);
     world.routes.set("POST https://mcp.example/register", () => ({ status: 404 }));
     await rejects(world.call(world.oauth({ authorize })), failsAt("registration"));
+  },
+);
+
+verifies(
+  ["client-auth:pkce:no-metadata-proceeds", "client-auth:legacy-default-endpoints"],
+  "such a server is as good as any: the call gets through",
+  anyEra,
+  async (world) => {
+    const old = new MockIssuer("https://mcp.example");
+    world.issuers.push(old);
+    world.routes.set(`GET ${PATH}`, () => ({ status: 404 }));
+    world.routes.set(`GET ${ROOT}`, () => ({ status: 404 }));
+    world.routes.set("GET https://mcp.example/.well-known/oauth-authorization-server", () => ({ status: 404 }));
+    old.sendsIss = false;
+    world.listed = [old.issuer];
+    const response = await world.call(world.oauth());
+    ok(response.status !== 401);
+    const [asked] = world.to("GET https://mcp.example/authorize");
+    equal(asked?.url.searchParams.get("code_challenge_method"), "S256");
+    const [token] = world.to("POST https://mcp.example/token");
+    ok((token?.form.get("code_verifier") ?? "").length >= 43);
+    equal(world.to(world.posts).at(-1)?.headers.get("authorization"), `Bearer ${[...old.live][0]}`);
   },
 );
 

@@ -162,6 +162,36 @@ verifies(["client-auth:stepup:retry-cap", "client-auth:stepup:failure-memory"], 
   equal(asked(world).length, 3);
 });
 
+verifies("client-auth:stepup:failure-memory", "until there are new tokens", anyEra, async (world) => {
+  world.challenge = 'Bearer scope="a"';
+  demanding(world, () => 'Bearer error="insufficient_scope", scope="b"', /ping/);
+  const auth = world.oauth();
+  await rejects(world.call(auth), failsAt("scope"));
+  await rejects(world.call(auth), { step: "scope", scope: "b", error: "insufficient_scope" });
+  equal(asked(world).length, 2);
+  world.as.live.clear();
+  await rejects(world.call(auth), failsAt("scope"));
+  equal(asked(world).length, 4);
+});
+
+verifies("client-auth:403-scope-upgrade", "what the refusal says of the resource counts", anyEra, async (world) => {
+  world.challenge = 'Bearer scope="a"';
+  const auth = world.oauth();
+  await world.call(auth);
+  world.routes.set("GET https://mcp.example/elsewhere", () => ({
+    json: { resource: world.mcp, authorization_servers: [world.as.issuer] },
+  }));
+  const place = 'resource_metadata="https://mcp.example/elsewhere"';
+  demanding(
+    world,
+    () => (asked(world).length > 1 ? undefined : `Bearer error="insufficient_scope", scope="b", ${place}`),
+    /ping/,
+  );
+  await world.call(auth);
+  equal(world.count("GET https://mcp.example/elsewhere"), 1);
+  deepEqual(asked(world).map(sorted), [["a"], ["a", "b"]]);
+});
+
 verifies("client-auth:stepup:throw-mode", everyTransport, async (world) => {
   demanding(world, until(world, "b"));
   const client = await world.connect(world.oauth({ stepUp: "throw" }));

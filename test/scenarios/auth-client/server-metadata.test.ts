@@ -66,6 +66,10 @@ verifies("client-auth:as-metadata-discovery:issuer-validation", anyEra, async (w
   }
   equal(world.arrivals.filter(({ method, url }) => method === "POST" && url.origin === "https://as.example").length, 0);
   world.as.metadata = { ...world.as.metadata, issuer: "https://as.example" };
+  world.listed = ["https://as.example/"];
+  await rejects(world.call(world.oauth()), failsAt("issuer"));
+  equal(world.count("POST https://as.example/"), 0);
+  world.listed = ["https://as.example"];
   await world.call(world.oauth());
   equal(world.count("POST https://as.example/token"), 1);
 });

@@ -4,12 +4,7 @@ import { failsAt, oldTransport } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 verifies(
-  [
-    "client-auth:sse:parity",
-    "client-auth:401-triggers-flow",
-    "client-auth:bearer-header:every-request",
-    "client-auth:token-provenance",
-  ],
+  ["client-auth:sse:parity", "client-auth:401-triggers-flow", "client-auth:bearer-header:every-request"],
   oldTransport,
   async (world) => {
     const client = await world.connect(world.oauth());

@@ -1,10 +1,11 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import type { ClientCacheOptions, ClientOptions } from "bowline/client";
+import { type ClientCacheOptions, type ClientOptions, MemoryCacheStore } from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import type { RecordedClient } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { type RawHandler, RawServer, rawError } from "../../support/raw-server.js";
+import { answerAll, scripted } from "../../support/scripted-client.js";
 import { proves } from "../../support/verifies.js";
 
 const modern = { wire: "modern-memory" };
@@ -417,4 +418,52 @@ proves("caching:client:legacy-ignores-hints", { wire: "legacy-memory" }, "they m
   for (let n = 0; n < 2; n++) await client.listTools();
   equal(sent("tools/list"), 2);
   ok(client.version?.startsWith("2025"));
+});
+
+/** A server at one address, whose listing is this text; `dial` makes clients that keep their results in one store. */
+async function listedAs(t: TestContext, listing: string) {
+  const { script, connectTo } = await scripted(
+    t,
+    answerAll((received) =>
+      received.json(`{"jsonrpc":"2.0","id":${JSON.stringify(received.message.id)},"result":${listing}}`),
+    ),
+  );
+  const store = new MemoryCacheStore();
+  const dial = (partition: string) =>
+    connectTo({ era: "modern", cache: { store, partition, sharePublic: true, defaultTtlMs: 60_000 } });
+  return { dial, sent: () => script.all("tools/list").length };
+}
+
+proves(
+  "caching:client:ttl-absent",
+  { wire: "modern-http" },
+  "what is not said to be public is not shared",
+  async (t) => {
+    for (const [scope, shared] of [
+      ["", false],
+      [',"cacheScope":"PUBLIC"', false],
+      [',"cacheScope":"public"', true],
+    ] as const) {
+      const { dial, sent } = await listedAs(t, `{"resultType":"complete","tools":[]${scope}}`);
+      await (await dial("ada")).listTools();
+      await (await dial("ada")).listTools();
+      equal(sent(), 1, scope);
+      await (await dial("bob")).listTools();
+      equal(sent(), shared ? 1 : 2, scope);
+    }
+  },
+);
+
+proves("caching:client:ttl-negative", { wire: "modern-http" }, "nor is a time without end", async (t) => {
+  for (const ttl of ["1e400", "-1e400", "-5"]) {
+    const { dial, sent } = await listedAs(
+      t,
+      `{"resultType":"complete","tools":[],"cacheScope":"private","ttlMs":${ttl}}`,
+    );
+    const client = await dial("ada");
+    for (let n = 1; n <= 2; n++) {
+      await client.listTools();
+      equal(sent(), n, ttl);
+    }
+  }
 });

@@ -113,7 +113,15 @@ verifies(["protocol:cancel:server-to-client", "protocol:cancel:reason-logged"], 
     );
   }
   // All of it came on the streams of the calls: a stream of the session's own may carry nothing that belongs to a call.
-  for (const { method, body } of client.wire.exchanges) if (method === "GET") equal(body, undefined);
+  for (const { method, frames } of client.wire.exchanges) if (method === "GET") deepEqual(frames, []);
+  if (world.transport === "memory" || world.transport === "stdio") return;
+  for (const tool of ["sample", "elicit", "roots"]) {
+    const call = client.wire.exchanges.find(({ body }) => body?.includes(`"name":"${tool}"`));
+    const asked = call?.frames.find(({ from, message }) => from === "server" && message?.id !== undefined)?.message;
+    const told = call?.frames.find(({ message }) => message?.method === "notifications/cancelled")?.message;
+    ok(asked?.method !== undefined);
+    equal(told?.params?.requestId, asked.id);
+  }
 });
 
 async function attempt(question: Promise<unknown>): Promise<string> {

@@ -5,7 +5,7 @@ import { createChannelPair, FakeClock, WireRecorder } from "bowline/testing";
 import { channelWires, eachWire, legacyHttp } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
 import { sessionWorld } from "../../support/http-links.js";
-import { RawClient, scriptedServers } from "../../support/raw-peer.js";
+import { RawClient, scriptedServers, toolText } from "../../support/raw-peer.js";
 import { StuckChannel } from "../../support/stuck-channel.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -241,4 +241,23 @@ verifies("protocol:cancel:reason-logged", [...channelWires, ...legacyHttp], asyn
   await client.listTools();
   const entry = logged.find(([, fields]) => fields?.id === "the-id");
   deepEqual(entry?.[1], { method: "tools/call", id: "the-id", reason: "changed my mind" });
+});
+
+verifies("protocol:cancel:late-response-ignored", scriptedServers, async ({ peer, connect: dial }) => {
+  const problems: unknown[] = [];
+  const client = await dial({ onError: (error) => problems.push(error) });
+  for (const answer of [{ result: toolText("late") }, { error: { code: -32800, message: "Request cancelled" } }]) {
+    const abort = new AbortController();
+    const call = client.callTool("any", {}, { signal: abort.signal });
+    const { id } = await peer.asked("tools/call");
+    abort.abort("enough");
+    await rejects(call, (reason) => reason === "enough");
+    await peer.asked("notifications/cancelled");
+    peer.send({ id, ...answer });
+  }
+  const next = client.callTool("next");
+  const { id } = await peer.asked("tools/call");
+  peer.send({ id, result: toolText("next") });
+  equal((await next).text, "next");
+  deepEqual(problems, []);
 });

@@ -2,7 +2,13 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { connect, TimeoutError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { createChannelPair, FakeClock } from "bowline/testing";
-import { eachWire, modernChannels, type RecordedClient } from "../../support/each-wire.js";
+import {
+  channelWires,
+  createPipePair,
+  eachWire,
+  modernChannels,
+  type RecordedClient,
+} from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -54,8 +60,8 @@ verifies("protocol:cancel:unsent-request-no-frame", eachWire, async (world) => {
   deepEqual(cancelledIds(client), []);
 });
 
-verifies("protocol:cancel:unsent-request-no-frame", "a write that fails", modernChannels, async () => {
-  const [ours, theirs] = createChannelPair();
+verifies("protocol:cancel:unsent-request-no-frame", "a write that fails", channelWires, async ({ era, transport }) => {
+  const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
   const server = new McpServer(me).tool("quick", {}, () => "done");
   await server.accept(theirs);
   const sent: string[] = [];
@@ -69,7 +75,7 @@ verifies("protocol:cancel:unsent-request-no-frame", "a write that fails", modern
       return ours.send(text);
     },
   };
-  await using client = await connect({ channel }, { era: "modern" });
+  await using client = await connect({ channel }, { era });
   broken = true;
   const abort = new AbortController();
   await rejects(client.callTool("quick", {}, { signal: abort.signal }), {

@@ -94,7 +94,7 @@ verifies("transport:close:idempotent", "a client's own", eachWire, async ({ conn
   });
   await Promise.all([client.close(), client.close(), client.close()]);
   await client.close();
-  ok(closes <= 1);
+  equal(closes, 1);
   await rejects(client.callTool("any"), { name: "ConnectionError", delivery: "not_sent" });
 });
 

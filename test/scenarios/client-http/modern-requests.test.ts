@@ -1,7 +1,11 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { connect } from "bowline/client";
+import { serveHttp } from "bowline/node";
+import { McpServer } from "bowline/server";
 import { decodeHeaderValue } from "#src/http/header-value.js";
 import { findParamHeaders, type ParamHeader } from "#src/http/param-headers.js";
 import { MODERN, modernWorld } from "../../support/http-links.js";
+import { answerAll, scripted } from "../../support/scripted-client.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "modern-http" };
@@ -124,12 +128,104 @@ proves(
       "mcp-param-count": "-7",
       "mcp-param-method": "false",
     });
+    deepEqual(await mirrored({ count: 0 }), { "mcp-param-count": "0" });
     deepEqual(await mirrored({ count: 9007199254740991 }), { "mcp-param-count": "9007199254740991" });
     deepEqual(await mirrored({ region: null, count: undefined, a: { b: "no" }, c: "decoy" }), {});
     deepEqual(await mirrored({ a: { c: "decoy", b: { c: "deep" } } }), { "mcp-param-deep": "deep" });
+    const inherited = Object.create({ b: { c: "inherited" }, region: "inherited" }) as object;
+    for (const args of [
+      inherited,
+      { a: inherited },
+      { a: { b: inherited } },
+      { a: { b: Object.create({ c: "x" }) } },
+    ]) {
+      deepEqual(await mirrored(args), {});
+    }
     deepEqual(await mirrored({ region: "us" }, "other"), {});
   },
 );
+
+proves(
+  ["client-transport:http:param-nested-path", "client-transport:http:param-omit-null"],
+  wire,
+  "what every object, text or list has of its own is no argument",
+  async (t) => {
+    const typed = (name: string, type: string) => ({ [name]: { type, "x-mcp-header": name } });
+    const annotated = headersOf({
+      ...typed("constructor", "string"),
+      ...typed("toString", "string"),
+      o: { type: "object", properties: typed("length", "integer") },
+    });
+    const { script, call } = await modernWorld(t, { paramHeaders: () => annotated });
+    script.onRequest = (received) => received.result({});
+    for (const args of [{}, { o: "text" }, { o: [1, 2] }, { o: {} }]) {
+      await call({ params: { name: "t", arguments: args } });
+      const names = Object.keys(script.received.at(-1)?.headers ?? {});
+      deepEqual(
+        names.filter((name) => name.startsWith("mcp-param-")),
+        [],
+      );
+    }
+    await call({ params: { name: "t", arguments: { constructor: "c", o: { length: 3 } } } });
+    equal(script.received.at(-1)?.headers["mcp-param-constructor"], "c");
+    equal(script.received.at(-1)?.headers["mcp-param-length"], "3");
+  },
+);
+
+proves(
+  "client-transport:http:param-encoding:empty-string",
+  wire,
+  "a server of this package takes it for what it is",
+  async (t) => {
+    const input = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } } as const;
+    const server = new McpServer({ name: "s", version: "1" }).tool("t", { input }, (args) => JSON.stringify(args));
+    const running = await serveHttp(server);
+    t.after(() => running.close());
+    const sent: unknown[] = [];
+    const client = await connect(running.url, {
+      era: "modern",
+      fetch: (url, init) => {
+        if (String(init.body).includes("tools/call")) sent.push(new Headers(init.headers).get("mcp-param-region"));
+        return fetch(url, init);
+      },
+    });
+    t.after(() => client.close());
+    await client.listTools();
+    equal((await client.callTool("t", { region: "" })).text, '{"region":""}');
+    deepEqual(sent, [""]);
+  },
+);
+
+proves("client-transport:http:custom-headers", { wire: "http" }, "in any form that fetch takes", async (t) => {
+  const forms = [{ "X-Tenant": "me" }, [["X-Tenant", "me"]], new Headers({ "x-tenant": "me" })] as HeadersInit[];
+  for (const era of ["modern", "legacy"] as const) {
+    for (const headers of forms) {
+      const { script, connectTo } = await scripted(
+        t,
+        answerAll((received) =>
+          received.result({ resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" }),
+        ),
+      );
+      const client = await connectTo({ era, headers });
+      await client.listTools();
+      await client.close();
+      const kinds = script.received.map(({ method, rpcMethod }) => rpcMethod ?? method);
+      ok(kinds.includes("tools/list"));
+      equal(kinds.includes("DELETE") && kinds.includes("GET"), era === "legacy");
+      for (const received of script.received) equal(received.headers["x-tenant"], "me", kinds.join());
+    }
+  }
+});
+
+proves("client-transport:http:header-too-large", wire, "so does what the server finds too large", async (t) => {
+  const { script, call } = await modernWorld(t);
+  for (const status of [413, 431]) {
+    script.onRequest = (received) => received.status(status);
+    await rejects(call(), { code: "connection_error", status });
+    script.onRequest = (received) => received.result({});
+    await call();
+  }
+});
 
 proves("client-transport:http:param-encoding:no-injection", wire, "no value can add a header", async (t) => {
   const annotated = headersOf({ region: { type: "string", "x-mcp-header": "Region" } });

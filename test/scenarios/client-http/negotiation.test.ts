@@ -1,4 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
+import { createBearer } from "bowline/auth/client";
 import { RpcError } from "bowline/client";
 import type { Received } from "../../support/http-script.js";
 import { answerAll, DISCOVERED, scripted } from "../../support/scripted-client.js";
@@ -22,6 +23,7 @@ proves(
     const answers: ((received: Received) => void)[] = [
       (r) => r.status(400),
       (r) => r.status(400, "Unsupported protocol version"),
+      (r) => r.status(400, "Server not initialized"),
       (r) => r.status(400, "<html>no</html>", "text/html"),
       (r) => r.json(error(-32000), 400),
       (r) => r.status(404),
@@ -46,6 +48,7 @@ proves(
         equal(headers["mcp-method"], undefined);
         equal(headers["mcp-name"], undefined);
         equal(message?.params?._meta, undefined);
+        equal(headers["mcp-protocol-version"], rpcMethod === "initialize" ? undefined : "2025-11-25");
       }
     }
   },
@@ -116,6 +119,32 @@ proves("client-transport:http:era-auth-passthrough", wire, "a refusal of authori
     equal(script.all("initialize").length, 0);
   }
 });
+
+proves(
+  "client-transport:http:era-auth-passthrough",
+  wire,
+  "who is let in after all asks the same question again",
+  async (t) => {
+    let token: string | undefined;
+    const { script, connectTo } = await scripted(t, (received) => {
+      if (received.headers.authorization === "Bearer good") answerAll(tools)(received);
+      else received.status(401);
+    });
+    const bearer = createBearer({
+      token: () => token,
+      onUnauthorized: () => {
+        token = "good";
+      },
+    });
+    const client = await connectTo(bearer);
+    equal(client.era, "modern");
+    await client.listTools();
+    deepEqual(
+      script.received.map(({ rpcMethod }) => rpcMethod),
+      ["server/discover", "server/discover", "tools/list"],
+    );
+  },
+);
 
 proves("client-transport:http:connect-abort", wire, "giving up on connecting closes the request at once", async (t) => {
   for (const era of ["modern", "legacy"]) {

@@ -194,44 +194,70 @@ proves("client-transport:x-mcp-header:mismatch-refresh", modern, "once, and for 
   );
 });
 
-proves("client-transport:http:modern-reissue-new-id", modern, "what may be repeated is a new request", async (t) => {
-  const script = await new HttpScript().start();
-  t.after(() => script.stop());
-  const tools = [
-    { name: "read", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } },
-    { name: "put", inputSchema: { type: "object" }, annotations: { idempotentHint: true } },
-    { name: "pay", inputSchema: { type: "object" } },
-  ];
-  const seen = new Set<string>();
-  script.onRequest = (r) => {
-    const { name } = r.message.params;
-    if (r.rpcMethod === "tools/list")
-      return r.result({ resultType: "complete", tools, ttlMs: 0, cacheScope: "private" });
-    if (seen.has(name)) return r.result({ resultType: "complete", content: [{ type: "text", text: name }] });
-    seen.add(name);
-    r.stream().raw(": here\n\n").cut();
-  };
-  const open = (options: ClientOptions) => connect(script.url, { version: "2026-07-28", ...options });
-  const plain = await open({});
-  await rejects(plain.callTool("read"), { delivery: "answer_lost", retrySafe: false });
-  equal(script.all("tools/call").length, 1);
-  seen.clear();
-  const client = await open({ interceptors: [retry({ delayMs: 0 })] });
-  await rejects(client.callTool("read"), { delivery: "answer_lost" });
-  seen.clear();
-  await client.listTools();
-  for (const name of ["read", "put"]) {
+proves(
+  "tools:annotations:untrusted",
+  { wire: "legacy-http" },
+  "no hint makes a client call again what may have been done",
+  async (t) => {
+    const { script, client } = await forgetful(t);
+    const answer = script.onRequest;
+    const annotations = { readOnlyHint: true, idempotentHint: true };
+    script.onRequest = (r) => {
+      const tools = [{ name: "read", inputSchema: { type: "object" }, annotations }];
+      if (r.rpcMethod === "tools/list") r.result({ tools });
+      else if (r.rpcMethod === "tools/call") r.stream().raw(": here\n\n").cut();
+      else answer(r);
+    };
+    await client.listTools();
+    await rejects(client.callTool("read"), { name: "ConnectionError", delivery: "answer_lost" });
+    equal(script.all("tools/call").length, 1);
+  },
+);
+
+proves(
+  ["client-transport:http:modern-reissue-new-id", "tools:annotations:untrusted"],
+  modern,
+  "what may be repeated is a new request",
+  async (t) => {
+    const script = await new HttpScript().start();
+    t.after(() => script.stop());
+    const tools = [
+      { name: "read", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } },
+      { name: "put", inputSchema: { type: "object" }, annotations: { idempotentHint: true } },
+      { name: "pay", inputSchema: { type: "object" } },
+    ];
+    const seen = new Set<string>();
+    script.onRequest = (r) => {
+      const { name } = r.message.params;
+      if (r.rpcMethod === "tools/list")
+        return r.result({ resultType: "complete", tools, ttlMs: 0, cacheScope: "private" });
+      if (seen.has(name)) return r.result({ resultType: "complete", content: [{ type: "text", text: name }] });
+      seen.add(name);
+      r.stream().raw(": here\n\n").cut();
+    };
+    const open = (options: ClientOptions) => connect(script.url, { version: "2026-07-28", ...options });
+    const plain = await open({});
+    await plain.listTools();
+    await rejects(plain.callTool("read"), { delivery: "answer_lost", retrySafe: false });
+    equal(script.all("tools/call").length, 1);
+    seen.clear();
+    const client = await open({ interceptors: [retry({ delayMs: 0 })] });
+    await rejects(client.callTool("read"), { delivery: "answer_lost" });
+    seen.clear();
+    await client.listTools();
+    for (const name of ["read", "put"]) {
+      script.received.length = 0;
+      equal((await client.callTool(name)).text, name);
+      const ids = script.all("tools/call").map((r) => r.message.id);
+      equal(ids.length, 2);
+      notEqual(ids[0], ids[1]);
+    }
     script.received.length = 0;
-    equal((await client.callTool(name)).text, name);
-    const ids = script.all("tools/call").map((r) => r.message.id);
-    equal(ids.length, 2);
-    notEqual(ids[0], ids[1]);
-  }
-  script.received.length = 0;
-  await rejects(client.callTool("pay"), { delivery: "answer_lost" });
-  equal(script.all("tools/call").length, 1);
-  await Promise.all([plain.close(), client.close()]);
-});
+    await rejects(client.callTool("pay"), { delivery: "answer_lost" });
+    equal(script.all("tools/call").length, 1);
+    await Promise.all([plain.close(), client.close()]);
+  },
+);
 
 proves(
   "client-transport:http:modern-listen-stream",
@@ -313,6 +339,7 @@ proves(
     // The verdict of the origin is remembered: the next client begins with what was found.
     const third = await connect(old.url, { fetch: spy });
     equal((await third.callTool("hi")).text, "hi");
+    deepEqual(asked.splice(0), ["initialize", "notifications/initialized", "tools/call"]);
     await third.close();
     // An established connection stays what it is, whatever goes wrong later.
     const steady = await connect(both.url, { prior, fetch: spy });

@@ -266,3 +266,25 @@ proves(
     await resumed.gone;
   },
 );
+
+proves(
+  "client-transport:http:reconnect-retry-value",
+  wire,
+  "on the server's own stream too, from an event with nothing else, until another wish",
+  async (t) => {
+    const clock = new FakeClock();
+    const { script } = await sessionWorld(t, { clock }, { reconnect: { firstDelayMs: 10 } });
+    const waits: number[] = [];
+    for (const text of ["retry: 700\n\n", "id: a\ndata:\n\n", "retry: 30\n\n", "id: b\ndata:\n\n"]) {
+      (await script.next("GET")).stream().raw(text).end();
+      await clock.started(waits.length + 1);
+      const delay = clock.delays.at(-1) ?? 0;
+      waits.push(delay);
+      const before = script.all("GET").length;
+      clock.advance(delay - 1);
+      equal(script.all("GET").length, before);
+      clock.advance(1);
+    }
+    deepEqual(waits, [700, 700, 30, 30]);
+  },
+);

@@ -1,10 +1,15 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { inspect, promisify } from "node:util";
+import { createBearer } from "bowline/auth/client";
+import { connect } from "bowline/client";
 import { CallScope } from "#src/call/scope.js";
 import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
 import type { HttpTarget, LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-links.js";
+import { HttpScript, type Received } from "../../support/http-script.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };
@@ -185,6 +190,33 @@ proves(
   },
 );
 
+proves(
+  "client-transport:http:404-surfaces",
+  wire,
+  "where no new session can be had, the caller is told, and nothing is tried for ever",
+  async (t) => {
+    const script = await new HttpScript().start();
+    t.after(() => script.stop());
+    let open = true;
+    script.onRequest = (received) => {
+      if (!open) received.status(404, "no such session");
+      else if (received.method === "GET") received.status(405);
+      else if (received.rpcMethod === "initialize") {
+        const serverInfo = { name: "s", version: "1" };
+        const result = { protocolVersion: LEGACY, capabilities: { tools: {} }, serverInfo };
+        received.result(result, { "mcp-session-id": SESSION });
+      } else received.status(202);
+    };
+    const client = await connect(script.url, { era: "legacy" });
+    t.after(() => client.close());
+    open = false;
+    script.received.length = 0;
+    const calls = ["a", "b"].map((name) => rejects(client.callTool(name), { name: "ConnectionError", status: 404 }));
+    await Promise.all(calls);
+    deepEqual(script.received.map(({ rpcMethod }) => rpcMethod).sort(), ["initialize", "tools/call", "tools/call"]);
+  },
+);
+
 proves("client-transport:http:session-id-secrecy", wire, "an error never repeats the session id", async (t) => {
   const { script, told, link, call } = await sessionWorld(t);
   for (const status of [400, 404, 500]) {
@@ -199,6 +231,51 @@ proves("client-transport:http:session-id-secrecy", wire, "an error never repeats
   equal(told.problems[0]?.message.includes(SESSION), false);
 });
 
+proves(
+  ["typescript:client-transport:http:session-id-property", "typescript:client-transport:http:protocol-version-stored"],
+  wire,
+  "readable while there is one",
+  async (t) => {
+    const { script, link, call } = await legacyWorld(t);
+    deepEqual([link.sessionId, link.version], [undefined, undefined]);
+    const opened = call(initialize);
+    (await script.next("initialize")).result({ protocolVersion: LEGACY }, { "mcp-session-id": SESSION });
+    await opened;
+    deepEqual([link.sessionId, link.version], [SESSION, LEGACY]);
+    const ended = link.terminate();
+    (await script.next("DELETE")).status(204);
+    await ended;
+    equal(link.sessionId, undefined);
+  },
+);
+
+proves("client-transport:http:resume-headers", wire, "a stream is read on with the token of the moment", async (t) => {
+  const clock = new FakeClock();
+  let token = "first";
+  const { fetch } = createBearer({ token: () => token });
+  const { script, call } = await sessionWorld(t, { clock, fetch, headers: { "X-Tenant": "me" } });
+  (await script.next("GET")).status(405);
+  const answered = call();
+  const received = await script.next("tools/call");
+  equal(received.headers.authorization, "Bearer first");
+  received.stream().raw("id: e1\ndata:\n\n").end();
+  let waits = 0;
+  for (token of ["first", "second"]) {
+    await clock.started(++waits);
+    clock.advance(60_000);
+    const resumed = await script.next("GET");
+    deepEqual(
+      ["authorization", "mcp-session-id", "mcp-protocol-version", "x-tenant", "last-event-id"].map(
+        (name) => resumed.headers[name],
+      ),
+      [`Bearer ${token}`, SESSION, LEGACY, "me", `e${waits}`],
+    );
+    if (token === "second") resumed.stream().event({ jsonrpc: "2.0", id: received.message.id, result: {} }).end();
+    else resumed.stream().raw("id: e2\ndata:\n\n").end();
+  }
+  await answered;
+});
+
 proves("client-transport:http:terminate-delete", wire, "a session is ended once", async (t) => {
   const { script, link } = await sessionWorld(t);
   const ended = link.terminate();
@@ -207,6 +284,7 @@ proves("client-transport:http:terminate-delete", wire, "a session is ended once"
   equal(received.headers["mcp-protocol-version"], LEGACY);
   received.status(200);
   await ended;
+  equal(link.sessionId, undefined);
   await link.close();
   equal(script.all("DELETE").length, 1);
 
@@ -320,6 +398,58 @@ proves(
   },
 );
 
+proves(
+  "client-transport:http:get-failure-nonfatal",
+  wire,
+  "neither does one that breaks off again and again",
+  async (t) => {
+    for (const fail of [(r: Received) => r.status(500), (r: Received) => r.cut()]) {
+      const clock = new FakeClock();
+      const { script, told, call } = await sessionWorld(t, { clock }, { reconnect: { maxFruitless: 2 } });
+      fail(await script.next("GET"));
+      await clock.started(1);
+      const answered = call();
+      (await script.next("tools/call")).result({});
+      await answered;
+      clock.advance(60_000);
+      fail(await script.next("GET"));
+      await told.until(() => told.problems.length === 1);
+      match(told.problems[0]?.message ?? "", /The server's own stream/);
+      const again = call();
+      (await script.next("tools/call")).result({});
+      await again;
+      equal(clock.pending, 0);
+    }
+  },
+);
+
+proves("client-transport:http:close-aborts", wire, "a program whose client is closed ends by itself", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  script.onRequest = (received) => {
+    const serverInfo = { name: "s", version: "1" };
+    const hello = { protocolVersion: LEGACY, capabilities: { tools: {} }, serverInfo };
+    if (received.rpcMethod === "initialize") received.result(hello, { "mcp-session-id": SESSION });
+    else if (received.method === "GET") received.stream().raw("id: g\nretry: 3600000\ndata:\n\n").end();
+    else if (received.method === "DELETE") received.status(204);
+    else if (received.message.params?.name === "open") received.stream();
+    else if (received.message.params?.name === "cut") received.stream().raw("id: e\nretry: 3600000\ndata:\n\n").end();
+    else if (received.message.id === undefined) received.status(202);
+    else received.result({ content: [] });
+  };
+  const program = `
+    import { connect } from "bowline/client";
+    const client = await connect(process.argv[1], { era: "legacy" });
+    const ends = Promise.allSettled(["open", "cut"].map((name) => client.callTool(name)));
+    await client.callTool("any");
+    await client.close();
+    console.log((await ends).map(({ status }) => status).join());
+  `;
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", program, script.url.href]);
+  equal(stdout.trim(), "rejected,rejected");
+});
+
 proves("client-transport:http:close-aborts", wire, "closing ends calls, streams and waits", async (t) => {
   const clock = new FakeClock();
   const { script, link, told, call } = await sessionWorld(t, { clock });
@@ -355,4 +485,36 @@ proves("typescript:client-transport:http:session-id-option", wire, "a known sess
   await answered;
   equal(received.headers["mcp-session-id"], SESSION);
   equal(received.headers["mcp-protocol-version"], LEGACY);
+});
+
+proves("client-transport:http:session-id-secrecy", wire, "neither does what is logged, nor an address", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  const said: unknown[] = [];
+  const say = (...words: unknown[]) => void said.push(...words);
+  const serverInfo = { name: "s", version: "1" };
+  const answers = [400, 404, 409, 500, 503];
+  script.onRequest = (received) => {
+    if (received.rpcMethod === "initialize") {
+      const result = { protocolVersion: LEGACY, capabilities: { tools: {} }, serverInfo };
+      return received.result(result, { "mcp-session-id": SESSION });
+    }
+    if (received.message?.id === undefined && received.method === "POST") return received.status(202);
+    if (received.method === "GET") return received.status(400, `no stream for ${SESSION}`);
+    received.status(answers.shift() ?? 502, `no session ${SESSION}`);
+  };
+  const logger = { debug: say, info: say, warn: say, error: say };
+  const client = await connect(script.url, { era: "legacy", logger, onError: say, onClose: say });
+  for (let call = 0; call < 5; call++) await client.callTool("t").catch(say);
+  const abort = new AbortController();
+  const given = client.callTool("t", {}, { signal: abort.signal }).catch(say);
+  abort.abort("enough");
+  await given;
+  await client.close();
+  ok(said.length >= 6, "the failures are told");
+  const text = said
+    .map((each) => `${inspect(each, { depth: 12, showHidden: true })} ${JSON.stringify(each)}`)
+    .join("\n");
+  equal(text.includes(SESSION), false, text);
+  for (const { path } of script.received) equal(path.includes(SESSION), false, path);
 });

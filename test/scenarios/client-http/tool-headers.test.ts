@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import type { ClientOptions } from "bowline/client";
+import type { ClientOptions, ToolCallOptions } from "bowline/client";
 import { answerAll, scripted } from "../../support/scripted-client.js";
 import { proves } from "../../support/verifies.js";
 
@@ -140,6 +140,16 @@ proves(
     tools = [tool("good", { region: { type: "string" } })];
     await client.listTools();
     equal(await mirrored(), undefined);
+    tools = [good];
+    await client.listTools();
+    equal(await mirrored(), "eu");
+    tools = [tool("other", {})];
+    await client.listTools();
+    equal(await mirrored(), undefined);
+    const asked = script.all("tools/list").length;
+    await client.callTool("good", { region: "us" }, { tool: good as unknown as NonNullable<ToolCallOptions["tool"]> });
+    equal(script.all("tools/call").at(-1)?.headers["mcp-param-region"], "us");
+    equal(script.all("tools/list").length, asked);
   },
 );
 

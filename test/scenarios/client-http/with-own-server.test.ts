@@ -67,6 +67,8 @@ proves(
     }
     equal(asked.filter((method) => method === "GET").length, 1);
     deepEqual(problems, []);
+    const { running, streams } = server.stats();
+    deepEqual([running, streams, client.pending], [0, 1, 0], "nothing but the session's own stream");
     await client.close();
     equal(clock.pending, 0);
     equal(log.size(), 0);

@@ -226,10 +226,10 @@ verifies("mrtr:handler:legacy-association", "on the stream of its call", legacyH
     ({ method, body }) => method === "POST" && body?.includes('"tools/call"'),
   );
   equal(post?.headers?.["content-type"], "text/event-stream");
-  const from = client.wire.frames.findIndex(({ message }) => message?.method === "tools/call");
-  const [question, answer] = client.wire.frames.slice(from + 1).filter(({ from: side }) => side === "server");
+  const [question, answer, ...more] = (post?.frames ?? []).filter(({ from }) => from === "server");
   equal(question?.message?.method, "elicitation/create");
   equal(answer?.message?.id, client.wire.requests("tools/call")[0]?.id);
+  deepEqual(more, []);
 });
 
 verifies("mrtr:handler:legacy-association", "ends with its call", legacyWires, async ({ connect }) => {
@@ -299,4 +299,35 @@ verifies("mrtr:handler:legacy-timeout", legacyWires, async ({ connect }) => {
   equal((await client.callTool("t")).text, "decline");
   waitMs = 600_000;
   equal((await client.callTool("t")).text, "timeout");
+});
+
+verifies("mrtr:handler:legacy-timeout", "signs of life extend it", legacyWires, async ({ connect }) => {
+  const clock = new FakeClock();
+  const server = new McpServer(me, { clock, askTimeoutMs: 1000 }).tool("t", {}, async (_, ctx) => {
+    let heard = gate();
+    const question = ctx.elicit("?", empty, { onProgress: () => heard.open() }).then(
+      ({ action }) => action,
+      (error: { code: string }) => error.code,
+    );
+    for (let sign = 0; sign < 3; sign++) {
+      await heard.opened;
+      heard = gate();
+      clock.advance(900);
+      step.open();
+      step = gate();
+    }
+    return question;
+  });
+  let step = gate();
+  const client = await connect(server, {
+    onElicit: async (_, { progress }) => {
+      for (let sign = 1; sign <= 3; sign++) {
+        const moved = step.opened;
+        await progress(sign);
+        await moved;
+      }
+      return { action: "decline" };
+    },
+  });
+  equal((await client.callTool("t")).text, "decline");
 });

@@ -145,6 +145,8 @@ const UNREADABLE = [
   ['{"jsonrpc":"2.0","id":{},"method":"tools/list"}', -32600],
   ['{"jsonrpc":"1.0","method":"tools/list"}', -32600],
   ["5", -32600],
+  ["null", -32600],
+  ['"text"', -32600],
 ] as const;
 
 verifies("protocol:error:unreadable-id", channelWires, async (world) => {
@@ -162,6 +164,14 @@ verifies("protocol:error:unreadable-id", channelWires, async (world) => {
   equal((await peer.answerTo("mine")).error?.code, -32600);
   peer.send('{"jsonrpc":"2.0","id":8,"method":"ping","params":[1]}');
   equal((await peer.answerTo(8)).error?.code, -32600);
+  for (const [id, more] of [
+    ["number", '"method":5'],
+    ["null", '"method":null'],
+    ["both", '"method":5,"result":{}'],
+  ]) {
+    peer.send(`{"jsonrpc":"2.0","id":"${id}",${more}}`);
+    equal((await peer.answerTo(id)).error?.code, -32600, id);
+  }
 });
 
 for (const [era, version] of [
@@ -185,7 +195,13 @@ for (const [era, version] of [
       ok(!("id" in answer), JSON.stringify(answer));
       equal(answer.error.code, code);
     }
-    equal((await post('{"jsonrpc":"1.0","id":"mine","method":"tools/list"}')).id, "mine");
+    for (const body of [
+      '{"jsonrpc":"1.0","id":"mine","method":"tools/list"}',
+      '{"jsonrpc":"2.0","id":"mine","method":5}',
+    ]) {
+      const answer = await post(body);
+      deepEqual([answer.id, answer.error.code], ["mine", -32600], body);
+    }
   });
 }
 

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { toNodeListener } from "bowline/node";
+import { McpServer } from "bowline/server";
 import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import {
   answer,
@@ -12,6 +14,8 @@ import {
   textOf,
   until,
 } from "../../support/legacy-endpoint.js";
+import { askPort, initialize, listenOn } from "../../support/plain-http.js";
+import { rawPost } from "../../support/raw-post.js";
 import { proves } from "../../support/verifies.js";
 
 const http = { wire: "http" };
@@ -35,13 +39,22 @@ proves(
   ["hosting:session:create", "hosting:session:id-charset", "hosting:session:id-secure"],
   http,
   "by default",
-  async () => {
-    const { endpoint } = createServer();
+  async (t) => {
+    const COUNT = 10_000;
+    const source = t.mock.method(globalThis.crypto, "randomUUID");
+    const { endpoint } = createServer({ sessions: { max: COUNT } });
     const ids = new Set<string>();
-    for (let count = 0; count < 50; count++) ids.add((await endpoint.open()).id);
-    assert.equal(ids.size, 50);
+    for (let count = 0; count < COUNT; count++) {
+      const opened = endpoint.initialize();
+      await opened.done;
+      ids.add(opened.headers["mcp-session-id"] ?? "");
+    }
+    assert.equal(ids.size, COUNT);
     for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    assert.equal(endpoint.stats.sessions, 50);
+    const drawn = new Set(source.mock.calls.map(({ result }) => result as string));
+    for (const id of ids) assert.ok(drawn.has(id), "every id is drawn from the platform's source");
+    assert.equal(endpoint.stats.sessions, COUNT);
+    await endpoint.server.close();
   },
 );
 
@@ -139,12 +152,33 @@ proves(["hosting:session:isolation", "flow:multi-client:stateful-isolation"], ht
     await ctx.progress(1, 2, ctx.sessionId);
     return "told";
   });
+  endpoint.server.resource("note://{id}", { name: "note" }, () => "text");
   const [a, b] = [await endpoint.open(), await endpoint.open()];
+  const listeners = [a.get(), b.get()];
+  await until(() => listeners.every((listener) => listener.status === 200));
+  for (const [client, uri] of [
+    [a, "note://a"],
+    [b, "note://b"],
+  ] as const) {
+    await answer(client.request("s", "resources/subscribe", { uri }));
+  }
   const calls = [a.call(1, "tell"), b.call(1, "tell")];
   await Promise.all(calls.map((call) => call.done));
   assert.deepEqual(
-    calls.map((call) => messages(call)[0]?.params?.message),
-    [a.id, b.id],
+    calls.map((call) => messages(call).map(({ params, id }) => params?.message ?? id)),
+    [
+      [a.id, 1],
+      [b.id, 1],
+    ],
+  );
+  for (const uri of ["note://b", "note://a", "note://c"]) endpoint.server.changes.resourceUpdated(uri);
+  endpoint.server.changes.toolsChanged();
+  assert.deepEqual(
+    listeners.map((listener) => messages(listener).map(({ method, params }) => params?.uri ?? method)),
+    [
+      ["note://a", "notifications/tools/list_changed"],
+      ["note://b", "notifications/tools/list_changed"],
+    ],
   );
   await status(a.delete(), 200);
   assert.equal(textOf(messages(await status(b.call(2, "tell"), 200)).at(-1)), "told");
@@ -199,12 +233,15 @@ proves("hosting:session:idle-timeout-inflight", http, "neither a call nor a stre
   const client = await endpoint.open();
   const call = client.call(1, "block");
   await until(() => started.length === 1);
-  clock.advance(400);
+  // Neither is a multiple of the limit: the time starts anew when it is over, not at the next turn of a round.
+  clock.advance(450);
   release.open();
   assert.equal(textOf(await answer(call)), "released");
+  clock.advance(99);
+  assert.equal(endpoint.stats.sessions, 1);
   const listener = client.get();
   await until(() => listener.status === 200);
-  clock.advance(400);
+  clock.advance(430);
   assert.equal(endpoint.stats.sessions, 1);
   listener.disconnect();
   clock.advance(99);
@@ -378,3 +415,27 @@ proves(
     await answer(client.request(1, "ping"));
   },
 );
+
+proves("hosting:session:reuse", http, "over another connection, whatever the case of the header's name", async (t) => {
+  const served: (string | undefined)[] = [];
+  const server = new McpServer({ name: "s", version: "1" }, { http: { preferJson: true } }).tool(
+    "who",
+    {},
+    (_, ctx) => {
+      served.push(ctx.sessionId);
+      return `${ctx.client.version} ${served.length}`;
+    },
+  );
+  t.after(() => server.close());
+  const port = await listenOn(t, toNodeListener(server));
+  const opened = await askPort(port, initialize());
+  const id = opened.headers["mcp-session-id"] ?? "";
+  const lines = ["Content-Type: application/json", "Accept: application/json, text/event-stream"];
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "who", arguments: {} } };
+  for (const [at, name] of ["mcp-session-id", "MCP-SESSION-ID", "mCp-SeSsIoN-iD"].entries()) {
+    const answered = await rawPost(port, [...lines, `${name}: ${id}`], body);
+    assert.equal(answered.status, 200);
+    assert.ok(answered.body.includes(`2025-11-25 ${at + 1}`), answered.body);
+  }
+  assert.deepEqual(served, [id, id, id]);
+});

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { connect } from "bowline/client";
+import { McpServer } from "bowline/server";
 import {
   answer,
   Gate,
@@ -133,3 +135,41 @@ proves("hosting:http:shutdown-inflight-error", http, "single requests are told",
   assert.equal(messages(held)[0]?.id, 1);
   assert.equal(started[0]?.aborted, true);
 });
+
+proves(
+  "transport:streamable-http:stateless",
+  http,
+  "a client whose every request meets another instance",
+  async (t) => {
+    const create = () =>
+      new McpServer({ name: "s", version: "1" }, { http: { sessions: false } }).tool("tell", {}, async (_, ctx) => {
+        await ctx.progress(1);
+        return String(ctx.sessionId);
+      });
+    const instances = [create(), create()];
+    const seen: number[] = [0, 0];
+    const sessions: (string | null)[] = [];
+    let turn = 0;
+    const client = await connect("http://localhost/mcp", {
+      era: "legacy",
+      fetch: async (url, init) => {
+        const at = turn++ % 2;
+        seen[at] = (seen[at] ?? 0) + 1;
+        sessions.push(new Headers(init.headers).get("mcp-session-id"));
+        return (instances[at] as McpServer).fetch(new Request(url, init));
+      },
+    });
+    t.after(() => client.close());
+    assert.deepEqual(
+      (await client.listTools()).tools.map(({ name }) => name),
+      ["tell"],
+    );
+    for (let call = 0; call < 4; call++) {
+      const heard: number[] = [];
+      const { text } = await client.callTool("tell", {}, { onProgress: ({ progress }) => heard.push(progress) });
+      assert.deepEqual([text, heard], ["undefined", [1]]);
+    }
+    assert.ok(seen.every((count) => count >= 3));
+    assert.ok(sessions.every((session) => session === null));
+  },
+);

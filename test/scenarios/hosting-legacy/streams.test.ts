@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { McpServer } from "bowline/server";
 import { CallScope } from "#src/call/scope.js";
 import type { Call, ServerWire } from "#src/era/era.js";
 import type { Context } from "#src/server/context.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
+import { legacyHttp } from "../../support/each-wire.js";
 import {
   answer,
   blocks,
@@ -17,7 +19,7 @@ import {
   textOf,
   until,
 } from "../../support/legacy-endpoint.js";
-import { proves } from "../../support/verifies.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const http = { wire: "http" };
 const question = { messages: [], maxTokens: 1 };
@@ -386,3 +388,30 @@ proves(
     for (const call of calls) assert.equal(textOf(await answer(call)), "done");
   },
 );
+
+verifies("transport:streamable-http:stateful", legacyHttp, async ({ connect }) => {
+  const counts = new Map<string | undefined, number>();
+  const server = new McpServer({ name: "s", version: "1" })
+    .tool("count", {}, (_, ctx) => {
+      const count = (counts.get(ctx.sessionId) ?? 0) + 1;
+      counts.set(ctx.sessionId, count);
+      return `${ctx.client.version} ${count}`;
+    })
+    .tool("fail", {}, () => {
+      throw new Error("no luck");
+    });
+  const [one, other] = [await connect(server), await connect(server)];
+  for (const said of ["2025-11-25 1", "2025-11-25 2", "2025-11-25 3"]) {
+    assert.equal((await one.callTool("count")).text, said);
+  }
+  assert.equal((await other.callTool("count")).text, "2025-11-25 1");
+  assert.equal((await one.callTool("fail")).isError, true);
+  await assert.rejects(one.request("made/up"), { rpcCode: -32601 });
+  const [opening, ...rest] = one.wire.exchanges.filter(({ method }) => method === "POST");
+  const id = opening?.headers?.["mcp-session-id"];
+  assert.ok(id !== undefined && counts.get(id) === 3);
+  for (const { header } of rest) assert.equal(header("mcp-session-id"), id);
+  const asked = [opening, ...rest].filter((exchange) => exchange?.body?.includes('"id":'));
+  assert.equal(asked.length, 6);
+  for (const exchange of asked) assert.equal(exchange?.headers?.["content-type"], "text/event-stream");
+});

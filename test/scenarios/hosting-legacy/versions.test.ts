@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { McpServer } from "bowline/server";
 import {
   answer,
   blocks,
@@ -48,6 +49,44 @@ proves(
     assert.equal(textOf(await answer(client.post(call(2)))), "2025-11-25");
   },
 );
+
+proves(
+  ["hosting:http:protocol-version-400", "hosting:http:protocol-version-rejection-literal"],
+  http,
+  "also where there is no session to compare with, and where newer versions are served beside",
+  async (t) => {
+    const { endpoint, calls } = createServer({ sessions: false });
+    const server = new McpServer({ name: "both", version: "1" }).tool("quick", {}, () => "done");
+    t.after(() => server.close());
+    for (const version of ["1999-01-01", "", "garbage"]) {
+      const headers = { "mcp-protocol-version": version };
+      for (const body of [call(1), initialize]) {
+        const exchange = await status(endpoint.post(body, { headers }), 400);
+        assert.match(messages(exchange)[0]?.error?.message ?? "", /Unsupported protocol version/);
+        assert.match(exchange.body(), /2025-11-25/);
+        const { status: code, text } = await post(server, body, headers);
+        assert.equal(code, 400);
+        assert.match(text, /Unsupported protocol version/);
+      }
+    }
+    assert.deepEqual(calls, []);
+    assert.equal(server.stats().sessions, 0);
+  },
+);
+
+const initialize = {
+  jsonrpc: "2.0",
+  id: 0,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } },
+};
+
+async function post(server: McpServer, body: object, more: Record<string, string>) {
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream", ...more };
+  const request = new Request("http://localhost/mcp", { method: "POST", headers, body: JSON.stringify(body) });
+  const response = await server.fetch(request);
+  return { status: response.status, text: await response.text() };
+}
 
 proves("hosting:http:protocol-version-default", http, "where no session knows better", async () => {
   const { endpoint } = createServer({ sessions: false });

@@ -1,7 +1,8 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import type { ServerEra } from "#src/era/era.js";
 import { legacyServer } from "#src/era/legacy/server-era.js";
 import { modernServer } from "#src/era/modern/server-era.js";
+import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import { defineServer, eachHost, faultOf, resultOf, type Send } from "../../support/modern-hosts.js";
 import { modernRequest, type RequestInit, sseMessages } from "../../support/modern-request.js";
 import { verifies } from "../../support/verifies.js";
@@ -167,5 +168,41 @@ verifies(
     const served = await dual({ headers: { ...session, "mcp-protocol-version": undefined }, body: bare });
     equal(served.status, 200);
     await served.text();
+  },
+);
+
+verifies(
+  "hosting:http:modern:no-resumability-bytes",
+  "beside sessions whose events are kept",
+  eachHost,
+  async ({ serve }) => {
+    const log = new MemoryEventLog();
+    const server = defineServer({ http: { resumable: log, retryMs: 1000 } }, bothEras).tool("talk", {}, (_, ctx) => {
+      ctx.progress(1);
+      return "hi";
+    });
+    const send = await serve(server);
+    const session = await handshake(send);
+    const params = { name: "talk", arguments: {}, _meta: { progressToken: "p" } };
+    const old = await send({ headers: session, body: { jsonrpc: "2.0", id: 1, method: "tools/call", params } });
+    match(await old.text(), /^id: /m);
+    const kept = log.size();
+    const notifications = { toolsListChanged: true };
+    const listening = await send(modernRequest("subscriptions/listen", { params: { notifications } }));
+    const talking = await send(
+      modernRequest("tools/call", { params: { name: "talk", arguments: {} }, meta: { progressToken: "p" } }),
+    );
+    const texts = [await talking.text()];
+    const changed = log.size();
+    server.changes.toolsChanged();
+    await server.close();
+    texts.push(await listening.text());
+    match(texts[0] ?? "", /notifications\/progress/);
+    match(texts[1] ?? "", /notifications\/tools\/list_changed/);
+    for (const text of texts) {
+      doesNotMatch(text, /^(id|retry)\b/m);
+      doesNotMatch(text, /^data:\s*$/m);
+    }
+    equal(changed, kept);
   },
 );

@@ -122,30 +122,31 @@ verifies(
   ["hosting:http:modern:listen-always-sse", "hosting:http:modern:listen-stream-scope"],
   eachHost,
   async ({ serve }) => {
-    const server = defineServer({ http: { preferJson: true } }).tool("talking", {}, (_, ctx) => {
-      ctx.progress(1);
-      ctx.log("error", "noise");
-      return "hi";
-    });
-    const send = await serve(server);
-    const filter = { id: "s", params: { notifications: { toolsListChanged: true } } };
-    const response = await send(modernRequest("subscriptions/listen", filter));
-    equal(response.headers.get("content-type"), "text/event-stream");
-    const stream = readMessages(response);
-    equal((await stream.next())?.method, "notifications/subscriptions/acknowledged");
-    await (
-      await send(call("talking", { meta: { progressToken: 1, "io.modelcontextprotocol/logLevel": "debug" } }))
-    ).text();
-    server.tool("new", {}, () => "new");
-    const change = await stream.next();
-    equal(change?.method, "notifications/tools/list_changed");
-    deepEqual(change?.params, { _meta: { [SUBSCRIPTION_KEY]: "s" } });
-    await stream.leave();
-
-    const refused = await send(
-      modernRequest("subscriptions/listen", { ...filter, headers: { accept: "application/json" } }),
-    );
-    deepEqual(await faultOf(refused), [406, -32600, "s"]);
+    for (const http of [{ responseMode: "json" }, { preferJson: true }, {}] as const) {
+      const server = defineServer({ http }).tool("talking", {}, (_, ctx) => {
+        ctx.progress(1);
+        ctx.log("error", "noise");
+        return "hi";
+      });
+      const send = await serve(server);
+      const filter = { id: "s", params: { notifications: { toolsListChanged: true } } };
+      const response = await send(modernRequest("subscriptions/listen", filter));
+      equal(response.headers.get("content-type"), "text/event-stream");
+      const stream = readMessages(response);
+      equal((await stream.next())?.method, "notifications/subscriptions/acknowledged");
+      const meta = { progressToken: 1, "io.modelcontextprotocol/logLevel": "debug" };
+      const said = await (await send(call("talking", { meta }))).text();
+      equal(said.includes("noise"), !("responseMode" in http));
+      server.tool("new", {}, () => "new");
+      const change = await stream.next();
+      equal(change?.method, "notifications/tools/list_changed");
+      deepEqual(change?.params, { _meta: { [SUBSCRIPTION_KEY]: "s" } });
+      await stream.leave();
+      const refused = await send(
+        modernRequest("subscriptions/listen", { ...filter, headers: { accept: "application/json" } }),
+      );
+      deepEqual(await faultOf(refused), [406, -32600, "s"]);
+    }
   },
 );
 
@@ -206,7 +207,17 @@ verifies("hosting:http:modern:notification-post-202", eachHost, async ({ serve }
 });
 
 verifies("hosting:http:modern:response-post-rejected", eachHost, async ({ serve }) => {
-  const send = await serve(defineServer().tool("echo", {}, () => "hi"));
+  const started = gate();
+  const finish = gate();
+  const send = await serve(
+    defineServer().tool("slow", {}, async (_, ctx) => {
+      started.open();
+      await finish.opened;
+      return `aborted: ${ctx.signal.aborted}`;
+    }),
+  );
+  const running = send(call("slow", { id: 1 }));
+  await started.opened;
   const { headers } = modernRequest("x");
   for (const body of [
     { jsonrpc: "2.0", id: 1, result: {} },
@@ -214,6 +225,8 @@ verifies("hosting:http:modern:response-post-rejected", eachHost, async ({ serve 
   ]) {
     deepEqual(await faultOf(await send({ headers, body })), [400, -32600, undefined]);
   }
+  finish.open();
+  deepEqual((await resultOf(await running)).content, [{ type: "text", text: "aborted: false" }]);
 });
 
 verifies(

@@ -46,6 +46,14 @@ proves("hosting:http:cors-headers", http, "preflights of allowed origins are ans
     for (const method of ["POST", "GET", "DELETE"]) {
       ok(list(answer.headers["access-control-allow-methods"]).includes(method), method);
     }
+    // What only looks like one has to pass the gate.
+    for (const request of [
+      { ...preflight(ORIGIN), method: "POST" },
+      { ...preflight(ORIGIN), method: "GET" },
+      { method: "OPTIONS", headers: { origin: ORIGIN } },
+    ]) {
+      equal((await ask(request)).status, 401, request.method);
+    }
     const foreign = await ask(preflight("https://evil.example"));
     equal(foreign.status, 403);
     deepEqual(corsOf(foreign.headers), []);

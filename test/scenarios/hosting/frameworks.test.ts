@@ -8,7 +8,7 @@ import { McpServer } from "bowline/server";
 import { aborted, gate } from "../../support/gate.js";
 import { until } from "../../support/legacy-endpoint.js";
 import { modernRequest } from "../../support/modern-request.js";
-import { askPort, initialize, listenOn } from "../../support/plain-http.js";
+import { askPort, initialize, legacy, listenOn } from "../../support/plain-http.js";
 import { SseStream } from "../../support/sse-stream.js";
 import { proves } from "../../support/verifies.js";
 
@@ -17,7 +17,6 @@ const example = (name: string) =>
   import(new URL(`../../../../examples/dist/mounting/${name}.js`, import.meta.url).href);
 
 function create(options: ConstructorParameters<typeof McpServer>[1] = {}) {
-  const started: (() => void)[] = [];
   const ended: unknown[] = [];
   const server = new McpServer({ name: "mounted", version: "1.0.0" }, options)
     .tool("count", {}, async (_, ctx) => {
@@ -27,15 +26,14 @@ function create(options: ConstructorParameters<typeof McpServer>[1] = {}) {
     .tool("echo", { input: { type: "object" } }, (args: Record<string, unknown>) => String(args.text))
     .tool("wait", {}, async (_, ctx) => {
       ctx.progress(1);
-      started.shift()?.();
       await aborted(ctx.signal);
       ended.push(ctx.signal.reason);
     });
-  return { server, started, ended };
+  return { server, ended };
 }
 
 /** A full exchange of each era: listing, progress, a large body, cancellation, changes. */
-async function exercise({ server, started, ended }: ReturnType<typeof create>, url: string, more: ClientOptions = {}) {
+async function exercise({ server, ended }: ReturnType<typeof create>, url: string, more: ClientOptions = {}) {
   for (const era of ["modern", "legacy"]) {
     ended.length = 0;
     const client = await connect(url, { era, headers: { "x-tenant": "7" }, ...more });
@@ -46,11 +44,11 @@ async function exercise({ server, started, ended }: ReturnType<typeof create>, u
     deepEqual(heard, [1, 2, 3]);
     const text = "é".repeat(200_000);
     equal((await client.callTool("echo", { text })).text, text);
-    const running = gate();
-    started.push(() => running.open());
+    // The handler goes on only when it is left, which it is when its first event has been read.
+    const read = gate();
     const abort = new AbortController();
-    const call = client.callTool("wait", {}, { signal: abort.signal, onProgress: () => {} });
-    await running.opened;
+    const call = client.callTool("wait", {}, { signal: abort.signal, onProgress: () => read.open() });
+    await read.opened;
     abort.abort("enough");
     await rejects(call, (reason) => reason === "enough");
     await until(() => ended.length === 1, `the handler is told (${era})`);
@@ -74,10 +72,26 @@ async function refusesStrangers(port: number): Promise<void> {
   }
 }
 
+/** What every adapter owes to requests that name a session which is not there. */
+async function refusesLostSessions(port: number): Promise<void> {
+  const headers = { "mcp-session-id": "00000000-0000-4000-8000-000000000000", accept: "text/event-stream" };
+  const listing = legacy({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { headers });
+  for (const request of [listing, { method: "GET", headers }, { method: "DELETE", headers }]) {
+    equal((await askPort(port, { ...request, path: "/api/mcp" })).status, 404, request.method ?? "POST");
+  }
+}
+
+/** Proved by the exchange of each adapter, beside what is its own. */
+const everywhere = [
+  "hosting:http:events-flushed",
+  "hosting:http:modern:disconnect-cancels",
+  "hosting:session:unknown-id",
+] as const;
+
 const urlOf = (port: number) => `http://127.0.0.1:${port}/api/mcp`;
 
 proves(
-  ["hosting:express:adapter-basic-flow", "hosting:express:adapter-host-header-validation"],
+  ["hosting:express:adapter-basic-flow", "hosting:express:adapter-host-header-validation", ...everywhere],
   http,
   "with and without a body parser",
   async (t) => {
@@ -88,6 +102,7 @@ proves(
       const port = await listenOn(t, createExpressApp(made.server, { parseBodies }) as RequestListener);
       await exercise(made, urlOf(port));
       await refusesStrangers(port);
+      await refusesLostSessions(port);
     }
   },
 );
@@ -105,7 +120,7 @@ proves("transport:sse:server-transport", { wire: "sse" }, "below a router of Exp
 });
 
 proves(
-  ["hosting:fastify:basic-flow", "hosting:fastify:host-header-validation"],
+  ["hosting:fastify:basic-flow", "hosting:fastify:host-header-validation", ...everywhere],
   http,
   "with its parser and hooks",
   async (t) => {
@@ -125,13 +140,14 @@ proves(
     const { port } = app.server.address() as AddressInfo;
     await exercise(made, urlOf(port));
     await refusesStrangers(port);
+    await refusesLostSessions(port);
     equal(hooked > 10, true);
     deepEqual(problems, []);
   },
 );
 
 proves(
-  ["hosting:hono:basic-flow", "hosting:hono:host-header-validation"],
+  ["hosting:hono:basic-flow", "hosting:hono:host-header-validation", ...everywhere],
   http,
   "over a socket and in process",
   async (t) => {
@@ -145,6 +161,7 @@ proves(
     const port = await listen(t, getRequestListener(app.fetch));
     await exercise(made, urlOf(port));
     await refusesStrangers(port);
+    await refusesLostSessions(port);
     await exercise(made, "http://localhost/api/mcp", { fetch: (url, init) => app.request(String(url), init) });
   },
 );

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { once } from "node:events";
-import { connect as connectSession, createServer as createHttp2 } from "node:http2";
+import { connect as connectSession, constants, createServer as createHttp2 } from "node:http2";
 import { type AddressInfo, connect as connectSocket, createServer as createProxy, type Socket } from "node:net";
 import { connect } from "bowline/client";
 import { serveHttp, toNodeListener } from "bowline/node";
@@ -259,7 +259,7 @@ proves(
 proves(
   "hosting:http:modern:disconnect-detected-while-idle",
   modernWire,
-  "who left without a word is missed at the next sign of life",
+  "who left without a word is missed at the next sign of life (the socket whose write fails is simulated)",
   async () => {
     const clock = new FakeClock();
     const server = new McpServer(me, { clock, http: { keepAliveMs: 15_000 } }).resource(
@@ -295,3 +295,40 @@ proves(
     await server.close();
   },
 );
+
+proves("hosting:http:modern:disconnect-scoped", modernWire, "of three calls on one HTTP/2 connection", async (t) => {
+  const release = gate();
+  const full = gate();
+  const aborted: unknown[] = [];
+  let running = 0;
+  const server = new McpServer(me).tool("wait", { input: { type: "object" } }, async (args, ctx) => {
+    const { n } = args as { n: number };
+    ctx.signal.addEventListener("abort", () => aborted.push(n));
+    if (++running === 3) full.open();
+    await release.opened;
+    return `call ${n}`;
+  });
+  const host = createHttp2(toNodeListener(server) as never);
+  host.listen(0, "127.0.0.1");
+  await once(host, "listening");
+  const session = connectSession(`http://127.0.0.1:${(host.address() as AddressInfo).port}`);
+  t.after(async () => {
+    session.destroy();
+    host.close();
+    await server.close();
+  });
+  const streams = [0, 1, 2].map((n) => {
+    const { headers, body } = modernRequest("tools/call", { id: n, params: { name: "wait", arguments: { n } } });
+    const present = Object.entries(headers).filter(([, value]) => value !== undefined);
+    const pseudo = { ":method": "POST", ":path": "/mcp", ":authority": "localhost" };
+    const stream = session.request({ ...pseudo, ...Object.fromEntries(present) });
+    stream.end(JSON.stringify(body));
+    return stream.setEncoding("utf8");
+  });
+  await full.opened;
+  streams[1]?.close(constants.NGHTTP2_CANCEL);
+  await until(() => aborted.length === 1, "the handler is told");
+  release.open();
+  for (const n of [0, 2]) match((await streams[n]?.toArray())?.join("") ?? "", new RegExp(`call ${n}`));
+  deepEqual(aborted, [1]);
+});

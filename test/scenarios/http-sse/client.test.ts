@@ -313,3 +313,23 @@ for (const wire of ["http", "sse"]) {
     },
   );
 }
+
+proves("protocol:notifications:order", sse, "what comes in one piece is handed over in its order", async (t) => {
+  const seen: unknown[] = [];
+  const { script, stream, client } = await session(t, { onNotification: ({ params }) => void seen.push(params?.n) });
+  const call = client.callTool("t", {}, { onProgress: ({ progress }) => seen.push(progress) });
+  const posted = await script.next("tools/call");
+  posted.status(202);
+  const { id, params } = posted.message;
+  const { progressToken } = params._meta;
+  const messages = [
+    { method: "notifications/x", params: { n: 1 } },
+    { method: "notifications/x", params: { n: 2 } },
+    { method: "notifications/progress", params: { progressToken, progress: 3 } },
+    { id, result: { content: [] } },
+  ];
+  const event = (message: object) => `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
+  stream.raw(messages.map(event).join(""));
+  await call.then(() => seen.push("answer"));
+  deepEqual(seen, [1, 2, 3, "answer"]);
+});

@@ -5,6 +5,7 @@ import { createChannelPair, FakeClock } from "bowline/testing";
 import * as z from "zod";
 import { channelWires, eachWire, legacyWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
+import { RawEnd } from "../../support/raw-end.js";
 import { RawClient, RawPeer } from "../../support/raw-peer.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -276,4 +277,26 @@ verifies("custom-methods:notification-handler", "from the server", eachWire, asy
   await new Promise((resolve) => setImmediate(resolve));
   deepEqual(seen, [7]);
   equal(problems.length, 1);
+});
+
+proves("protocol:dispatch:initialize-inline", { wire: "legacy-stdio" }, "three lines in one chunk", async (t) => {
+  const raw = new RawEnd();
+  const server = new McpServer(me).tool("one", {}, () => "1");
+  await server.accept(raw.near);
+  t.after(() => server.close());
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } };
+  const lines = [
+    { id: 1, method: "initialize", params },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/list" },
+  ];
+  raw.write(lines.map((line) => `${JSON.stringify({ jsonrpc: "2.0", ...line })}\n`).join(""));
+  await raw.until(({ id }) => id === 2);
+  deepEqual(
+    raw.messages.map(({ id, error, result }) => [id, error, result !== undefined]),
+    [
+      [1, undefined, true],
+      [2, undefined, true],
+    ],
+  );
 });

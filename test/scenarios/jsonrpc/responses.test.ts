@@ -27,9 +27,11 @@ verifies(
         await ctx.progress(1, 2);
         throw new Error("oops");
       })
+      .tool("asks", {}, async (_, ctx) => `${(await ctx.listRoots()).length}`)
       .prompt("p", {}, () => "hello")
       .resource("note://1", { name: "n" }, () => "text");
     const client = await dial(server, { roots: [] });
+    equal((await client.callTool("asks")).text, "0");
     const onProgress = () => {};
     await client.callTool("returns");
     await client.callTool("throws");

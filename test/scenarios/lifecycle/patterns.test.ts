@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { connect, McpError } from "bowline/client";
 import { McpServer } from "bowline/server";
-import { eachWire, heardBy, modernChannels, modernWires, type World } from "../../support/each-wire.js";
+import { createPipePair, eachWire, heardBy, modernChannels, modernWires, type World } from "../../support/each-wire.js";
 import { settled } from "../../support/http-links.js";
 import { HttpScript } from "../../support/http-script.js";
 import { enveloped, initialize, rawClient } from "../../support/raw-client.js";
@@ -22,13 +22,16 @@ verifies("typescript:mrtr:push-api:loud-fail-2026", modernWires, async ({ connec
       () => ctx.elicitUrl("Go", "https://example.com"),
       () => ctx.sample({ messages: [], maxTokens: 1 }),
       () => ctx.listRoots(),
+      () => ctx.request("ping"),
+      () => ctx.request("com.example/own", { a: 1 }),
     ];
     for (const ask of asks) await ask().catch((error: unknown) => told.push(error));
     return {};
   });
-  const client = await connect(server, { onElicit: never, onElicitUrl: never, onSample: never, roots: [] });
+  const methods = { "com.example/own": never };
+  const client = await connect(server, { onElicit: never, onElicitUrl: never, onSample: never, roots: [], methods });
   await client.request("com.example/ask");
-  equal(told.length, 4);
+  equal(told.length, 6);
   for (const error of told) {
     ok(error instanceof McpError);
     match(error.message, /input_required/);
@@ -52,7 +55,8 @@ proves(
   { wire: "modern-stdio" },
   "a request of the server stays unanswered",
   async (t) => {
-    const script = new ServerScript().modern().on("tools/list", { result: { resultType: "complete", tools: [] } });
+    const script = new ServerScript(createPipePair()).modern();
+    script.on("tools/list", { result: { resultType: "complete", tools: [] } });
     const problems: Error[] = [];
     const client = await connect(
       { channel: script.channel },

@@ -101,23 +101,27 @@ function answerProblems(message: RecordedMessage, version: string, method: strin
   return problemsAt(version, results[method ?? ""] ?? "ClientResult", message.result);
 }
 
-verifies("lifecycle:operation:respect-version", legacyWires, async (world: World) => {
-  for (const version of LEGACY_VERSIONS) {
-    const server = harbour() as unknown as McpServer;
-    const client = await world.connect(server, { ...handlers, version });
-    await heardBy(client, world);
-    await sail(client, server);
-    const sounded = client.wire.responsesTo("tools/call")[0]?.result;
-    equal(sounded?.structuredContent !== undefined, version >= "2025-06-18");
-    deepEqual(sounded?.content, [{ type: "text", text: '{"metres":3}' }]);
-    equal(client.wire.serverRequests("elicitation/create").length, version >= "2025-06-18" ? 1 : 0);
-    for (const method of ["server/discover", "subscriptions/listen"]) {
-      await rejects(client.request(method), (error) => error instanceof RpcError && error.local);
+verifies(
+  ["lifecycle:operation:respect-version", "lifecycle:era:legacy-client-served"],
+  legacyWires,
+  async (world: World) => {
+    for (const version of LEGACY_VERSIONS) {
+      const server = harbour() as unknown as McpServer;
+      const client = await world.connect(server, { ...handlers, version });
+      await heardBy(client, world);
+      await sail(client, server);
+      const sounded = client.wire.responsesTo("tools/call")[0]?.result;
+      equal(sounded?.structuredContent !== undefined, version >= "2025-06-18");
+      deepEqual(sounded?.content, [{ type: "text", text: '{"metres":3}' }]);
+      equal(client.wire.serverRequests("elicitation/create").length, version >= "2025-06-18" ? 1 : 0);
+      for (const method of ["server/discover", "subscriptions/listen"]) {
+        await rejects(client.request(method), (error) => error instanceof RpcError && error.local);
+      }
+      if (hasSchemas) deepEqual(strangers(client, version), []);
+      ok(client.wire.frames.length > 40);
     }
-    if (hasSchemas) deepEqual(strangers(client, version), []);
-    ok(client.wire.frames.length > 40);
-  }
-});
+  },
+);
 
 verifies(
   ["protocol:result-type:stamped", "lifecycle:stateless:request-envelope"],

@@ -2,7 +2,8 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type ClientOptions, connect, McpError, VersionError } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { eachWire, legacyWires, type World } from "../../support/each-wire.js";
+import { createPipePair, eachWire, legacyWires, type World } from "../../support/each-wire.js";
+import { HttpScript } from "../../support/http-script.js";
 import { LEGACY_VERSIONS, MODERN, ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -52,6 +53,34 @@ for (const [id, answered, options] of [
     });
   }
 }
+
+proves("lifecycle:version:reject-unsupported", { wire: "legacy-stdio" }, "the pipe is closed", async () => {
+  const script = new ServerScript(createPipePair()).legacy("2099-01-01");
+  await rejects(connect({ channel: script.channel }, { era: "legacy" }), VersionError);
+  await script.closed;
+  deepEqual(script.methods, ["initialize"]);
+});
+
+proves("lifecycle:version:reject-unsupported", { wire: "legacy-http" }, "nothing follows the answer", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  const serverInfo = { name: "script", version: "1" };
+  script.onRequest = (received) => {
+    if (received.method === "DELETE") return received.status(204);
+    const result = { protocolVersion: "2099-01-01", capabilities: {}, serverInfo };
+    received.result(result, { "mcp-session-id": "session-0123456789" });
+  };
+  await rejects(connect(script.url, { era: "legacy" }), (error) => {
+    ok(error instanceof VersionError);
+    ok(error.message.includes("2099-01-01") && error.message.includes("2025-11-25"));
+    return true;
+  });
+  // The session that came with the answer is ended, and nothing else is said.
+  deepEqual(
+    script.received.map(({ method, rpcMethod }) => rpcMethod ?? method),
+    ["initialize", "DELETE"],
+  );
+});
 
 proves(
   "lifecycle:version:initialize-never-modern",

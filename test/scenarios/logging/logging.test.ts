@@ -160,17 +160,26 @@ verifies("logging:per-request:own-stream", modernHttp, async ({ connect }) => {
   const client = await connect(server);
   await using _watch = await client.watch({ toolsListChanged: true });
   await Promise.all(["a", "b"].map((who) => client.callTool("log", { who }, { logLevel: "debug" })));
-  const frames = client.wire.frames.filter(({ from }) => from === "server").map(({ message }) => message);
+  const streamOf = (part: string) => {
+    const [exchange, ...more] = client.wire.exchanges.filter(({ body }) => body?.includes(part));
+    equal(more.length, 0);
+    return (exchange?.frames ?? []).flatMap(({ from, message }) => (from === "server" ? [message] : []));
+  };
   for (const who of ["a", "b"]) {
-    const text = (frame: (typeof frames)[0]) => JSON.stringify(frame);
-    const logs = frames.filter((frame) => frame?.method === MESSAGE && text(frame).includes(`"${who} `));
+    const own = streamOf(`"who":"${who}"`);
     deepEqual(
-      logs.map((frame) => frame?.params?.data),
-      [`${who} begins`, `${who} ends`],
+      own.slice(0, -1).map((message) => [message?.method, message?.params?.data]),
+      [
+        [MESSAGE, `${who} begins`],
+        [MESSAGE, `${who} ends`],
+      ],
     );
-    const answer = frames.findIndex((frame) => frame?.result !== undefined && text(frame).includes(`"text":"${who}"`));
-    equal(frames.slice(answer).filter((frame) => logs.includes(frame)).length, 0);
+    deepEqual(own.at(-1)?.result?.content, [{ type: "text", text: who }]);
   }
+  deepEqual(
+    streamOf('"subscriptions/listen"').map((message) => message?.method),
+    ["notifications/subscriptions/acknowledged"],
+  );
 });
 
 verifies("logging:per-request:invalid-level", modernChannels, async (world) => {

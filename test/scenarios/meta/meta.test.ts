@@ -4,7 +4,14 @@ import { connect } from "bowline/client";
 import { inputRequired, McpServer, RpcError, toolResult } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import * as z from "zod";
-import { channelWires, eachWire, legacyWires, modernChannels, modernWires } from "../../support/each-wire.js";
+import {
+  channelWires,
+  createPipePair,
+  eachWire,
+  legacyWires,
+  modernChannels,
+  modernWires,
+} from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { MODERN_VERSION, RawClient, RawPeer, scriptedServers, toolText } from "../../support/raw-peer.js";
 import { proves, verifies } from "../../support/verifies.js";
@@ -233,7 +240,7 @@ verifies("protocol:meta:server-identity", "not before", legacyWires, async ({ co
   for (const { text } of client.wire.frames) ok(!text.includes(SERVER_INFO));
 });
 
-verifies("protocol:meta:server-identity-read", modernChannels, async (_, t) => {
+verifies("protocol:meta:server-identity-read", modernChannels, async ({ transport }, t) => {
   const info = { name: "told", version: "3" };
   for (const [extra, expected] of [
     [{ _meta: { [SERVER_INFO]: info } }, info],
@@ -243,7 +250,7 @@ verifies("protocol:meta:server-identity-read", modernChannels, async (_, t) => {
     [{ _meta: { [SERVER_INFO]: { name: 5 } } }, undefined],
     [{ _meta: { [SERVER_INFO]: null } }, undefined],
   ] as const) {
-    const [ours, theirs] = createChannelPair();
+    const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
     const peer = await RawPeer.open(theirs);
     const connecting = connect({ channel: ours }, { era: "modern" });
     const { id } = await peer.asked("server/discover");

@@ -167,6 +167,30 @@ verifies("mrtr:server:capability-gate", modernWires, async (world: World, t) => 
   }
 });
 
+verifies("mrtr:server:capability-gate", "of what a handler writes itself", modernWires, async (world: World, t) => {
+  const url = { message: "?", mode: "url", url: "https://example.com", elicitationId: "e" };
+  const sample = { messages: [], maxTokens: 1 };
+  const questions: Readonly<Record<string, readonly [request: object, missing: object, enough: object]>> = {
+    form: [form, { elicitation: {} }, { elicitation: {} }],
+    url: [{ method: "elicitation/create", params: url }, { elicitation: { url: {} } }, { elicitation: { url: {} } }],
+    sample: [{ method: "sampling/createMessage", params: sample }, { sampling: {} }, { sampling: {} }],
+    roots: [{ method: "roots/list" }, { roots: {} }, { roots: {} }],
+  };
+  const server = new McpServer(me);
+  for (const [name, [request]] of Object.entries(questions)) {
+    server.tool(name, {}, () => inputRequired({ inputRequests: { fine: form, k: request } as never }) as never);
+  }
+  const client = await rawClient(world, server, t);
+  for (const [name, [, missing, enough]] of Object.entries(questions)) {
+    const declared = name === "form" ? {} : { elicitation: { form: {} } };
+    const refused = await client.ask(call(1, name, {}, { [CAPABILITIES]: declared }));
+    deepEqual([refused.error?.code, refused.error?.data], [-32021, { requiredCapabilities: missing }], name);
+    const both = { ...enough, elicitation: { form: {}, ...(enough as { elicitation?: object }).elicitation } };
+    const served = await client.ask(call(2, name, {}, { [CAPABILITIES]: both }));
+    equal(served.result?.resultType, "input_required", name);
+  }
+});
+
 verifies("mrtr:server:independent-legs", modernWires, async (world: World, t) => {
   const stateKeys = [{ id: "k1", secret: new Uint8Array(32).fill(7) }];
   const a = asking(once, { stateKeys });

@@ -210,3 +210,25 @@ proves("mrtr:server:state-single-use", wire, "a server may take each state once"
   const replayed = await issue(lenient);
   for (let use = 0; use < 2; use++) assertServed(await lenient.ask(call({ requestState: replayed })));
 });
+
+proves("mrtr:server:state-ttl", wire, "each round has the whole time", async (t) => {
+  const clock = new FakeClock();
+  const sure = { type: "object", properties: {} } as const;
+  const server = new McpServer(me, { clock, stateTtlMs: 1000 }).tool("first", {}, async (_, ctx) => {
+    const actions = [];
+    for (const question of ["one", "two", "three"]) actions.push((await ctx.elicit(question, sure)).action);
+    return actions.join();
+  });
+  const client = await memory(t, server);
+  const ask = async (more: Message) => (await client.ask(call({ arguments: {}, ...more }))).result ?? {};
+  let asked = await ask({});
+  const first = asked.requestState;
+  for (let round = 0; round < 3; round++) {
+    equal(asked.resultType, "input_required");
+    clock.advance(900);
+    const [key = ""] = Object.keys(asked.inputRequests as object);
+    asked = await ask({ requestState: asked.requestState, inputResponses: { [key]: { action: "decline" } } });
+  }
+  deepEqual(asked.content, [{ type: "text", text: "decline,decline,decline" }]);
+  deepEqual((await client.ask(call({ arguments: {}, requestState: first }))).error, REFUSED);
+});

@@ -102,6 +102,9 @@ verifies("pagination:client:loop-guard", askingServers, async (server) => {
   const client = await server.connect({ maxPages: 3 });
   await rejects(client.prompts().all(), { code: "protocol_error", message: /cursor twice/ });
   equal(server.requests("prompts/list").length, 2);
+  // Nothing of it was kept.
+  await rejects(client.prompts().all(), { code: "protocol_error" });
+  equal(server.requests("prompts/list").length, 4);
   let at = 0;
   server.results.set("prompts/list", () => ({ ...endless(), nextCursor: `c${at++}` }));
   await rejects(client.prompts({ cache: "bypass" }).all(), { code: "too_many_pages" });

@@ -169,11 +169,10 @@ verifies("resources:read:input-required", modernWires, async ({ connect }) => {
       return { action: "decline" };
     },
   });
-  deepEqual((await client.readResource("secret:1", { cache: "bypass" })).contents, [
-    { uri: "secret:1", text: "said decline" },
-  ]);
-  await client.readResource("secret:1", { cache: "bypass" });
-  equal(asked, 2);
+  for (let read = 1; read <= 2; read++) {
+    deepEqual((await client.readResource("secret:1")).contents, [{ uri: "secret:1", text: "said decline" }]);
+    equal(asked, read);
+  }
   const [interim] = client.wire.responsesTo("resources/read");
   equal(interim?.result?.resultType, "input_required");
   equal(interim?.result?.ttlMs, undefined);

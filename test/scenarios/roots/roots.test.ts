@@ -101,16 +101,24 @@ verifies(["roots:uri:file-scheme", "roots:uri:traversal"], "are not sent", askin
   }
 });
 
-verifies("roots:uri:file-scheme", "are refused on receipt", channelWires, async (world) => {
-  for (const uri of foreign) {
-    const client = await AskedClient.open(world, listing(), {
+verifies(["roots:uri:file-scheme", "roots:uri:traversal"], "are refused on receipt", channelWires, async (world) => {
+  const exposed: unknown[] = [];
+  const server = new McpServer(me).tool("roots", {}, async (_, ctx) => {
+    exposed.push(await ctx.listRoots());
+    return "exposed";
+  });
+  for (const uri of [...foreign, ...climbing]) {
+    const client = await AskedClient.open(world, server, {
       capabilities: { roots: {} },
-      answer: () => ({ roots: [{ uri }] }),
+      answer: () => ({ roots: [{ uri: "file:///fine" }, { uri }] }),
     });
     const { result, error } = await client.call("tools/call", { name: "roots" });
-    if (world.era === "legacy") equal(result?.isError, true);
-    else equal(error?.code, -32602);
+    // Where one more round can be had, the question is put again; what is no root at all is refused.
+    if (world.era === "legacy") equal(result?.isError, true, uri);
+    else if (foreign.includes(uri)) equal(error?.code, -32602, uri);
+    else equal(result?.resultType, "input_required", uri);
   }
+  deepEqual(exposed, []);
 });
 
 // Over HTTP questions travel on the streams of calls alone, so a handler there asks in its next call.

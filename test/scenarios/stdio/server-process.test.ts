@@ -52,7 +52,7 @@ verifies("transport:stdio:stream-purity", stdioWires, async ({ era }, t) => {
 
 verifies("transport:stdio:stdout-guard", stdioWires, async ({ era }, t) => {
   const noise = ["noise by console", "noise by stream"];
-  const guarded = spawnBare(t, child("mcp-server", { serve: { say: "after" } }));
+  const guarded = spawnBare(t, child("mcp-server", { say: "after" }));
   for (const message of greeting(era)) guarded.send(message);
   guarded.send(callOf(era, 1, "noise"));
   await guarded.stdout.until(/"id":1/);

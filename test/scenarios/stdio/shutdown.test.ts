@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { spawn } from "node:child_process";
+import childProcess, { spawn } from "node:child_process";
 import { once } from "node:events";
+import { syncBuiltinESMExports } from "node:module";
 import { connect } from "bowline/client";
 import { createStdioClientChannel, type StdioClientOptions } from "bowline/node";
 import { type LaunchPlatform, planLaunch } from "#src/node/launch-plan.js";
@@ -206,7 +207,9 @@ proves(
   },
 );
 
-proves("transport:stdio:windows", { wire: "stdio" }, "the strategy of another platform", () => {
+const STUBBED = "by a stubbed platform, not on a machine with Windows";
+
+proves(["transport:stdio:windows", "transport:stdio:no-shell"], { wire: "stdio" }, STUBBED, () => {
   deepEqual(planEndTree(7, "SIGTERM", "win32"), {
     by: "command",
     command: "taskkill",
@@ -229,4 +232,20 @@ proves("transport:stdio:windows", { wire: "stdio" }, "the strategy of another pl
   match(String(planLaunch("C:\\my tools\\run.bat", [], windows).args[3]), /my\^ tools/);
   const posix: LaunchPlatform = { ...windows, name: "linux" };
   deepEqual(planLaunch("npx", ["$HOME"], posix), { file: "npx", args: ["$HOME"], verbatim: false });
+});
+
+proves("transport:stdio:windows", { wire: "stdio" }, "no window is asked for, and no shell", async (t) => {
+  const spawned = t.mock.method(childProcess, "spawn");
+  syncBuiltinESMExports();
+  t.after(() => {
+    spawned.mock.restore();
+    syncBuiltinESMExports();
+  });
+  const channel = createStdioClientChannel({ ...child("recorder", "modern"), stderr: "ignore", shutdown: NEVER });
+  await channel.open({ onFrame() {}, onProblem() {}, onClose() {} });
+  await channel.close();
+  const [call] = spawned.mock.calls;
+  const [file, , options] = (call?.arguments ?? []) as unknown as [string?, string[]?, childProcess.SpawnOptions?];
+  equal(file, process.execPath);
+  deepEqual([options?.windowsHide, options?.shell ?? false], [true, false]);
 });

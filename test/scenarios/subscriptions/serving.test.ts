@@ -8,7 +8,6 @@ import { proves, verifies } from "../../support/verifies.js";
 const me = { name: "harbour", version: "2" };
 const ID = "io.modelcontextprotocol/subscriptionId";
 const ACK = "notifications/subscriptions/acknowledged";
-const isChannel = ({ transport }: World) => transport === "memory" || transport === "stdio";
 
 function harbour(options = {}) {
   return new McpServer(me, options)
@@ -223,9 +222,10 @@ verifies("subscriptions:listen:no-state-across-connections", modernWires, async 
   const server = harbour();
   const first = await rawClient(world, server, t);
   await opened(first, 1);
-  first.abandon(1);
+  equal(server.stats().subscriptions, 1);
+  // It goes without a word: the connection is closed, or its streams are.
   await first.close();
-  if (isChannel(world)) while (server.stats().connections === 1) await new Promise((resolve) => setImmediate(resolve));
+  while (server.stats().subscriptions !== 0) await new Promise((resolve) => setImmediate(resolve));
   const second = await rawClient(world, server, t);
   publishAll(server);
   await second.settled();
@@ -376,3 +376,25 @@ function breakAfterFirst(channel: Channel): Channel["send"] {
     return channel.send(text);
   };
 }
+
+verifies(
+  "subscriptions:listen:nothing-before-ack",
+  "while the acknowledgment cannot be written",
+  modernChannels,
+  async (world: World, t) => {
+    const server = harbour();
+    const client = await rawClient(stalling(world), server, t);
+    await client.ask(enveloped("before", "server/discover"));
+    stall?.stall();
+    // Two writes fill the pipe; the acknowledgment and what follows it wait behind them.
+    for (const id of ["one", "two"]) client.send(enveloped(id, "server/discover"));
+    client.send(listen("sub", { toolsListChanged: true, promptsListChanged: true }));
+    while (server.stats().subscriptions === 0) await new Promise((resolve) => setImmediate(resolve));
+    publishAll(server);
+    publishAll(server);
+    stall?.resume();
+    await client.until(() => methodsFor(client, "sub").length >= 3);
+    equal(methodsFor(client, "sub")[0], ACK);
+    equal(methodsFor(client, "sub").filter((method) => method === ACK).length, 1);
+  },
+);

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { ConnectionError, displayName, RpcError } from "bowline/client";
-import { McpServer, type ServerOptions } from "bowline/server";
+import { McpServer, type ServerOptions, toolResult } from "bowline/server";
+import * as z from "zod";
 import { eachWire, legacyChannels, modernChannels, modernWires } from "../../support/each-wire.js";
 import { plainClient } from "../../support/plain-client.js";
 import { RawServer } from "../../support/raw-server.js";
@@ -249,10 +250,18 @@ verifies(["mcpserver:tool:naming-validation", "tools:name:slash-not-allowed"], e
 });
 
 verifies("tools:name:case-sensitive", eachWire, async ({ connect }) => {
-  const server = new McpServer(me).tool("getUser", {}, () => "camel").tool("getuser", {}, () => "lower");
+  const server = new McpServer(me)
+    .tool("getUser", {}, () => "camel")
+    .tool("getuser", { output: z.object({ n: z.number() }) }, () =>
+      toolResult({ content: [], structuredContent: { n: 1 } }),
+    )
+    .tool("getUSER", { output: z.object({ s: z.string() }) }, () => ({ s: "x" }));
   const client = await connect(server);
+  // What the client knows of each tool is that tool's alone.
+  await client.listTools();
   equal((await client.callTool("getUser")).text, "camel");
-  equal((await client.callTool("getuser")).text, "lower");
+  deepEqual((await client.callTool("getuser")).structured, { n: 1 });
+  deepEqual((await client.callTool("getUSER")).structured, { s: "x" });
   await rejects(client.callTool("GETUSER"), (error) => error instanceof RpcError && error.rpcCode === -32602);
 });
 

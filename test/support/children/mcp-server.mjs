@@ -1,10 +1,11 @@
 // An MCP server of the package on stdio. Arguments: options as JSON: { "port": tells by a connection that it lives,
-// "serve": options of serveStdio, "hold": what keeps the process alive after serving, "versions": [...] }.
+// "serve": options of serveStdio, "say": what is written to stdout afterwards, "hold": what keeps the
+// process alive after serving, "versions": [...] }.
 import { connect } from "node:net";
 import { serveStdio } from "bowline/node";
 import { McpServer } from "bowline/server";
 
-const { port, serve, hold, versions } = JSON.parse(process.argv[2] ?? "{}");
+const { port, serve, say, hold, versions } = JSON.parse(process.argv[2] ?? "{}");
 if (port !== undefined) connect(port, "127.0.0.1").unref();
 const tell = (text) => process.stderr.write(`${text}\n`);
 const any = { type: "object" };
@@ -58,4 +59,4 @@ const server = new McpServer(
 if (hold) setInterval(() => {}, 1 << 30);
 await serveStdio(server, serve);
 tell("closed");
-if (serve?.say) process.stdout.write(`${serve.say}\n`);
+if (say) process.stdout.write(`${say}\n`);

@@ -193,3 +193,14 @@ test("keys that are given are all there is", async () => {
   await rejects(async () => verify(await issuer.sign()), invalid);
   deepEqual(issuer.asked, []);
 });
+
+test("a token that does not say when it expires is refused, unless such tokens are allowed", async () => {
+  const issuer = await TokenIssuer.create();
+  const endless = await issuer.sign({ exp: undefined });
+  await rejects(
+    async () => jwtVerifier(issuer.settings)(endless),
+    (error) => error instanceof InvalidTokenError && /does not say when it expires/.test(error.message),
+  );
+  const info = await jwtVerifier({ ...issuer.settings, allowNoExpiry: true })(endless);
+  deepEqual([info?.subject, info?.expiresAt], ["ada", undefined]);
+});

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { authOf, protect } from "bowline/auth/server";
 import { connect } from "bowline/client";
@@ -9,6 +9,9 @@ import { parseChallenges } from "#src/auth/client/challenge.js";
 import { ReplayCache } from "#src/auth/dpop/replay-cache.js";
 import { formatChallenge } from "#src/auth/server/challenge.js";
 import { canonicalResource, metadataUrl } from "#src/auth/server/resource-id.js";
+import { createArrayExchange } from "#src/testing/array-exchange.js";
+import { DpopClient } from "../../support/dpop-client.js";
+import { ISSUER, NOW, RESOURCE, toInfo } from "../../support/guarded.js";
 
 test("whatever a challenge says is read back as one challenge with these names", () => {
   fc.assert(
@@ -27,11 +30,42 @@ test("a name is used once until its time is over, and the memory is bounded", ()
   const cache = new ReplayCache(3);
   deepEqual([cache.accept("a", 100, 0), cache.accept("a", 100, 50), cache.accept("a", 100, 100)], [true, false, false]);
   equal(cache.accept("a", 300, 101), true);
-  for (const name of ["b", "c", "d", "e", "f"]) ok(cache.accept(name, 300, 110));
+  ok(cache.accept("b", 300, 110));
+  ok(cache.accept("c", 200, 110));
+  throws(() => cache.accept("d", 300, 110), /more than 3 proofs/);
+  deepEqual([cache.accept("a", 300, 120), cache.accept("c", 200, 200)], [false, false]);
+  throws(() => cache.accept("d", 300, 200), /more than 3 proofs/);
+  ok(cache.accept("d", 250, 201), "what is over makes room, wherever it stands");
+  throws(() => cache.accept("e", 300, 202), /more than 3 proofs/);
+  equal(cache.accept("a", 300, 203), false);
+  ok(cache.accept("e", 300, 251));
   equal(cache.size, 3);
-  deepEqual([cache.accept("f", 300, 120), cache.accept("d", 300, 120)], [false, false]);
   ok(cache.accept("g", 900, 400));
   equal(cache.size, 1);
+});
+
+test("a proof that cannot be remembered is not taken, and the operator learns why", async () => {
+  const client = await DpopClient.create();
+  const confirmation = { jkt: client.thumbprint };
+  const gate = protect({
+    resource: RESOURCE,
+    authorizationServers: [ISSUER],
+    verify: (token) => toInfo(token, { confirmation }),
+    dpop: { maxProofs: 1 },
+    now: () => NOW,
+  });
+  const show = async (proof: string) => {
+    const headers: Record<string, string> = { authorization: "DPoP t", dpop: proof };
+    return await gate(createArrayExchange({ headers }));
+  };
+  const first = await client.proof("t");
+  ok(!("status" in (await show(first))));
+  const full = await show(await client.proof("t"));
+  ok("status" in full);
+  equal(full.status, 503);
+  match(String((full.error as Error).message), /maxProofs/);
+  const again = await show(first);
+  equal("status" in again && again.status, 401, "the first is still known");
 });
 
 test("canonical identifiers are stable, and metadata lies between host and path", () => {
@@ -83,4 +117,17 @@ test("a protection alone is a gate for any framework", async () => {
   ok(!(wordy instanceof Response));
   equal(wordy.auth, more);
   equal(admitted.principal, undefined);
+});
+
+test("what is no scope is refused when it is written down", () => {
+  const least = {
+    resource: "https://mcp.example",
+    authorizationServers: ["https://as.example"],
+    verify: () => undefined,
+  };
+  for (const bad of ["", "two words", 'a"b', "a\\b", "é", "a\nb", 5 as unknown as string]) {
+    throws(() => protect({ ...least, scopes: ["fine", bad] }), /scopes: .* is not a scope/, String(bad));
+    throws(() => protect({ ...least, scopesSupported: [bad] }), /scopesSupported: .* is not a scope/, String(bad));
+  }
+  ok(protect({ ...least, scopes: ["fine", "notes:read", "https://a.example/x"] }));
 });

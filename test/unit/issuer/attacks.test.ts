@@ -1,7 +1,16 @@
-import { deepEqual, doesNotThrow, equal, throws } from "node:assert/strict";
+import { deepEqual, doesNotThrow, equal, ok, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createIssuer, createMemoryIssuerStore, type IssuerOptions } from "bowline/auth/issuer";
-import { IssuerWorld } from "../../support/issuer-world.js";
+import { createIssuer, createMemoryIssuerStore, type IssuerOptions, type IssuerStore } from "bowline/auth/issuer";
+import { gate } from "../../support/gate.js";
+import { CLIENT, IssuerWorld } from "../../support/issuer-world.js";
+
+/** An issuer with a memory store that is changed a little, and has the world's time. */
+async function openWith(t: TestContext, change: (memory: IssuerStore) => Partial<IssuerStore>): Promise<IssuerWorld> {
+  let world: IssuerWorld | undefined;
+  const memory = createMemoryIssuerStore({ now: () => Date.now() + (world?.skippedMs ?? 0) });
+  world = await IssuerWorld.open(t, { store: { ...memory, ...change(memory) } });
+  return world;
+}
 
 /** An issuer whose memory store has room for four of each kind, and forty marks. */
 async function openSmall(t: TestContext, options: Partial<IssuerOptions> = {}): Promise<IssuerWorld> {
@@ -37,6 +46,60 @@ test("whoever answers question after question keeps nobody from redeeming a code
     await browser.press(await browser.authorize(), "deny");
   }
   equal((await world.redeem(code)).status, 200);
+});
+
+test("a revocation is remembered for as long as what it revokes would live, and no longer", async (t) => {
+  const marks: number[] = [];
+  const world = await openWith(t, (memory) => ({
+    add: (key, value, expiresAt) => {
+      if (key.startsWith("revoked:")) marks.push(expiresAt);
+      return memory.add(key, value, expiresAt);
+    },
+  }));
+  const revoked = await world.tokens();
+  equal((await world.post("revoke", { client_id: CLIENT, token: revoked.refresh })).status, 200);
+  const stolen = await world.tokens();
+  const next = String((await world.refresh(stolen.refresh)).json.refresh_token);
+  equal((await world.refresh(stolen.refresh)).json.error, "invalid_grant");
+  const code = await world.code();
+  const twice = await world.redeem(code);
+  equal((await world.redeem(code)).json.error, "invalid_grant");
+  equal(marks.length, 3);
+  const most = Date.now() + 16 * 60_000;
+  for (const mark of marks) ok(mark <= most, `a mark for ${mark - Date.now()} ms`);
+  const gone = [revoked.access, stolen.access, twice.json.access_token];
+  for (const token of gone) equal(await world.admits(token), false);
+  world.skippedMs += 17 * 60_000;
+  for (const token of [revoked.refresh, next, stolen.refresh, String(twice.json.refresh_token)]) {
+    equal((await world.refresh(token)).json.error, "invalid_grant");
+  }
+  deepEqual(world.errors, []);
+});
+
+test("a refresh that is under way when its grant is revoked yields nothing that outlives the revocation", async (t) => {
+  const [writing, written] = [gate(), gate()];
+  let slow = false;
+  const world = await openWith(t, (memory) => ({
+    put: async (key, value, expiresAt) => {
+      if (slow && key.startsWith("refresh:")) {
+        writing.open();
+        await written.opened;
+      }
+      await memory.put(key, value, expiresAt);
+    },
+  }));
+  const { refresh } = await world.tokens();
+  slow = true;
+  const refreshing = world.refresh(refresh);
+  await writing.opened;
+  equal((await world.post("revoke", { client_id: CLIENT, token: refresh })).status, 200);
+  written.open();
+  const { json } = await refreshing;
+  equal(await world.admits(json.access_token), false);
+  world.skippedMs += 17 * 60_000;
+  for (const token of [String(json.refresh_token), refresh]) {
+    equal((await world.refresh(token)).json.error, "invalid_grant");
+  }
 });
 
 test("half a refresh token, or one of a made-up family, is no refresh token and ends nothing", async (t) => {

@@ -85,3 +85,34 @@ test("state has a size, on the way out and on the way in", async (t) => {
   });
   match(reported.join(), /longer than any state of this server/);
 });
+
+test("what costs something waits for the answer, also where a handler keeps the question's end to itself", async (t) => {
+  let paid = 0;
+  const before: number[] = [];
+  const server = new McpServer(me).tool("pay", {}, async (_, ctx) => {
+    const answer = await ctx.elicit("Sure?", sure).catch(() => undefined);
+    await ctx.step("pay", () => ++paid);
+    return answer?.action ?? "nobody asked";
+  });
+  const client = await connect(server, {
+    era: "modern",
+    onElicit: () => {
+      before.push(paid);
+      return onElicit();
+    },
+  });
+  t.after(() => client.close());
+  equal((await client.callTool("pay")).text, "accept");
+  deepEqual([before, paid], [[0], 1]);
+});
+
+test("questions of a handler's own that make no sense are its error, and not the client's", async (t) => {
+  const reported: string[] = [];
+  const server = new McpServer(me, { onError: (error) => reported.push(String(error)) }).tool("ask", {}, () =>
+    inputRequired({ inputRequests: "all of them" as never }),
+  );
+  const client = await connect(server, { era: "modern", onElicit });
+  t.after(() => client.close());
+  await rejects(client.callTool("ask"), (error) => error instanceof RpcError && error.rpcCode === -32603);
+  match(reported.join(), /inputRequests of inputRequired must be/);
+});

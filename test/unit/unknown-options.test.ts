@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createBearer, createOAuth } from "bowline/auth/client";
+import { createIssuer } from "bowline/auth/issuer";
+import { introspectionVerifier, jwtVerifier, protect } from "bowline/auth/server";
+import { createFileStore, serveHttp, serveStdio, toNodeListener } from "bowline/node";
+import { McpServer } from "bowline/server";
+import { McpServer as ModernServer } from "bowline/server/modern";
+import * as z from "zod";
+
+/** Anything, as a program without types calls it. */
+type Untyped = (...given: unknown[]) => unknown;
+const info = { name: "weather", version: "1.0.0" };
+const handler = () => "done";
+const server = () => new McpServer(info);
+const build = (options: object) => new (McpServer as unknown as new (...given: unknown[]) => McpServer)(info, options);
+
+function refuses(define: () => unknown, message: string | RegExp): void {
+  assert.throws(define, { name: "DefinitionError", message });
+}
+
+async function rejects(define: () => unknown, message: string | RegExp): Promise<void> {
+  await assert.rejects(async () => await define(), { name: "DefinitionError", message });
+}
+
+describe("an option that does not exist is refused where it is written", () => {
+  it("of a server, with what may have been meant", () => {
+    refuses(() => build({ instruction: "x" }), "McpServer: has no option instruction; did you mean instructions?");
+    refuses(() => build({ onerror: handler }), "McpServer: has no option onerror; did you mean onError?");
+    refuses(() => build({ colour: "red" }), "McpServer: has no option colour");
+    refuses(
+      () => build({ http: { allowedHost: ["a"] } }),
+      "McpServer http: has no option allowedHost; did you mean allowedHosts?",
+    );
+    const modern = ModernServer as unknown as new (...given: unknown[]) => unknown;
+    refuses(() => new modern(info, { pagesize: 3 }), "McpServer: has no option pagesize; did you mean pageSize?");
+    refuses(() => new modern(info, null), "McpServer: the options must be an object");
+  });
+
+  it("of a tool, prompt, resource, method or notification", () => {
+    const define = (kind: "tool" | "prompt" | "resource" | "method" | "onNotification", options: object) => () =>
+      (server() as unknown as Record<string, Untyped>)[kind]?.("a:b", options, handler);
+    refuses(define("tool", { desciption: "" }), 'tool "a:b": has no option desciption; did you mean description?');
+    refuses(define("prompt", { args: z.object({}) }), /^prompt "a:b": has no option args/);
+    refuses(
+      define("resource", { name: "a", mimetype: "a/b" }),
+      'resource "a:b": has no option mimetype; did you mean mimeType?',
+    );
+    refuses(define("method", { param: {} }), 'method "a:b": has no option param; did you mean params?');
+    refuses(define("onNotification", { param: {} }), /^notification "a:b": has no option param/);
+  });
+
+  it("of what serves", async () => {
+    await rejects(
+      () => (serveHttp as Untyped)(server(), { prot: 3000 }),
+      "serveHttp: has no option prot; did you mean port?",
+    );
+    await rejects(
+      () => (serveStdio as Untyped)(server(), { signal: false }),
+      "serveStdio: has no option signal; did you mean signals?",
+    );
+  });
+
+  it("of what protects and issues", () => {
+    const verify = () => undefined;
+    const resource = "https://a.example/mcp";
+    refuses(
+      () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: [resource], user: verify, scope: [] }),
+      "createIssuer: has no option scope; did you mean scopes?",
+    );
+  });
+});
+
+describe("what is missing is named, and what to give is shown", () => {
+  it("for a server that is none", async () => {
+    await assert.rejects(async () => await (serveHttp as Untyped)(), /serveHttp needs a server, such as an McpServer/);
+    await assert.rejects(
+      async () => await (serveStdio as Untyped)(),
+      /serveStdio needs a server, such as an McpServer/,
+    );
+    await assert.rejects(async () => await (serveStdio as Untyped)({}), /serveStdio needs a server/);
+    assert.throws(() => (toNodeListener as Untyped)(), /toNodeListener needs a server, such as an McpServer/);
+    assert.throws(() => (toNodeListener as Untyped)({}), /toNodeListener needs a server/);
+  });
+
+  it("for a port that is none", async () => {
+    await rejects(() => (serveHttp as Untyped)(server(), 3000), "serveHttp: the options must be an object");
+    for (const port of ["x", "3000", -1, 70_000, 1.5])
+      await assert.rejects(
+        async () => await (serveHttp as Untyped)(server(), { port }),
+        /^TypeError: serveHttp: the port .* must be a number from 0 to 65535/,
+      );
+  });
+
+  it("for methods, interceptors and extensions of a server", () => {
+    const untyped = () => server() as unknown as Record<"method" | "onNotification" | "use" | "extend", Untyped>;
+    const order = "must be given as (name, options, handler); the options may be {}";
+    refuses(() => untyped().method("a/b", handler), `method "a/b": ${order}`);
+    refuses(() => untyped().method(), "method undefined: the name must be a text");
+    refuses(() => untyped().onNotification("a/b"), `notification "a/b": ${order}`);
+    refuses(() => untyped().onNotification(), "notification undefined: the name must be a text");
+    refuses(() => untyped().use(), /^use needs a function/);
+    refuses(() => untyped().extend(), /^extend needs a ServerExtension/);
+  });
+
+  it("for the authorization of a client, once a server asks for it", async () => {
+    assert.throws(() => (createBearer as Untyped)(), /createBearer needs \{ token \}/);
+    const refused = new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
+    const metadata = { issuer: "https://a.example", authorization_endpoint: "https://a.example/authorize" };
+    const fetch = async (url: string | URL) => {
+      const { pathname } = new URL(url);
+      if (pathname === "/mcp") return refused.clone();
+      const known = pathname === "/.well-known/oauth-authorization-server";
+      return known
+        ? Response.json({ ...metadata, token_endpoint: "https://a.example/token" })
+        : new Response(null, { status: 404 });
+    };
+    const client = { issuer: "https://a.example", id: "c" };
+    const { fetch: send } = createOAuth({ fetch: fetch as never, client });
+    await assert.rejects(send("https://a.example/mcp", { method: "POST" }), /authorize and redirectUrl are missing/);
+    assert.equal(typeof (createOAuth as () => { fetch: unknown })().fetch, "function");
+  });
+
+  it("for protection and issuers", () => {
+    refuses(() => (protect as Untyped)(), /^protect: verify is missing/);
+    refuses(() => (jwtVerifier as Untyped)(), /issuer is missing/);
+    refuses(() => (introspectionVerifier as Untyped)(), /issuer and endpoint are both missing/);
+    refuses(() => (createIssuer as Untyped)(), /^createIssuer needs \{ issuer, resources, user \}/);
+    refuses(() => (createIssuer as Untyped)({}), /^createIssuer needs \{ issuer, resources, user \}/);
+    refuses(() => (createIssuer as Untyped)({ issuer: "https://a.example" }), /resources is missing/);
+    refuses(
+      () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: "https://b.example" }),
+      /resources has to be a list/,
+    );
+    assert.throws(() => (createFileStore as Untyped)(), /needs the path of a file/);
+  });
+});
+
+describe("the arguments of a prompt come as texts", () => {
+  const prompt = (schema: unknown) => () =>
+    (server() as unknown as Record<"prompt", Untyped>).prompt("p", { arguments: schema }, handler);
+
+  it("so that what cannot be one is refused with its place", () => {
+    const says = (name: string) =>
+      `prompt "p" arguments: /${name} can never fit: arguments come as texts; use z.coerce or a transform of z.string()`;
+    refuses(prompt(z.object({ city: z.string(), days: z.number() })), says("days"));
+    refuses(prompt(z.object({ days: z.number().optional() })), says("days"));
+    refuses(prompt(z.object({ tags: z.array(z.string()) })), says("tags"));
+    refuses(prompt({ type: "object", properties: { days: { type: "integer" } } }), says("days"));
+    refuses(prompt(z.object({ sure: z.boolean() })), says("sure"));
+    refuses(prompt({ type: "object", properties: { days: { type: "array", minItems: 1 } } }), says("days"));
+  });
+
+  it("and what can is not", () => {
+    for (const schema of [
+      z.object({ city: z.string().optional(), kind: z.enum(["a", "b"]), any: z.any(), either: z.literal("x") }),
+      z.object({ days: z.coerce.number(), sure: z.coerce.boolean(), many: z.coerce.number().int().min(5000) }),
+      z.object({ days: z.string().transform(Number).pipe(z.number()) }),
+      z.object({ days: z.union([z.number(), z.string()]) }),
+      { type: "object", properties: { a: { type: ["string", "null"] }, b: {}, c: { anyOf: [{ type: "string" }] } } },
+    ])
+      prompt(schema)();
+  });
+});
