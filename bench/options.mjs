@@ -6,6 +6,7 @@ const help = `npm run bench -- [options]
 
   --short           fewer rounds, cells and peers: two minutes
   --only <name>     only what begins so, as "http modern", "client" or "cancel"; may be repeated
+  --peer <name>     only this one beside Bowline and the floor, as "mcp-lite"; may be repeated
   --rounds <n>      rounds in which all take turns (5, short 3)
   --json            one JSON document on stdout
   --out <folder>    where the results go (bench/results)
@@ -14,7 +15,7 @@ const help = `npm run bench -- [options]
 export function parseOptions(args) {
   const { values } = parse(args);
   if (values.help) leave(0, help);
-  if (values.docs && values.only) leave(2, "--docs tells of a whole run: leave --only out");
+  if (values.docs && (values.only ?? values.peer)) leave(2, "--docs tells of a whole run: leave --only and --peer out");
   const rounds = Number(values.rounds ?? (values.short ? 3 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) leave(2, "--rounds takes a whole number from 1");
   return {
@@ -22,6 +23,7 @@ export function parseOptions(args) {
     docs: values.docs === true,
     json: wantsJson(),
     only: values.only ?? [],
+    peers: values.peer,
     rounds,
     out: values.out === undefined ? at("bench/results") : resolve(values.out),
     windowMs: values.short ? 80 : 500,
@@ -40,6 +42,7 @@ function parse(args) {
         json: flag,
         help: flag,
         only: { type: "string", multiple: true },
+        peer: { type: "string", multiple: true },
         rounds: { type: "string" },
         out: { type: "string" },
       },

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { choosePeers } from "./adapters/peers.mjs";
 import { install } from "./install.mjs";
 import { endChildren } from "./lib/child.mjs";
 import { createProgress } from "./lib/terminal.mjs";
@@ -23,6 +24,7 @@ for (const [signal, code] of [
 
 await install();
 const { sections } = await import("./sections.mjs");
+if (options.peers !== undefined) choosePeers(options.peers);
 const chosen = sections.filter(isChosen);
 if (chosen.length === 0) fail(`there is no such section; there are ${sections.map(({ name }) => name).join(", ")}`);
 

@@ -1,14 +1,13 @@
-import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { alone } from "./lib/check.mjs";
-import { at, readJson, shown } from "./lib/project.mjs";
+import { at, readJson } from "./lib/project.mjs";
+import { startSize } from "./lib/start-size.mjs";
 import { stagePackage } from "./package.mjs";
 
 /**
  * Bundles a small program per budget (scripts/budgets.json) with the package as users install it; what counts is
- * minified, gzipped and loaded at start. It is gzipped as one file: bundlers differ in how many they make of what is
- * loaded together, and esbuild makes some thirty, with imports between them that are left out here. A budget is what was
- * reached and may not grow unnoticed; the target is where it should go.
+ * minified, gzipped and loaded at start. A budget is what was reached and may not grow unnoticed; the target is where it
+ * should go.
  */
 export const sizes = {
   name: "sizes",
@@ -30,7 +29,7 @@ function kilo(bytes) {
 }
 
 async function measure(program) {
-  const { outputFiles, metafile } = await build({
+  const bundle = await build({
     stdin: { contents: program, resolveDir: await stagePackage(), sourcefile: "program.js" },
     absWorkingDir: at(),
     bundle: true,
@@ -45,25 +44,7 @@ async function measure(program) {
     outdir: "build/sizes",
     logLevel: "silent",
   });
-  const loaded = loadedAtStart(metafile.outputs);
-  const parts = outputFiles.filter((file) => loaded.has(shown(file.path)));
-  return gzipSync(parts.map(({ text }) => text.replace(BETWEEN_FILES, "")).join("\n"), { level: 9 }).length;
-}
-
-/** What a file takes from the others, and gives to them. */
-const BETWEEN_FILES = /import\{[^{}]*\}from"\.\/chunk-\w+\.js";|export\{[^{}]*\};\s*$/g;
-
-/** The entry's chunk and those it imports statically: a dynamic import is paid for when it is used. */
-function loadedAtStart(outputs) {
-  const entry = Object.keys(outputs).find((path) => outputs[path].entryPoint?.endsWith("program.js"));
-  if (entry === undefined) throw new Error("the bundle has no entry");
-  const loaded = new Set([entry]);
-  for (const path of loaded) {
-    for (const { path: target, kind } of outputs[path]?.imports ?? []) {
-      if (kind === "import-statement" && outputs[target] !== undefined) loaded.add(target);
-    }
-  }
-  return loaded;
+  return startSize(bundle, ({ entryPoint }) => entryPoint?.endsWith("program.js"));
 }
 
 await alone(import.meta.url, sizes);

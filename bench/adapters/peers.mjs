@@ -21,6 +21,13 @@ export const peers = {
 
 export const floor = "bare";
 
+/** Leaves those out that a run is not about. */
+export function choosePeers(names) {
+  const unknown = names.filter((name) => peers[name] === undefined);
+  if (unknown.length > 0) throw new Error(`there is no peer ${unknown.join(", ")}; there are ${Object.keys(peers)}`);
+  for (const name of Object.keys(peers)) if (![floor, "bowline", ...names].includes(name)) delete peers[name];
+}
+
 /** The names of those that speak a wire. */
 export const on = (wire) => Object.keys(peers).filter((name) => peers[name].wires.includes(wire));
 

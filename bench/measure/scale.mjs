@@ -37,7 +37,7 @@ const warmUp = { calls: 8000, ms: 8000 };
 async function grow(run, chosen, counts, start) {
   const plan = [{ call: "echo", concurrency: 16, ms: run.windowMs }];
   const result = {};
-  for (const peer of chosen) {
+  for (const peer of chosen.filter((name) => peers[name] !== undefined)) {
     const starts = counts.map((count) => () => start(peer, count));
     const warm = { ...run, warmUp }; // each server as warm as the one that opened the most sessions
     const table = await withSubjects(starts, (subjects) => measure(warm, subjects, plan, String(counts[0])));

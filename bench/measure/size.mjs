@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { execNpm } from "../../scripts/lib/exec.mjs";
 import { at, readJson, shown } from "../../scripts/lib/project.mjs";
+import { startSize } from "../../scripts/lib/start-size.mjs";
 import { stagePackage } from "../../scripts/package.mjs";
 import { peers, programOf } from "../adapters/peers.mjs";
 import { round } from "../lib/stats.mjs";
@@ -47,7 +47,7 @@ async function bundleSizes() {
 
 async function bundleSize({ external = [], ...input }) {
   const optional = Object.keys(readJson(at("package.json")).peerDependencies);
-  const { outputFiles, metafile } = await build({
+  const bundle = await build({
     ...input,
     absWorkingDir: at(),
     bundle: true,
@@ -62,19 +62,8 @@ async function bundleSize({ external = [], ...input }) {
     outdir: "build/bench",
     logLevel: "silent",
   });
-  const loaded = loadedAtStart(metafile.outputs, input.entryPoints?.map(shown)[0] ?? "bench/program.js");
-  const parts = outputFiles.filter(({ path }) => [...loaded].some((name) => path.endsWith(name)));
-  return round(parts.reduce((sum, { contents }) => sum + gzipSync(contents, { level: 9 }).length, 0) / 1000, 4);
-}
-
-function loadedAtStart(outputs, program) {
-  const loaded = new Set(Object.keys(outputs).filter((path) => outputs[path].entryPoint === program));
-  for (const path of loaded) {
-    for (const { path: target, kind } of outputs[path].imports) {
-      if (kind === "import-statement" && outputs[target] !== undefined) loaded.add(target);
-    }
-  }
-  return loaded;
+  const program = input.entryPoints?.map(shown)[0] ?? "bench/program.js";
+  return round(startSize(bundle, ({ entryPoint }) => entryPoint === program) / 1000, 4);
 }
 
 /** Packages and bytes of an installation, by what the lock file says belongs to it. */

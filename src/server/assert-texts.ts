@@ -3,14 +3,14 @@ import type { UsableSchema } from "../schema/standard.js";
 
 /**
  * Refuses a schema of arguments that come as texts where a member takes none, neither as its type says nor by coercion.
- * What a schema says in other ways is not looked into.
+ * What a schema says in other ways is not looked into. A JSON Schema (`coerces` is false) turns nothing into anything else.
  */
-export function assertTexts(where: string, schema: UsableSchema): void {
+export function assertTexts(where: string, schema: UsableSchema, coerces: boolean): void {
   const { properties = {} } = schema.jsonSchema as {
     readonly properties?: { readonly [name: string]: { type?: string } };
   };
   for (const [name, { type = "string" }] of Object.entries(properties)) {
-    if (type.includes("string") || takes(schema, name, type)) continue;
+    if (type.includes("string") || (coerces && takes(schema, name, type))) continue;
     throw new DefinitionError(
       `${where}: /${name} can never fit: arguments come as texts; use z.coerce or a transform of z.string()`,
     );

@@ -92,7 +92,7 @@ export class HttpServer<
 
   /** `validator` is for those who bring none. */
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
-    this.core = new ServerCore(info, options, eras, options.validator ?? validator);
+    this.core = new ServerCore(info, options, eras, options?.validator ?? validator);
     this.#http = options.http ?? {};
     assertOptions("McpServer http", this.#http, HTTP);
     this.changes = new Changes(this.core.changes);

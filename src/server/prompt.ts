@@ -1,5 +1,6 @@
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
+import { isStandardSchema } from "../schema/standard-schema.js";
 import type {
   ContentBlock,
   GetPromptResult,
@@ -48,7 +49,8 @@ export class RegisteredPrompt {
     const schema = options.arguments;
     this.arguments =
       schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
-    if (this.arguments !== undefined) assertTexts(`prompt "${name}" arguments`, this.arguments);
+    if (this.arguments !== undefined)
+      assertTexts(`prompt "${name}" arguments`, this.arguments, isStandardSchema(schema));
     this.access = toAccess(options);
     this.complete = options.complete ?? {};
     this.listing = toListing(name, options, this.arguments);
