@@ -50,12 +50,13 @@ function onPipe({ load }, _, wire) {
   };
 }
 
-/** Each call has a connection of its own, whose end cancels it. */
-function onClose({ port, load }, peer, wire) {
+/** Each call has a connection of its own, whose end cancels it. The load's own connection is there before and after. */
+async function onClose({ port, load }, peer, wire) {
+  const facts = { ...peers[peer].facts, session: (await load.first()).session };
   let begun = [];
   return {
     async begin(tags) {
-      begun = await beginOn(port, tags, wire, { ...peers[peer].facts, session: (await load.first()).session });
+      begun = await beginOn(port, tags, wire, facts);
     },
     abort() {
       const times = {};

@@ -3,7 +3,7 @@ import type { Call, HandlerResult } from "../era/era.js";
 import { methodNotFound } from "../jsonrpc/error-codes.js";
 import { late } from "../schema/late.js";
 import type { Context } from "./context.js";
-import { customs } from "./late-checks.js";
+import { contentChecks, customs } from "./late-checks.js";
 import type { Kind, Registry } from "./registry.js";
 import type { RegisteredTool } from "./tool.js";
 import { unknownItem } from "./unknown-item.js";
@@ -33,12 +33,13 @@ export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
 }
 
 /**
- * Loads what calls of all that is defined would load, but for what their results may turn out to need: for wires that may
- * end right after a call, which is answered only if it waits for nothing.
+ * Loads what calls of all that is defined would load: for wires that may end right after a call, which is answered only if
+ * it waits for nothing.
  */
 export async function prepareRoutes(registry: Registry): Promise<void> {
   await Promise.all([
     registry.prepare(),
+    registry.tools.size > 0 && contentChecks(),
     ...registry.tools.values().map((tool) => tool.prepare()),
     registry.prompts.size > 0 && prompts(),
     registry.resources.size + registry.templates.size > 0 && resources(),
