@@ -15,17 +15,7 @@ export type Admit = () => Promise<{ readonly headers: HttpHeaders } | { readonly
  * Serves the request that opens a session. Its answer waits for the outcome, because only a handshake that succeeds makes
  * a session. Resolves with whether the client was told so.
  */
-export function serveHandshake(
-  session: HttpSession,
-  exchange: HttpExchange,
-  request: RpcRequest,
-  kind: ReplyKind,
-  admit: Admit,
-): Promise<boolean> {
-  return session.hold(exchange, request.id, shakeHands(session, exchange, request, kind, admit));
-}
-
-async function shakeHands(
+export async function serveHandshake(
   session: HttpSession,
   exchange: HttpExchange,
   request: RpcRequest,

@@ -349,6 +349,10 @@ class SessionOrigin implements CallOrigin {
     return this.#exchange.principal;
   }
 
+  get endsAt(): number | undefined {
+    return this.#exchange.endsAt;
+  }
+
   get judge(): CallOrigin["judge"] {
     return this.#exchange.judge;
   }

@@ -172,13 +172,14 @@ class LegacyBinding implements HttpBinding {
     const id = this.#createId();
     const session = new HttpSession(this.#around, id, exchange.principal);
     this.#unnamed.add(session);
-    const opened = await serveHandshake(session, exchange, request, kind, async () => {
+    const handshake = serveHandshake(session, exchange, request, kind, async () => {
       await sessions.onOpen?.(id);
       if (session.ended !== undefined) return { refusal: session.ended };
       if (this.#table.full) return { refusal: tooManySessions };
       this.#table.add(id, session);
       return { headers: { [SESSION_ID]: id } };
     });
+    const opened = await session.hold(exchange, request.id, handshake);
     this.#unnamed.delete(session);
     this.#onCallOver();
     // A client that was not told the id cannot use the session.
