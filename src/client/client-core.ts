@@ -197,10 +197,10 @@ export class ClientCore implements ClientHost {
 
   /** A refusal for what only other eras have. */
   missing(method: string): RpcError | undefined {
-    const { era, server } = this.connected();
-    const replacement = era.missing(method);
+    const connection = this.connected();
+    const replacement = connection.era.missing(method);
     if (replacement === undefined) return undefined;
-    const message = `${method} does not exist in protocol version ${server.version}: ${replacement}`;
+    const message = `${method} does not exist in protocol version ${connection.server.version}: ${replacement}`;
     return new RpcError(METHOD_NOT_FOUND, message, undefined, { local: true });
   }
 

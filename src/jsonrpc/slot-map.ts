@@ -1,60 +1,115 @@
+/** How many entries are looked through one by one. */
+const FEW = 32;
+
 /**
- * A map that mostly holds one entry or none: the calls of a session, say. The first entry has a slot of its own, since
- * engines make a `Map` that runs empty anew each time.
+ * A map that mostly holds few entries, or none, for a short time each: the calls of a session, say. The first has a slot of
+ * its own and the next ones stand in a row that is looked through. Engines make a `Map` anew whenever it has run empty or
+ * its gaps are as many as its entries, and each that is left behind keeps its successors alive once it has grown old.
  */
 export class SlotMap<K, V> {
   #used = false;
   #key: K | undefined;
   #value: V | undefined;
+  /** The row, oldest first; what stands behind the first `#count` means nothing. */
+  #keys: (K | undefined)[] | undefined;
+  #values: (V | undefined)[] | undefined;
+  #count = 0;
   #more: Map<K, V> | undefined;
 
   get size(): number {
-    return (this.#used ? 1 : 0) + (this.#more === undefined ? 0 : this.#more.size);
+    return (this.#used ? 1 : 0) + this.#count + (this.#more === undefined ? 0 : this.#more.size);
   }
 
   has(key: K): boolean {
-    return this.#isSlot(key) || this.#more?.has(key) === true;
+    return this.#isSlot(key) || this.#at(key) >= 0 || this.#more?.has(key) === true;
   }
 
   get(key: K): V | undefined {
-    return this.#isSlot(key) ? this.#value : this.#more?.get(key);
+    if (this.#isSlot(key)) return this.#value;
+    const at = this.#at(key);
+    return at >= 0 ? this.#values?.[at] : this.#more?.get(key);
   }
 
   set(key: K, value: V): void {
-    if (this.#used ? this.#key === key : this.#more?.has(key) !== true) {
-      this.#used = true;
-      this.#key = key;
-      this.#value = value;
-      return;
+    const at = this.#at(key);
+    if (at >= 0) (this.#values as V[])[at] = value;
+    else if (this.#more?.has(key) === true) this.#more.set(key, value);
+    else if (!this.#used || this.#key === key) this.#fill(key, value);
+    else if (this.#count < FEW) this.#append(key, value);
+    else {
+      this.#more ??= new Map();
+      this.#more.set(key, value);
     }
-    this.#more ??= new Map();
-    this.#more.set(key, value);
   }
 
   delete(key: K): boolean {
-    if (!this.#isSlot(key)) return this.#more?.delete(key) === true;
-    this.#empty();
+    if (this.#isSlot(key)) {
+      this.#empty();
+      return true;
+    }
+    const at = this.#at(key);
+    if (at < 0) return this.#more?.delete(key) === true;
+    this.#remove(at);
     return true;
   }
 
   clear(): void {
     this.#empty();
+    this.#keys = undefined;
+    this.#values = undefined;
+    this.#count = 0;
     this.#more = undefined;
   }
 
   /** The values as they are now; the map may change while they are looked at. */
   values(): V[] {
-    const rest = this.#more === undefined ? [] : [...this.#more.values()];
-    return this.#used ? [this.#value as V, ...rest] : rest;
+    const values = (this.#values?.slice(0, this.#count) ?? []) as V[];
+    if (this.#used) values.unshift(this.#value as V);
+    if (this.#more !== undefined) values.push(...this.#more.values());
+    return values;
   }
 
   #isSlot(key: K): boolean {
     return this.#used && this.#key === key;
   }
 
+  /** Where the key stands in the row; -1 if it does not. */
+  #at(key: K): number {
+    const keys = this.#keys;
+    if (keys === undefined) return -1;
+    for (let at = 0; at < this.#count; at++) if (keys[at] === key) return at;
+    return -1;
+  }
+
+  #fill(key: K, value: V): void {
+    this.#used = true;
+    this.#key = key;
+    this.#value = value;
+  }
+
   #empty(): void {
     this.#used = false;
     this.#key = undefined;
     this.#value = undefined;
+  }
+
+  #append(key: K, value: V): void {
+    this.#keys ??= [];
+    this.#values ??= [];
+    this.#keys[this.#count] = key;
+    this.#values[this.#count++] = value;
+  }
+
+  /** Those behind it move up. */
+  #remove(at: number): void {
+    const keys = this.#keys as (K | undefined)[];
+    const values = this.#values as (V | undefined)[];
+    const last = --this.#count;
+    for (let to = at; to < last; to++) {
+      keys[to] = keys[to + 1];
+      values[to] = values[to + 1];
+    }
+    keys[last] = undefined;
+    values[last] = undefined;
   }
 }

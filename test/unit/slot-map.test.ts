@@ -11,25 +11,29 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-test("it holds what a map holds, whatever is done to it", () => {
-  const next = numbers(7);
-  const slot = new SlotMap<number | string, number>();
-  const map = new Map<number | string, number>();
-  for (let step = 0; step < 20_000; step++) {
-    const number = next(4);
-    const key = next(2) === 0 ? number : String(number);
-    const act = next(20);
-    if (act === 0) {
-      slot.clear();
-      map.clear();
-    } else if (act < 10) {
-      slot.set(key, step);
-      map.set(key, step);
-    } else assert.equal(slot.delete(key), map.delete(key));
-    assert.deepEqual([slot.size, slot.has(key), slot.get(key)], [map.size, map.has(key), map.get(key)]);
-    assert.deepEqual(slot.values().sort(), [...map.values()].sort());
-  }
-});
+for (const [name, many] of [
+  ["few", 4],
+  ["many", 60],
+] as const)
+  test(`it holds what a map holds, whatever is done to it: ${name}`, () => {
+    const next = numbers(7);
+    const slot = new SlotMap<number | string, number>();
+    const map = new Map<number | string, number>();
+    for (let step = 0; step < 20_000; step++) {
+      const number = next(many);
+      const key = next(2) === 0 ? number : String(number);
+      const act = next(many * 5);
+      if (act === 0) {
+        slot.clear();
+        map.clear();
+      } else if (act < many * 3) {
+        slot.set(key, step);
+        map.set(key, step);
+      } else assert.equal(slot.delete(key), map.delete(key));
+      assert.deepEqual([slot.size, slot.has(key), slot.get(key)], [map.size, map.has(key), map.get(key)]);
+      assert.deepEqual(slot.values().sort(), [...map.values()].sort());
+    }
+  });
 
 test("an undefined key is a key", () => {
   const slot = new SlotMap<undefined, string>();
