@@ -1,6 +1,13 @@
 import type { Params, RpcResponse } from "../jsonrpc/message.js";
 import type { Inflight, OutgoingRequest, Peer, ResponseSink } from "../jsonrpc/peer.js";
+import type { MaybePromise } from "./maybe-promise.js";
 import type { CallScope } from "./scope.js";
+
+/** What is made of an answer; what it throws is what the call fails with. */
+export type ReadResponse<T> = (response: RpcResponse) => MaybePromise<T>;
+
+/** Leaves the answer as it is. */
+export const asItCame: ReadResponse<RpcResponse> = (response) => response;
 
 export interface ExchangeOptions {
   /** Whether giving up is worth telling the peer. */
@@ -9,27 +16,29 @@ export interface ExchangeOptions {
 }
 
 /**
- * One request over a channel, from write to answer. Whatever ends the scope settles the promise in the same turn with the
- * scope's reason; the peer is told once, without waiting for the write.
+ * One request over a channel, from write to answer, which is read in the turn in which it comes. Whatever ends the scope
+ * settles the promise in the same turn with the scope's reason; the peer is told once, without waiting for the write.
  */
-export function exchange(
+export function exchange<T>(
   peer: Peer,
   out: OutgoingRequest,
   scope: CallScope,
   options: ExchangeOptions,
-): Promise<RpcResponse> {
+  read: ReadResponse<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     scope.throwIfAborted();
-    new Exchange(peer, scope, options, resolve, reject).begin(out);
+    new Exchange(peer, scope, options, read, resolve, reject).begin(out);
   });
 }
 
-class Exchange implements ResponseSink {
+class Exchange<T> implements ResponseSink {
   readonly onProgress?: (params: Params) => void;
   readonly #peer: Peer;
   readonly #scope: CallScope;
   readonly #cancellable: boolean;
-  readonly #resolve: (response: RpcResponse) => void;
+  readonly #read: ReadResponse<T>;
+  readonly #resolve: (value: MaybePromise<T>) => void;
   readonly #reject: (reason: unknown) => void;
   readonly #giveUp = (reason: unknown) => this.#abandon(reason);
   #inflight: Inflight | undefined;
@@ -38,12 +47,14 @@ class Exchange implements ResponseSink {
     peer: Peer,
     scope: CallScope,
     { cancellable, onProgress }: ExchangeOptions,
-    resolve: (response: RpcResponse) => void,
+    read: ReadResponse<T>,
+    resolve: (value: MaybePromise<T>) => void,
     reject: (reason: unknown) => void,
   ) {
     this.#peer = peer;
     this.#scope = scope;
     this.#cancellable = cancellable;
+    this.#read = read;
     this.#resolve = resolve;
     this.#reject = reject;
     if (onProgress === undefined) return;
@@ -60,7 +71,11 @@ class Exchange implements ResponseSink {
 
   onResponse(response: RpcResponse): void {
     this.#scope.offAbort(this.#giveUp);
-    this.#resolve(response);
+    try {
+      this.#resolve(this.#read(response));
+    } catch (error) {
+      this.#reject(error);
+    }
   }
 
   onFailure(error: Error): void {

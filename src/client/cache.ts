@@ -100,11 +100,10 @@ export class ClientCache {
 
   /** The result of a call: what is kept and fresh, or what the server says. No store is waited for when the scope ends. */
   through(call: ConnectionCall, scope: CallScope, connection: Pick<Connection, "call">): Promise<ClientResult> {
-    const send = () => connection.call(call, scope);
-    if (call.method === "tools/call") return this.#watchForEvidence(send());
-    const { cache: mode = "use" } = call;
-    const slot = mode === "bypass" ? undefined : this.#slotOf(call);
-    return slot === undefined ? send() : this.#lookUp(slot, mode, scope, send);
+    const { method, cache: mode = "use" } = call;
+    const slot = method === "tools/call" || mode === "bypass" ? undefined : this.#slotOf(call);
+    if (slot === undefined) return connection.call(call, scope);
+    return this.#lookUp(slot, mode, scope, () => connection.call(call, scope));
   }
 
   async #lookUp(
@@ -150,13 +149,10 @@ export class ClientCache {
   }
 
   /** A call that the server refuses by a tool's name or arguments says that the list of tools is out of date. */
-  #watchForEvidence(called: Promise<ClientResult>): Promise<ClientResult> {
-    called.catch((error: unknown) => {
-      const refused =
-        error instanceof RpcError && (error.rpcCode === INVALID_PARAMS || this.#facts.era().isOfOldListing(error));
-      if (refused) this.invalidate({ kind: "tools" });
-    });
-    return called;
+  noteFailure({ method }: ConnectionCall, error: unknown): void {
+    if (method !== "tools/call" || !(error instanceof RpcError)) return;
+    const refused = error.rpcCode === INVALID_PARAMS || this.#facts.era().isOfOldListing(error);
+    if (refused) this.invalidate({ kind: "tools" });
   }
 
   async #find(slot: Slot): Promise<Found> {

@@ -10,6 +10,17 @@ import type { InputRequests, InputRequiredResult } from "../schema/types.js";
 import type { ClientCall, ClientOptions } from "./options.js";
 import { DEFAULTS } from "./options.js";
 
+/** What calls are sent by. */
+export interface CallWire extends Pick<Connection, "call"> {
+  /** Hears of every request that fails. */
+  failed?(call: ConnectionCall, error: unknown): void;
+}
+
+/** What a call that failed comes to. */
+export type OnFailure = (error: unknown, options: ClientCall["options"]) => Promise<never>;
+
+const rethrow: OnFailure = (error) => Promise.reject(error);
+
 /** Answers one question of the server. */
 export type Answerer = (method: string, params: Params | undefined, end: AbortSwitch) => Promise<ClientResult>;
 
@@ -18,7 +29,7 @@ export type Answerer = (method: string, params: Params | undefined, end: AbortSw
  * a client does with a request.
  */
 export class Caller {
-  readonly #connection: Pick<Connection, "call">;
+  readonly #wire: CallWire;
   readonly #options: ClientOptions;
   readonly #answer: Answerer;
   readonly #clock: Clock;
@@ -29,14 +40,14 @@ export class Caller {
   #over: ConnectionError | undefined;
 
   constructor(
-    connection: Pick<Connection, "call">,
+    wire: CallWire,
     options: ClientOptions,
     answer: Answerer,
     clock: Clock,
     onProblem: (problem: unknown) => void,
   ) {
     this.#onProblem = onProblem;
-    this.#connection = connection;
+    this.#wire = wire;
     this.#options = options;
     this.#answer = answer;
     this.#clock = clock;
@@ -47,15 +58,33 @@ export class Caller {
     return this.#scopes.size;
   }
 
-  async call(call: ClientCall): Promise<ClientResult> {
+  /** Throws what keeps the call from being made. What it fails with then is what `onFailure` makes of it. */
+  call(call: ClientCall, onFailure: OnFailure = rethrow): Promise<ClientResult> {
     const scope = this.openScope(call.method, call.options);
+    const fail = (error: unknown) => {
+      this.closeScope(scope);
+      return onFailure(error, call.options);
+    };
+    const finish = (result: ClientResult) => {
+      this.closeScope(scope);
+      return result;
+    };
     try {
       scope.throwIfAborted();
       const first = this.#toSend(call);
-      const result = await this.#connection.call(first, scope);
-      return result.resultType === "input_required" ? await this.#rounds(call, first, result, scope) : result;
-    } finally {
+      return this.#wire.call(first, scope).then(
+        (result) =>
+          result.resultType === "input_required"
+            ? this.#rounds(call, first, result, scope).then(finish, fail)
+            : finish(result),
+        (error) => {
+          this.#wire.failed?.(first, error);
+          return fail(error);
+        },
+      );
+    } catch (error) {
       this.closeScope(scope);
+      throw error;
     }
   }
 
@@ -131,9 +160,18 @@ export class Caller {
       pauses = inputRequests === undefined ? pauses + 1 : 0;
       if (pauses > 0) await pauseWithin(scope, this.#clock, pauseBefore(pauses));
       this.#offWire.delete(scope);
-      result = await this.#connection.call({ ...first, params, id: undefined }, scope);
+      result = await this.#again({ ...first, params, id: undefined }, scope);
     }
     return result;
+  }
+
+  async #again(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    try {
+      return await this.#wire.call(call, scope);
+    } catch (error) {
+      this.#wire.failed?.(call, error);
+      throw error;
+    }
   }
 
   /** Only then may params be sent again, and what the caller does to them meanwhile must not matter. */

@@ -17,7 +17,7 @@ import { UrlElicitationRequiredError } from "../schema/url-elicitation-error.js"
 import { type Change, toChange } from "../store/change-bus.js";
 import type * as answers from "./answers.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
-import { Caller } from "./caller.js";
+import { Caller, type CallWire, type OnFailure } from "./caller.js";
 import { capabilitiesOf } from "./capabilities-of.js";
 import { capabilityRefusal } from "./capability-check.js";
 import type { Extensions } from "./extensions.js";
@@ -108,7 +108,7 @@ export class ClientCore implements ClientHost {
     this.#connection = connection;
     if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     const caller = new Caller(
-      cache === undefined ? connection : { call: (call, scope) => cache.through(call, scope, connection) },
+      cache === undefined ? connection : cachedWire(cache, connection),
       this.#options,
       (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
@@ -116,10 +116,10 @@ export class ClientCore implements ClientHost {
     );
     this.#caller = caller;
     const { interceptors = [] } = this.#options;
-    const innermost = (call: ClientCall) => this.#send(call, caller);
-    // Interceptors are promised promises; without any, what is thrown is caught where the call is made.
     this.#call =
-      interceptors.length === 0 ? innermost : composeInterceptors(interceptors, async (call) => innermost(call));
+      interceptors.length === 0 && this.extensions === undefined
+        ? (call) => this.#send(call, caller, this.#onFailure)
+        : this.#guarded(composeInterceptors(interceptors, async (call) => this.#resolved(call, caller)));
   }
 
   /** What this client declares: what its handlers amount to. */
@@ -147,25 +147,35 @@ export class ClientCore implements ClientHost {
     this.#options = { ...this.#options, roots };
   }
 
-  async call(call: ClientCall): Promise<ClientResult> {
+  /** Throws what keeps the call from being made. */
+  call(call: ClientCall): Promise<ClientResult> {
     this.connected();
-    try {
-      return await this.#call(call);
-    } catch (error) {
-      return this.#onFailure(error, call.options);
-    }
+    return this.#call(call);
   }
 
-  #send(call: ClientCall, caller: Caller): Promise<ClientResult> {
+  #send(call: ClientCall, caller: Caller, onFailure?: OnFailure): Promise<ClientResult> {
     const refusal = this.#refuse(call.method);
     if (refusal !== undefined) throw refusal;
-    const { extensions } = this;
-    if (extensions === undefined) return caller.call(call);
-    return caller
-      .call(call)
-      .then((result) =>
-        extensions.resolve(call, result, (method, params, options = {}) => this.call({ method, params, options })),
-      );
+    return caller.call(call, onFailure);
+  }
+
+  /** A result that an extension owns is what the extension makes of it. */
+  async #resolved(call: ClientCall, caller: Caller): Promise<ClientResult> {
+    const result = await this.#send(call, caller);
+    if (this.extensions === undefined) return result;
+    return this.extensions.resolve(call, result, async (method, params, options = {}) =>
+      this.call({ method, params, options }),
+    );
+  }
+
+  #guarded(work: (call: ClientCall) => Promise<ClientResult>): (call: ClientCall) => Promise<ClientResult> {
+    return async (call) => {
+      try {
+        return await work(call);
+      } catch (error) {
+        return this.#onFailure(error, call.options);
+      }
+    };
   }
 
   async notify(method: string, params: Params | undefined): Promise<void> {
@@ -316,7 +326,7 @@ export class ClientCore implements ClientHost {
   }
 
   /** Pages that a call requires are remembered, and shown where that is wanted, before the caller hears of them. */
-  async #onFailure(error: unknown, options: CallOptions): Promise<never> {
+  readonly #onFailure: OnFailure = async (error, options) => {
     if (!(error instanceof UrlElicitationRequiredError)) throw error;
     const { elicitations } = error;
     for (const { elicitationId } of elicitations) this.visits.expect(elicitationId);
@@ -328,7 +338,7 @@ export class ClientCore implements ClientHost {
       await showPages(this.#options, elicitations, scope);
     });
     throw error;
-  }
+  };
 
   async #close(options: CloseOptions | undefined): Promise<void> {
     // One that is lost may still be going: whoever closes waits for that.
@@ -354,6 +364,14 @@ export class ClientCore implements ClientHost {
 /** Loaded with the first question: a client that is never asked does not pay for it. */
 async function answer(...question: Parameters<typeof answers.answer>): Promise<ClientResult> {
   return (await import("./answers.js")).answer(...question);
+}
+
+/** Calls by what is kept, or else by the connection. */
+function cachedWire(cache: ClientCache, connection: Connection): CallWire {
+  return {
+    call: (call, scope) => cache.through(call, scope, connection),
+    failed: (call, error) => cache.noteFailure(call, error),
+  };
 }
 
 function createCache(

@@ -1,4 +1,4 @@
-import { exchange } from "../call/exchange.js";
+import { asItCame, exchange, type ReadResponse } from "../call/exchange.js";
 import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import type { Channel } from "../jsonrpc/channel.js";
@@ -48,13 +48,17 @@ export class ChannelLink implements Link {
   }
 
   request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    return this.exchange(request, scope, asItCame);
+  }
+
+  exchange<T>(request: LinkRequest, scope: CallScope, read: ReadResponse<T>): Promise<T> {
     const { onProgress, onId } = request;
-    if (onProgress === undefined && onId === undefined) return exchange(this.#peer, request, scope, request);
+    if (onProgress === undefined && onId === undefined) return exchange(this.#peer, request, scope, request, read);
     const params = (used: RequestId): Params => {
       onId?.(used);
       return onProgress === undefined ? (request.params as Params) : withProgressToken(request.params, used);
     };
-    return exchange(this.#peer, { ...request, params }, scope, request);
+    return exchange(this.#peer, { ...request, params }, scope, request, read);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {

@@ -1,4 +1,5 @@
 import type { Clock } from "../call/clock.js";
+import type { ReadResponse } from "../call/exchange.js";
 import type { CallScope } from "../call/scope.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { Fetch } from "../http/same-origin-fetch.js";
@@ -16,6 +17,8 @@ export interface LinkRequest {
   readonly id?: RequestId | undefined;
   readonly method: string;
   readonly params: Params | undefined;
+  /** The params as text, in their place, for a link that does nothing but write them. */
+  readonly written?: JsonText | undefined;
   /** Whether giving up is told to the server; the handshake and the probe are not. */
   readonly cancellable: boolean;
   readonly onProgress?: ((params: Params) => void) | undefined;
@@ -53,12 +56,19 @@ export interface Link {
   readonly kind: "channel" | "http";
   receiver: LinkReceiver;
   request(request: LinkRequest, scope: CallScope): Promise<RpcResponse>;
+  /** The same with what is read of the response, in the turn in which it comes, where the link can. */
+  exchange?<T>(request: LinkRequest, scope: CallScope, read: ReadResponse<T>): Promise<T>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   /** Answers a request that came through `receiver`. */
   respond(id: RequestId, result: JsonText): void;
   respondError(id: RequestId, error: RpcErrorObject): void;
   /** Ends every call at once and lets go of everything. Idempotent. */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/** What is read of the response to a request. */
+export function exchangeOn<T>(link: Link, request: LinkRequest, scope: CallScope, read: ReadResponse<T>): Promise<T> {
+  return link.exchange === undefined ? link.request(request, scope).then(read) : link.exchange(request, scope, read);
 }
 
 export interface ReconnectOptions {

@@ -3,9 +3,11 @@ import type { Params, RequestId, RpcErrorObject } from "./message.js";
 /** JSON that has been written already. */
 export type JsonText = string;
 
-export function formatRequest(id: RequestId, method: string, params: Params | undefined): string {
-  const head = `{"jsonrpc":"2.0","id":${textOf(id)},"method":${JSON.stringify(method)}`;
-  return params === undefined ? `${head}}` : `${head},"params":${JSON.stringify(params)}}`;
+/** `written` is the params as text, where they are at hand as such. */
+export function formatRequest(id: RequestId, method: string, params: Params | undefined, written?: JsonText): string {
+  const head = `{"jsonrpc":"2.0","id":${textOf(id)},"method":${quoted(method)}`;
+  const text = written ?? (params === undefined ? undefined : JSON.stringify(params));
+  return text === undefined ? `${head}}` : `${head},"params":${text}}`;
 }
 
 export function formatNotification(method: string, params: Params | undefined): string {
@@ -30,6 +32,18 @@ export function isWritable(value: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+let lastMethod = "";
+let lastQuoted = '""';
+
+/** One request's method is mostly the next one's too. */
+function quoted(method: string): string {
+  if (method !== lastMethod) {
+    lastQuoted = JSON.stringify(method);
+    lastMethod = method;
+  }
+  return lastQuoted;
 }
 
 function textOf(id: RequestId): string {

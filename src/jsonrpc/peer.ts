@@ -38,6 +38,8 @@ export interface OutgoingRequest {
   readonly method: string;
   /** The params, or what makes them once the id is known. */
   readonly params: Params | undefined | ((id: RequestId) => Params);
+  /** The params as text, in their place. */
+  readonly written?: JsonText | undefined;
 }
 
 /** Ids chosen by callers that were abandoned lately: their late answers are not worth a report. */
@@ -89,7 +91,7 @@ export class Peer {
     const id = this.#inflight.reserve(out.id);
     const entry: Inflight = { id, sink };
     const params = typeof out.params === "function" ? out.params(id) : out.params;
-    const frame = formatRequest(id, out.method, params);
+    const frame = formatRequest(id, out.method, params, out.written);
     this.#inflight.add(entry);
     this.#write(frame, entry);
     return entry;

@@ -1,6 +1,6 @@
 import { cancelledBy } from "../call/cancelled.js";
 import { pause } from "../call/clock.js";
-import { exchange } from "../call/exchange.js";
+import { asItCame, exchange } from "../call/exchange.js";
 import { withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import { ServedCalls } from "../call/served-calls.js";
@@ -91,7 +91,7 @@ export class Door implements ServedConnection, ServerWire {
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     const asked = onProgress === undefined ? params : (id: RequestId) => withProgressToken(params, id);
-    return exchange(this.#peer, { method, params: asked }, scope, { cancellable: true, onProgress });
+    return exchange(this.#peer, { method, params: asked }, scope, { cancellable: true, onProgress }, asItCame);
   }
 
   /** Resolves when no call is running. */

@@ -21,7 +21,7 @@ import type {
   WatchEvents,
 } from "../client-era.js";
 import { honouredFilter } from "../honoured-filter.js";
-import type { CloseOptions, Link, LinkRequest } from "../link.js";
+import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../link.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
 import { LegacyHttpLink, SessionLost } from "./client-http.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
@@ -108,27 +108,16 @@ export class LegacyConnection implements Connection {
     };
   }
 
-  async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
     const { id, method, params, onProgress, resume } = call;
-    if (method === "initialize") throw alreadyInitialized();
-    if (resume !== undefined && resume.session.id !== this.session?.id) throw cannotResume(method);
+    if (method === "initialize") return Promise.reject(alreadyInitialized());
+    if (resume !== undefined && resume.session.id !== this.session?.id) return Promise.reject(cannotResume(method));
     const onEventId = this.#tokenMaker(call);
-    const response = await this.#request(
-      { id, method, params, cancellable: true, onProgress, resume, onEventId },
-      scope,
-    );
-    if ("error" in response) throw fromErrorObject(response.error, method);
-    if (legacyMethods.has(method)) assertComplete(method, response.result);
-    const problem = legacyResults.get(method)?.(response.result);
-    if (problem !== undefined) {
-      throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
-        cause: response.result,
-      });
-    }
-    // Older servers leave out what newer ones must send.
-    return method === "tools/call" && response.result.content === undefined
-      ? { ...response.result, content: [] }
-      : response.result;
+    const request = { id, method, params, cancellable: true, onProgress, resume, onEventId };
+    const read = (response: RpcResponse) => readResult(method, response);
+    return this.#reopen === undefined
+      ? exchangeOn(this.#link, request, scope, read)
+      : this.#requestOrRenew(request, scope).then(read);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
@@ -199,7 +188,7 @@ export class LegacyConnection implements Connection {
 
   /** Tokens are of the session that the call was made in, also when another follows. */
   #tokenMaker({ onResumable }: ConnectionCall): LinkRequest["onEventId"] {
-    const { session } = this;
+    const session = onResumable && this.session;
     if (onResumable === undefined || session === undefined) return undefined;
     return (id, lastEventId) => onResumable({ session, id, lastEventId });
   }
@@ -218,10 +207,6 @@ export class LegacyConnection implements Connection {
   }
 
   /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
-  #request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    return this.#reopen === undefined ? this.#link.request(request, scope) : this.#requestOrRenew(request, scope);
-  }
-
   async #requestOrRenew(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
     if (this.#lost) await withinScope(this.#renew(), scope);
     try {
@@ -286,6 +271,21 @@ export class LegacyConnection implements Connection {
     this.#watches.clear();
     this.#host.onClose(reason, this);
   }
+}
+
+/** The result that a response brings; throws the error that it brings instead, or what is wrong with it. */
+function readResult(method: string, response: RpcResponse): ClientResult {
+  if ("error" in response) throw fromErrorObject(response.error, method);
+  const { result } = response;
+  if (legacyMethods.has(method)) assertComplete(method, result);
+  const problem = legacyResults.get(method)?.(result);
+  if (problem !== undefined) {
+    throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
+      cause: result,
+    });
+  }
+  // Older servers leave out what newer ones must send.
+  return method === "tools/call" && result.content === undefined ? { ...result, content: [] } : result;
 }
 
 function cannotResume(method: string): McpError {

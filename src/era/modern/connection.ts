@@ -1,5 +1,6 @@
 import { CallScope } from "../../call/scope.js";
-import type { Params, RequestId, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
+import type { JsonText } from "../../jsonrpc/format.js";
+import type { Params, RequestId, RpcFailure, RpcNotification, RpcResponse } from "../../jsonrpc/message.js";
 import { isRequestId } from "../../jsonrpc/parse.js";
 import { idKey } from "../../jsonrpc/request-id.js";
 import type { Check } from "../../schema/check.js";
@@ -17,7 +18,7 @@ import type {
   Subscription,
   WatchEvents,
 } from "../client-era.js";
-import type { CloseOptions, Link } from "../link.js";
+import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../link.js";
 import { supportedIn } from "../unsupported-version.js";
 import {
   CAPABILITIES_KEY,
@@ -39,6 +40,7 @@ interface LastEnvelope {
   readonly capabilities: ClientCapabilities;
   readonly logLevel: LoggingLevel | undefined;
   readonly envelope: object;
+  readonly text: JsonText;
 }
 
 /** A way to a server that keeps nothing: each call carries all that is to be known about it. */
@@ -111,17 +113,27 @@ export class ModernConnection implements Connection {
     return this.#link.request({ method: "server/discover", params: this.#wrap(undefined), cancellable: false }, scope);
   }
 
-  async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    if (call.resume !== undefined) throw new McpError("cannot_resume", `${call.method} cannot be resumed: no session`);
-    let response = await this.#send(call, scope);
+  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    if (call.resume !== undefined) {
+      return Promise.reject(new McpError("cannot_resume", `${call.method} cannot be resumed: no session`));
+    }
+    return exchangeOn(this.#link, this.#request(call), scope, (response) =>
+      "error" in response ? this.#sendAgain(call, scope, response) : this.#decode(call, response.result),
+    );
+  }
+
+  /** What a refusal comes to: some are mended by sending the call once more. */
+  async #sendAgain(call: ConnectionCall, scope: CallScope, refusal: RpcFailure): Promise<ClientResult> {
+    let response: RpcResponse = refusal;
+    const again = { ...call, id: undefined };
     const other = this.#otherVersion(response);
     if (other !== undefined) {
       this.version = other;
-      response = await this.#send({ ...call, id: undefined }, scope);
+      response = await this.#link.request(this.#request(again), scope);
     }
     if (this.#isMismatch(call.method, response)) {
       await this.#host.relearnTools(this, scope);
-      response = await this.#send({ ...call, id: undefined }, scope);
+      response = await this.#link.request(this.#request(again), scope);
     }
     if ("error" in response) throw toTypedError(response.error, call.method);
     return this.#decode(call, response.result);
@@ -175,26 +187,35 @@ export class ModernConnection implements Connection {
     return this.#link.close(options);
   }
 
-  #send(call: ConnectionCall, scope: CallScope): Promise<RpcResponse> {
+  #request(call: ConnectionCall): LinkRequest {
     const { id, method, onProgress } = call;
-    return this.#link.request(
-      { id, method, params: this.#wrap(call.params, call), cancellable: true, onProgress },
-      scope,
-    );
+    const written = this.#write(call);
+    const params = written === undefined ? this.#wrap(call.params, call) : undefined;
+    return { id, method, params, written, cancellable: true, onProgress };
+  }
+
+  /** The params with their envelope as text, where nothing has to be known of them but that. */
+  #write(call: ConnectionCall): JsonText | undefined {
+    const { params, onProgress, capabilities } = call;
+    if (this.#link.kind !== "channel" || params === undefined) return undefined;
+    if ((onProgress ?? capabilities ?? params._meta ?? params.toJSON) !== undefined) return undefined;
+    const text = JSON.stringify(params);
+    return text.startsWith('{"') ? `${text.slice(0, -1)},"_meta":${this.#envelopeOf(call).text}}` : undefined;
   }
 
   /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
   #wrap(params: Params | undefined, call?: ConnectionCall): Params {
-    const envelope = this.#envelope(call?.capabilities ?? this.#host.capabilities, call?.logLevel ?? this.#logLevel);
+    const { envelope } = this.#envelopeOf(call);
     const own = params?._meta as object | undefined;
     return { ...params, _meta: own === undefined ? envelope : { ...own, ...envelope } };
   }
 
   /** One call's envelope is mostly the next one's too. */
-  #envelope(capabilities: ClientCapabilities, logLevel: LoggingLevel | undefined): object {
+  #envelopeOf(call: ConnectionCall | undefined): LastEnvelope {
+    const { capabilities = this.#host.capabilities, logLevel = this.#logLevel } = call ?? {};
     const last = this.#lastEnvelope;
     if (last?.version === this.#version && last.capabilities === capabilities && last.logLevel === logLevel) {
-      return last.envelope;
+      return last;
     }
     const envelope = {
       [VERSION_KEY]: this.#version,
@@ -202,8 +223,8 @@ export class ModernConnection implements Connection {
       [CAPABILITIES_KEY]: withoutRootChanges(capabilities),
       ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
     };
-    this.#lastEnvelope = { version: this.#version, capabilities, logLevel, envelope };
-    return envelope;
+    this.#lastEnvelope = { version: this.#version, capabilities, logLevel, envelope, text: JSON.stringify(envelope) };
+    return this.#lastEnvelope;
   }
 
   /** The headers of a tool's call did not fit: the listing that they were made from may be out of date. */
