@@ -2,6 +2,7 @@ import { TimeoutError } from "../schema/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { type Clock, systemClock } from "./clock.js";
 import { followSignal, unfollowSignal } from "./follow-signal.js";
+import { leaveTimer, shareTimer, type Wait, type Waiting } from "./shared-timers.js";
 
 export interface ScopeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
@@ -16,14 +17,16 @@ export interface ScopeLimits {
  * The life of one outgoing call and the only owner of its timer and of its listener on the caller's signal.
  * It ends once: by the caller, by time, by the connection, or quietly by `close` when the call has settled.
  */
-export class CallScope extends AbortSwitch {
+export class CallScope extends AbortSwitch implements Waiting {
   readonly #clock: Clock;
   readonly #label: string;
   readonly #timeoutMs: number;
   readonly #deadlineMs: number;
   readonly #startedAt: number;
   #heardAt: number;
+  /** A timer of its own, or a place among those who share one; one of the two until it ends, where there is a limit. */
   #timer: unknown;
+  #wait: Wait | undefined;
   #callerSignal: AbortSignal | undefined;
   #onCallerAbort: (() => void) | undefined;
   #closed = false;
@@ -39,12 +42,12 @@ export class CallScope extends AbortSwitch {
     this.#startedAt = timed ? clock.now() : 0;
     this.#heardAt = this.#startedAt;
     if (limits.signal !== undefined) this.#follow(limits.signal);
-    if (timed && !this.aborted) this.#arm(this.#startedAt);
+    if (timed && !this.aborted) this.#begin();
   }
 
   /** A sign of life from the peer: the idle time starts anew. Costs one clock reading; the timer is left alone. */
   touch(): void {
-    if (this.#timer !== undefined && this.#held === 0) this.#heardAt = this.#clock.now();
+    if (this.#isTimed && this.#held === 0) this.#heardAt = this.#clock.now();
   }
 
   /** Stops the idle time while this side itself keeps the peer waiting; `release` starts it anew. Holds may nest. */
@@ -53,9 +56,9 @@ export class CallScope extends AbortSwitch {
   }
 
   release(): void {
-    if (--this.#held > 0 || this.#timer === undefined) return;
+    if (--this.#held > 0 || !this.#isTimed) return;
     this.#heardAt = this.#clock.now();
-    this.#clock.cancel(this.#timer);
+    this.#disarm();
     this.#arm(this.#heardAt);
   }
 
@@ -82,14 +85,26 @@ export class CallScope extends AbortSwitch {
     followSignal(signal, onAbort);
   }
 
+  get #isTimed(): boolean {
+    return this.#timer !== undefined || this.#wait !== undefined;
+  }
+
+  #begin(): void {
+    const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
+    this.#wait = this.#clock === systemClock ? shareTimer(this, ms, this.#startedAt) : undefined;
+    if (this.#wait === undefined) this.#arm(this.#startedAt);
+  }
+
   #arm(now: number): void {
     const idleEnd = this.#heardAt + this.#timeoutMs;
     const totalEnd = this.#startedAt + this.#deadlineMs;
-    this.#timer = this.#clock.schedule(() => this.#onTimer(), Math.max(0, Math.min(idleEnd, totalEnd) - now));
+    this.#timer = this.#clock.schedule(() => this.onTime(), Math.max(0, Math.min(idleEnd, totalEnd) - now));
   }
 
-  #onTimer(): void {
+  /** The first of its limits has come, unless there was a sign of life. */
+  onTime(): void {
     const now = this.#clock.now();
+    this.#wait = undefined;
     if (now >= this.#startedAt + this.#deadlineMs) this.#expire("deadline", this.#deadlineMs);
     else if (now >= this.#heardAt + this.#timeoutMs) this.#expire("idle", this.#timeoutMs);
     else this.#arm(now);
@@ -100,11 +115,15 @@ export class CallScope extends AbortSwitch {
     this.abort(new TimeoutError(kind, ms, `${this.#label}: ${what} ${ms} ms`));
   }
 
+  #disarm(): void {
+    if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
+    if (this.#wait !== undefined) leaveTimer(this.#wait);
+    this.#timer = undefined;
+    this.#wait = undefined;
+  }
+
   #release(): void {
-    if (this.#timer !== undefined) {
-      this.#clock.cancel(this.#timer);
-      this.#timer = undefined;
-    }
+    this.#disarm();
     if (this.#callerSignal !== undefined && this.#onCallerAbort !== undefined) {
       unfollowSignal(this.#callerSignal, this.#onCallerAbort);
       this.#onCallerAbort = undefined;

@@ -1,0 +1,125 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { CallScope } from "#src/call/scope.js";
+import { leaveTimer, shareTimer, type Wait } from "#src/call/shared-timers.js";
+
+const ms = 30;
+
+function wait(onTime: () => void, length = ms): Wait {
+  const place = shareTimer({ onTime }, length, performance.now());
+  ok(place !== undefined);
+  return place;
+}
+
+test("each is told once, in order, and not before its time", async () => {
+  const told: string[] = [];
+  const began = performance.now();
+  await new Promise<void>((resolve) => {
+    wait(() => told.push("first"));
+    leaveTimer(wait(() => told.push("gone")));
+    wait(() => {
+      told.push("last");
+      resolve();
+    });
+  });
+  deepEqual(told, ["first", "last"]);
+  ok(performance.now() - began >= ms);
+});
+
+test("one that begins when the timer is half through waits as long as the others", async () => {
+  const began: number[] = [];
+  const waited: number[] = [];
+  await new Promise<void>((resolve) => {
+    const start = (then: () => void) => {
+      const at = began.push(performance.now()) - 1;
+      wait(() => {
+        waited[at] = performance.now() - (began[at] ?? 0);
+        then();
+      });
+    };
+    start(() => {});
+    setTimeout(() => start(resolve), ms / 2);
+  });
+  deepEqual(
+    waited.map((time) => time >= ms),
+    [true, true],
+  );
+});
+
+test("one that is taken away while another is told is not told", async () => {
+  const told: string[] = [];
+  await new Promise<void>((resolve) => {
+    let second: Wait | undefined;
+    wait(() => {
+      told.push("first");
+      if (second !== undefined) leaveTimer(second);
+    });
+    second = wait(() => told.push("second"));
+    wait(resolve);
+  });
+  deepEqual(told, ["first"]);
+});
+
+test("who is told may wait again", async () => {
+  await new Promise<void>((resolve) => wait(() => wait(resolve)));
+});
+
+test("timers that a test owns are used while it owns them, and no longer", async (t) => {
+  const told: string[] = [];
+  leaveTimer(wait(() => told.push("never")));
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const mocked = new Promise<void>((resolve) => wait(resolve));
+  const clock = t.mock.method(performance, "now", () => Number.MAX_SAFE_INTEGER);
+  t.mock.timers.tick(ms);
+  await mocked;
+  clock.mock.restore();
+  leaveTimer(wait(() => told.push("never")));
+  t.mock.timers.reset();
+  await new Promise<void>((resolve) => wait(resolve));
+  deepEqual(told, []);
+});
+
+test("more lengths than are shared have timers of their own", async () => {
+  const scopes = Array.from({ length: 20 }, (_, index) => new CallScope("call", { timeoutMs: 10 + index }));
+  const ended = scopes.map((scope) => new Promise((resolve) => scope.onAbort(resolve)));
+  const errors = (await Promise.all(ended)) as Error[];
+  deepEqual(
+    errors.map(({ message }) => message),
+    scopes.map((_, index) => `call: nothing heard for ${10 + index} ms`),
+  );
+});
+
+const scopeUrl = import.meta.resolve("#src/call/scope.js");
+
+/** What a process writes that runs this code and ends when nothing keeps it. */
+async function outputOf(code: string): Promise<string> {
+  const script = `import { CallScope } from ${JSON.stringify(scopeUrl)};\n${code}`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script]);
+  return stdout;
+}
+
+test("a process lives as long as a call waits", async () => {
+  const code = `
+    new CallScope("first", { timeoutMs: 50 }).close();
+    new CallScope("second", { timeoutMs: 50 }).onAbort((reason) => console.log(reason.message));`;
+  equal(await outputOf(code), "second: nothing heard for 50 ms\n");
+});
+
+test("a process does not wait for the limits of calls that have ended", async () => {
+  const code = `
+    const scopes = [1, 2, 3].map(() => new CallScope("call", { timeoutMs: 600_000 }));
+    for (const scope of scopes) scope.close();
+    new CallScope("call", { timeoutMs: 600_000 }).close();
+    process.on("exit", () => console.log(process.uptime() < 300));`;
+  equal(await outputOf(code), "true\n");
+});
+
+test("what one listener throws is thrown, and the other calls end", async () => {
+  const code = `
+    process.on("uncaughtException", (error) => console.log("thrown", error.message));
+    new CallScope("first", { timeoutMs: 20 }).onAbort(() => { throw new Error("mine"); });
+    new CallScope("second", { timeoutMs: 20 }).onAbort(() => console.log("ended"));`;
+  deepEqual((await outputOf(code)).trim().split("\n").sort(), ["ended", "thrown mine"]);
+});
