@@ -1,5 +1,6 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { MaybePromise } from "../call/maybe-promise.js";
 import { CallScope } from "../call/scope.js";
 import { tellProgress } from "../call/tell-progress.js";
 import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
@@ -16,10 +17,11 @@ export interface CallWire extends Pick<Connection, "call"> {
   failed?(call: ConnectionCall, error: unknown): void;
 }
 
+/** What the maker of a call makes of its result. */
+export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;
+
 /** What a call that failed comes to. */
 export type OnFailure = (error: unknown, options: ClientCall["options"]) => Promise<never>;
-
-const rethrow: OnFailure = (error) => Promise.reject(error);
 
 /** Answers one question of the server. */
 export type Answerer = (method: string, params: Params | undefined, end: AbortSwitch) => Promise<ClientResult>;
@@ -58,28 +60,27 @@ export class Caller {
     return this.#scopes.size;
   }
 
-  /** Throws what keeps the call from being made. What it fails with then is what `onFailure` makes of it. */
-  call(call: ClientCall, onFailure: OnFailure = rethrow): Promise<ClientResult> {
+  /**
+   * Makes a call and gives what is read of its result. Throws what keeps it from being made; what it fails with then is
+   * what `onFailure` makes of it.
+   */
+  call<T>(call: ClientCall, read: ReadResult<T>, onFailure: OnFailure): Promise<T> {
     const scope = this.openScope(call.method, call.options);
-    const fail = (error: unknown) => {
-      this.closeScope(scope);
-      return onFailure(error, call.options);
-    };
-    const finish = (result: ClientResult) => {
-      this.closeScope(scope);
-      return result;
-    };
     try {
       scope.throwIfAborted();
       const first = this.#toSend(call);
       return this.#wire.call(first, scope).then(
-        (result) =>
-          result.resultType === "input_required"
-            ? this.#rounds(call, first, result, scope).then(finish, fail)
-            : finish(result),
+        (result) => {
+          if (result.resultType === "input_required") {
+            return this.#answered(call, first, result, scope).then(read, (error) => onFailure(error, call.options));
+          }
+          this.closeScope(scope);
+          return read(result);
+        },
         (error) => {
+          this.closeScope(scope);
           this.#wire.failed?.(first, error);
-          return fail(error);
+          return onFailure(error, call.options);
         },
       );
     } catch (error) {
@@ -92,7 +93,7 @@ export class Caller {
     const timeoutMs = limits.timeoutMs ?? this.#options.timeoutMs ?? DEFAULTS.timeoutMs;
     const deadlineMs = limits.deadlineMs ?? this.#options.deadlineMs ?? defaultDeadline(timeoutMs);
     const scope = new CallScope(label, { signal: limits.signal, timeoutMs, deadlineMs }, this.#clock);
-    this.#scopes.set(scope, scope);
+    this.#scopes.add(scope, scope);
     return scope;
   }
 
@@ -134,6 +135,19 @@ export class Caller {
     const sent = withMeta(params, meta);
     const kept = this.#mayBeAsked(options) ? structuredClone(sent) : sent;
     return { method, params: kept, id, onProgress, capabilities, logLevel, cache, resume, onResumable };
+  }
+
+  async #answered(
+    call: ClientCall,
+    first: ConnectionCall,
+    asked: ClientResult,
+    scope: CallScope,
+  ): Promise<ClientResult> {
+    try {
+      return await this.#rounds(call, first, asked, scope);
+    } finally {
+      this.closeScope(scope);
+    }
   }
 
   /** Answers what the server asks, and calls again with the answers, until it asks no more. */

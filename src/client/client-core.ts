@@ -17,7 +17,7 @@ import { UrlElicitationRequiredError } from "../schema/url-elicitation-error.js"
 import { type Change, toChange } from "../store/change-bus.js";
 import type * as answers from "./answers.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
-import { Caller, type CallWire, type OnFailure } from "./caller.js";
+import { Caller, type CallWire, type OnFailure, type ReadResult } from "./caller.js";
 import { capabilitiesOf } from "./capabilities-of.js";
 import { capabilityRefusal } from "./capability-check.js";
 import type { Extensions } from "./extensions.js";
@@ -59,7 +59,8 @@ export class ClientCore implements ClientHost {
   /** The last one that went away, in use or not. */
   #ended: Connection | undefined;
   #caller: Caller | undefined;
-  #call: (call: ClientCall) => Promise<ClientResult> = () => Promise.reject(notConnected());
+  /** What calls go through beside the caller: undefined where there is nothing. */
+  #around: ((call: ClientCall) => Promise<ClientResult>) | undefined;
   #closed = false;
   #closing: Promise<void> | undefined;
 
@@ -116,10 +117,9 @@ export class ClientCore implements ClientHost {
     );
     this.#caller = caller;
     const { interceptors = [] } = this.#options;
-    this.#call =
-      interceptors.length === 0 && this.extensions === undefined
-        ? (call) => this.#send(call, caller, this.#onFailure)
-        : this.#guarded(composeInterceptors(interceptors, async (call) => this.#resolved(call, caller)));
+    if (interceptors.length > 0 || this.extensions !== undefined) {
+      this.#around = this.#guarded(composeInterceptors(interceptors, (call) => this.#resolved(call, caller)));
+    }
   }
 
   /** What this client declares: what its handlers amount to. */
@@ -147,24 +147,29 @@ export class ClientCore implements ClientHost {
     this.#options = { ...this.#options, roots };
   }
 
-  /** Throws what keeps the call from being made. */
-  call(call: ClientCall): Promise<ClientResult> {
-    this.connected();
-    return this.#call(call);
+  /** Makes a call and gives what is read of its result. */
+  call<T>(call: ClientCall, read: ReadResult<T>): Promise<T> {
+    try {
+      this.connected();
+      if (this.#around !== undefined) return this.#around(call).then(read);
+      return this.#send(call, this.#caller as Caller, read, this.#onFailure);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
-  #send(call: ClientCall, caller: Caller, onFailure?: OnFailure): Promise<ClientResult> {
+  #send<T>(call: ClientCall, caller: Caller, read: ReadResult<T>, onFailure: OnFailure): Promise<T> {
     const refusal = this.#refuse(call.method);
     if (refusal !== undefined) throw refusal;
-    return caller.call(call, onFailure);
+    return caller.call(call, read, onFailure);
   }
 
   /** A result that an extension owns is what the extension makes of it. */
   async #resolved(call: ClientCall, caller: Caller): Promise<ClientResult> {
-    const result = await this.#send(call, caller);
+    const result = await this.#send(call, caller, asItIs, rethrow);
     if (this.extensions === undefined) return result;
-    return this.extensions.resolve(call, result, async (method, params, options = {}) =>
-      this.call({ method, params, options }),
+    return this.extensions.resolve(call, result, (method, params, options = {}) =>
+      this.call({ method, params, options }, asItIs),
     );
   }
 
@@ -365,6 +370,10 @@ export class ClientCore implements ClientHost {
 async function answer(...question: Parameters<typeof answers.answer>): Promise<ClientResult> {
   return (await import("./answers.js")).answer(...question);
 }
+
+const asItIs: ReadResult<ClientResult> = (result) => result;
+
+const rethrow: OnFailure = (error) => Promise.reject(error);
 
 /** Calls by what is kept, or else by the connection. */
 function cachedWire(cache: ClientCache, connection: Connection): CallWire {

@@ -135,19 +135,23 @@ export class Client<S extends AnyServer = AnyServer> {
     name: Name,
     ...given: Given<Tools<S>[Name]["input"], ToolCallOptions>
   ): Promise<ToolOutcome<Tools<S>[Name]["output"]>>;
-  async callTool(
+  callTool(
     name: string,
     args?: unknown,
     options: ToolCallOptions & { readonly output?: StandardSchema } = {},
   ): Promise<ToolOutcome> {
     const { tool, output } = options;
-    if (tool !== undefined) this.#core.learnTool({ ...tool, name });
+    try {
+      if (tool !== undefined) this.#core.learnTool({ ...tool, name });
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const params = args === undefined ? { name } : { name, arguments: args };
-    const answer = await this.#core.call({ method: "tools/call", params, options });
-    const result = completed("tools/call", answer as unknown as CallToolResult);
-    const fits = this.#core.outputs.assertFits(name, result);
-    if (fits !== undefined) await fits;
-    return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
+    return this.#core.call({ method: "tools/call", params, options }, (answer) => {
+      const result = completed("tools/call", answer as unknown as CallToolResult);
+      const fits = this.#core.outputs.assertFits(name, result);
+      return (fits ?? output) === undefined ? toToolOutcome(result) : parsed(name, result, output, fits);
+    });
   }
 
   /** All tools, page by page. */
@@ -272,13 +276,15 @@ export class Client<S extends AnyServer = AnyServer> {
   ): Promise<MethodResults[M] | InputRequiredResult>;
   request<M extends keyof MethodResults>(method: M, params?: Params, options?: CallOptions): Promise<MethodResults[M]>;
   request(method: string, params?: Params, options?: CallOptions): Promise<ClientResult>;
-  async request(
+  request(
     method: string,
     params?: Params,
     options: CallOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
-    const result = await this.#core.call({ method, params, options });
-    return options.result === undefined ? result : toCustomResult(method, options.result, result);
+    const { result: schema } = options;
+    return this.#core.call({ method, params, options }, (result) =>
+      schema === undefined ? result : toCustomResult(method, schema, result),
+    );
   }
 
   /** Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. */
@@ -308,6 +314,17 @@ export class Client<S extends AnyServer = AnyServer> {
 async function expand(template: string, values: object): Promise<string> {
   const { expandUriTemplate } = await import("../schema/uri-expand.js");
   return expandUriTemplate(template, values as { readonly [name: string]: TemplateValue });
+}
+
+/** A tool's result, when it is known to fit, as the caller's own schema reads it. */
+async function parsed(
+  name: string,
+  result: CallToolResult,
+  output: StandardSchema | undefined,
+  fits: void | Promise<void>,
+): Promise<ToolOutcome> {
+  await fits;
+  return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
 }
 
 /** A caller that answers by hand gets questions by `request`; here they can only be in the way. */

@@ -358,5 +358,6 @@ export interface ServerEra extends OfferedEra {
 
 /** Picks the era that a message is written in. The last era takes what no other claims. */
 export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: RpcMessage, header?: HeaderReader): Era {
-  return eras.find((era) => era.claims(message, header)) ?? (eras[eras.length - 1] as Era);
+  for (const era of eras) if (era.claims(message, header)) return era;
+  return eras[eras.length - 1] as Era;
 }

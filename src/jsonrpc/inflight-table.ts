@@ -8,6 +8,8 @@ import { SlotMap } from "./slot-map.js";
 export class InflightTable<Entry extends { readonly id: RequestId }> {
   readonly #entries = new SlotMap<RequestId, Entry>();
   #nextId: number;
+  /** Whether callers choose ids too, so that a number may be taken. */
+  #hasClaims = false;
 
   /** Ids count from the given one on: those below it were handed out by a predecessor. */
   constructor(firstId = 0) {
@@ -26,12 +28,14 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
   /** An id for a new request: the caller's own, unchanged, or the next free number. Throws for one that cannot be used. */
   reserve(wanted: RequestId | undefined): RequestId {
     if (wanted !== undefined) return this.#claim(wanted);
-    while (this.#entries.has(this.#nextId)) this.#nextId++;
+    if (this.#hasClaims) while (this.#entries.has(this.#nextId)) this.#nextId++;
     return this.#nextId++;
   }
 
+  /** Files a request under an id that was reserved for it. */
   add(entry: Entry): void {
-    this.#entries.set(idKey(entry.id), entry);
+    if (this.#hasClaims) this.#entries.set(idKey(entry.id), entry);
+    else this.#entries.add(idKey(entry.id), entry);
   }
 
   /** Removes this very entry, never one that has come after it under the same id. Tells whether it was there. */
@@ -43,6 +47,11 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
   /** The request in flight under this id, in either spelling. */
   find(id: RequestId): Entry | undefined {
     return this.#entries.get(idKey(id));
+  }
+
+  /** The same, which is no longer in flight then. */
+  take(id: RequestId): Entry | undefined {
+    return this.#entries.take(idKey(id));
   }
 
   /** The request in flight under exactly this id, value and type. */
@@ -73,6 +82,7 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
     if (this.#entries.has(idKey(id))) {
       throw new McpError("duplicate_request_id", `Request id ${JSON.stringify(id)} is already in flight`);
     }
+    this.#hasClaims = true;
     return id;
   }
 }

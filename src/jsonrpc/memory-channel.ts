@@ -15,12 +15,15 @@ export function createChannelPair(): [Channel, Channel] {
 
 /** Cheaper than `queueMicrotask`, which enters an async scope of its own for each callback. */
 const NEXT_TURN = Promise.resolve();
+const NOTHING: string[] = [];
 
 class MemoryChannel implements Channel {
   other!: MemoryChannel;
   #events: ChannelEvents | undefined;
-  #inbox: string[] = [];
+  /** `NOTHING` or a list of its own. */
+  #inbox = NOTHING;
   #draining = false;
+  readonly #onTurn = () => this.#drain();
   #closing: Promise<void> | undefined;
   #ended = false;
 
@@ -46,28 +49,29 @@ class MemoryChannel implements Channel {
 
   async #close(): Promise<void> {
     await undefined;
-    this.#inbox = [];
+    this.#inbox = NOTHING;
     this.#end();
     this.other.#end();
   }
 
   #take(text: string): void {
     if (this.#ended) return;
-    this.#inbox.push(text);
+    if (this.#inbox === NOTHING) this.#inbox = [text];
+    else this.#inbox.push(text);
     if (this.#events !== undefined) this.#scheduleDrain();
   }
 
   #scheduleDrain(): void {
     if (this.#draining) return;
     this.#draining = true;
-    NEXT_TURN.then(() => this.#drain());
+    NEXT_TURN.then(this.#onTurn);
   }
 
   #drain(): void {
     this.#draining = false;
     if (this.#events === undefined) return;
     const frames = this.#inbox;
-    this.#inbox = [];
+    this.#inbox = NOTHING;
     for (const frame of frames) if (this.#closing === undefined) this.#events.onFrame(frame);
   }
 

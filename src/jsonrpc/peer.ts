@@ -177,9 +177,8 @@ export class Peer {
       const said = "error" in response ? `: ${response.error.message} (${response.error.code})` : "";
       return this.#events.onProblem(new ProtocolError(`The peer reported an error that names no request${said}`));
     }
-    const entry = this.#inflight.find(response.id);
+    const entry = this.#inflight.take(response.id);
     if (entry === undefined) return this.#unmatched(response.id);
-    this.#inflight.remove(entry);
     entry.sink.onResponse(response);
   }
 

@@ -10,7 +10,7 @@ export class SlotMap<K, V> {
   #used = false;
   #key: K | undefined;
   #value: V | undefined;
-  /** The row, oldest first; what stands behind the first `#count` means nothing. */
+  /** The row: what stands behind the first `#count` means nothing. */
   #keys: (K | undefined)[] | undefined;
   #values: (V | undefined)[] | undefined;
   #count = 0;
@@ -32,14 +32,34 @@ export class SlotMap<K, V> {
 
   set(key: K, value: V): void {
     const at = this.#at(key);
-    if (at >= 0) (this.#values as V[])[at] = value;
+    if (this.#isSlot(key)) this.#value = value;
+    else if (at >= 0) (this.#values as V[])[at] = value;
     else if (this.#more?.has(key) === true) this.#more.set(key, value);
-    else if (!this.#used || this.#key === key) this.#fill(key, value);
+    else this.add(key, value);
+  }
+
+  /** Sets a key that is known not to be there. */
+  add(key: K, value: V): void {
+    if (!this.#used) this.#fill(key, value);
     else if (this.#count < FEW) this.#append(key, value);
     else {
       this.#more ??= new Map();
       this.#more.set(key, value);
     }
+  }
+
+  /** Gives what is there, and takes it away. */
+  take(key: K): V | undefined {
+    if (this.#isSlot(key)) {
+      const value = this.#value;
+      this.#empty();
+      return value;
+    }
+    const at = this.#at(key);
+    if (at >= 0) return this.#remove(at);
+    const value = this.#more?.get(key);
+    this.#more?.delete(key);
+    return value;
   }
 
   delete(key: K): boolean {
@@ -100,16 +120,16 @@ export class SlotMap<K, V> {
     this.#values[this.#count++] = value;
   }
 
-  /** Those behind it move up. */
-  #remove(at: number): void {
+  /** The last takes its place. */
+  #remove(at: number): V {
     const keys = this.#keys as (K | undefined)[];
     const values = this.#values as (V | undefined)[];
+    const value = values[at] as V;
     const last = --this.#count;
-    for (let to = at; to < last; to++) {
-      keys[to] = keys[to + 1];
-      values[to] = values[to + 1];
-    }
+    keys[at] = keys[last];
+    values[at] = values[last];
     keys[last] = undefined;
     values[last] = undefined;
+    return value;
   }
 }

@@ -113,13 +113,16 @@ export function record(of: Check): Check {
 
 /** An object with these members; the optional ones may be absent. Others are not looked at. */
 export function object(required: Checks, optionals: Checks = {}): Check {
+  const needed = Object.keys(required).length;
   const names = [...Object.keys(required), ...Object.keys(optionals)];
-  const checks = [...Object.values(required), ...Object.values(optionals).map(optional)];
+  const checks = [...Object.values(required), ...Object.values(optionals)];
   return (value) => {
     if (!isObject(value)) return notObject;
     for (let index = 0; index < names.length; index++) {
       const name = names[index]!;
-      const problem = checks[index]!(value[name]);
+      const member = value[name];
+      if (member === undefined && index >= needed) continue;
+      const problem = checks[index]!(member);
       if (problem !== undefined) return within(name, problem);
     }
     return undefined;

@@ -129,13 +129,15 @@ export class Door implements ServedConnection, ServerWire {
     this.#served.add(call);
     const outcome = this.#host.run(call);
     if (!(outcome instanceof Promise)) return this.#answer(call, outcome);
-    const done = outcome.then((outcome) => this.#answer(call, outcome));
+    const done = outcome.then((outcome) => {
+      this.#calls.delete(call);
+      this.#answer(call, outcome);
+    });
     this.#calls.set(call, done);
   }
 
   #answer(call: Call, outcome: Outcome): void {
     this.#served.remove(call);
-    this.#calls.delete(call);
     if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);
     else if (outcome.kind === "error") this.#peer.respondError(call.id, outcome.error);
     call.afterAnswer?.();

@@ -27,8 +27,12 @@ for (const [name, many] of [
         slot.clear();
         map.clear();
       } else if (act < many * 3) {
-        slot.set(key, step);
+        if (act % 2 === 0 && !map.has(key)) slot.add(key, step);
+        else slot.set(key, step);
         map.set(key, step);
+      } else if (act % 2 === 0) {
+        assert.equal(slot.take(key), map.get(key));
+        map.delete(key);
       } else assert.equal(slot.delete(key), map.delete(key));
       assert.deepEqual([slot.size, slot.has(key), slot.get(key)], [map.size, map.has(key), map.get(key)]);
       assert.deepEqual(slot.values().sort(), [...map.values()].sort());
