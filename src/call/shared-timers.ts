@@ -1,4 +1,4 @@
-import { LONGEST_DELAY, systemClock } from "./clock.js";
+import { systemClock } from "./clock.js";
 
 /** What is told when its time has come. */
 export interface Waiting {
@@ -17,25 +17,22 @@ export class Wait {
   ) {}
 }
 
-/** How many lengths of time are shared at once. */
-const MOST_CHAINS = 8;
 /** How long a timer that nobody waits for is used again, in milliseconds. */
 const SPARE_MS = 1;
 
-const chains = new Map<number, Chain>();
+let current: Chain | undefined;
 
 /**
- * Waits on the system's clock, with all who wait equally long: most calls end long before their limits, and a timer for
- * each would cost more than the rest of it. Undefined where the length is not one to share.
+ * Waits on the system's clock, on one timer with those before who wait equally long: most calls end long before their
+ * limits, and a timer for each would cost more than the rest of it.
  */
-export function shareTimer(waiting: Waiting, ms: number, now: number): Wait | undefined {
-  let chain = chains.get(ms);
-  if (chain?.isOutdated !== false) {
-    if (chains.size >= MOST_CHAINS || !(ms >= 1 && ms <= LONGEST_DELAY)) return undefined;
-    chain = new Chain(ms);
-    chains.set(ms, chain);
+export function shareTimer(waiting: Waiting, ms: number, now: number): Wait {
+  if (current?.fits(ms) !== true) {
+    const last = current;
+    current = new Chain(ms);
+    last?.retire();
   }
-  return chain.add(waiting, now);
+  return current.add(waiting, now);
 }
 
 export function leaveTimer(wait: Wait): void {
@@ -60,15 +57,15 @@ class Chain {
     this.#ends.after = this.#ends;
   }
 
-  /** Whether timers are set by something else by now, as in tests that own time. */
-  get isOutdated(): boolean {
-    return this.#setTimeout !== setTimeout;
+  /** Timers may be set by something else by now, as in tests that own time. */
+  fits(ms: number): boolean {
+    return ms === this.#ms && this.#setTimeout === setTimeout;
   }
 
   add(waiting: Waiting, now: number): Wait {
     const wait = new Wait(this, waiting, now + this.#ms);
-    if (this.#ends.after === this.#ends) this.#rouse(now);
     const last = this.#ends.before as Wait;
+    if (last === this.#ends) this.#rouse(now);
     wait.before = last;
     wait.after = this.#ends;
     last.after = wait;
@@ -77,20 +74,25 @@ class Chain {
   }
 
   remove(wait: Wait): void {
-    if (unlink(wait) && this.#ends.after === this.#ends) this.#rest();
+    if (unlink(wait)) this.retire();
+  }
+
+  /** If nobody waits, the timer is kept for who comes next, where it can be kept without keeping the process. */
+  retire(): void {
+    if (this.#first !== this.#ends || this.#timer === undefined) return;
+    if (this === current && this.#timer.unref !== undefined) this.#timer.unref();
+    else this.#disarm();
+  }
+
+  get #first(): Wait {
+    return this.#ends.after as Wait;
   }
 
   /** Somebody waits again. */
   #rouse(now: number): void {
-    if (this.#timer !== undefined && now - this.#armedAt > SPARE_MS) this.#disarm();
+    if (now - this.#armedAt > SPARE_MS) this.#disarm();
     if (this.#timer === undefined) this.#arm(this.#ms, now);
     else this.#timer.ref?.();
-  }
-
-  /** Nobody waits any more: the timer is kept for who comes next, where it can be kept without keeping the process. */
-  #rest(): void {
-    if (this.#timer?.unref === undefined) this.#disarm();
-    else this.#timer.unref();
   }
 
   #arm(ms: number, now: number): void {
@@ -105,17 +107,14 @@ class Chain {
 
   #onTimer(): void {
     const now = systemClock.now();
-    this.#timer = undefined;
     const due: Wait[] = [];
-    for (let wait = this.#ends.after as Wait; wait !== this.#ends && wait.dueAt <= now; wait = wait.after as Wait) {
-      due.push(wait);
-    }
-    const next = due.length === 0 ? this.#ends.after : due[due.length - 1]?.after;
-    if (next !== undefined && next !== this.#ends) this.#arm(Math.max(1, next.dueAt - now), now);
-    else if (chains.get(this.#ms) === this) chains.delete(this.#ms);
-    // One may be removed while another is told.
+    for (let wait = this.#first; wait !== this.#ends && wait.dueAt <= now; wait = wait.after as Wait) due.push(wait);
+    this.#timer = undefined;
+    // While one is told, another may be removed, and more may come.
     for (const wait of due) if (unlink(wait)) tell(wait.waiting as Waiting);
-    if (this.#ends.after === this.#ends) this.#rest();
+    if (this.#timer === undefined && this.#first !== this.#ends) {
+      this.#arm(Math.max(1, this.#first.dueAt - systemClock.now()), now);
+    }
   }
 }
 

@@ -7,10 +7,8 @@ import { leaveTimer, shareTimer, type Wait } from "#src/call/shared-timers.js";
 
 const ms = 30;
 
-function wait(onTime: () => void, length = ms): Wait {
-  const place = shareTimer({ onTime }, length, performance.now());
-  ok(place !== undefined);
-  return place;
+function wait(onTime: () => void): Wait {
+  return shareTimer({ onTime }, ms, performance.now());
 }
 
 test("each is told once, in order, and not before its time", async () => {
@@ -62,8 +60,12 @@ test("one that is taken away while another is told is not told", async () => {
   deepEqual(told, ["first"]);
 });
 
-test("who is told may wait again", async () => {
+test("who is told may wait again, the last and one that is not", async () => {
   await new Promise<void>((resolve) => wait(() => wait(resolve)));
+  await new Promise<void>((resolve) => {
+    wait(() => wait(resolve));
+    wait(() => {});
+  });
 });
 
 test("timers that a test owns are used while it owns them, and no longer", async (t) => {
@@ -81,7 +83,7 @@ test("timers that a test owns are used while it owns them, and no longer", async
   deepEqual(told, []);
 });
 
-test("more lengths than are shared have timers of their own", async () => {
+test("calls of different limits end each at its own", async () => {
   const scopes = Array.from({ length: 20 }, (_, index) => new CallScope("call", { timeoutMs: 10 + index }));
   const ended = scopes.map((scope) => new Promise((resolve) => scope.onAbort(resolve)));
   const errors = (await Promise.all(ended)) as Error[];
