@@ -11,8 +11,15 @@ const dialer: Dialer = {
   eras: [modernClient, legacyClient],
   memory: new Map<string, string>(),
   validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
+  fetch: async () =>
+    isOnNode() ? (await import("../http/direct-fetch.js")).directFetch : (url, init) => fetch(url, init),
   spawn: async (target) => (await import("../node/stdio-client.js")).createStdioClientChannel(target),
 };
+
+/** Or on what passes for it; whoever is asked further looks more closely. */
+function isOnNode(): boolean {
+  return typeof process === "object" && process.versions?.undici !== undefined;
+}
 
 /** Connects to a server of any protocol version: at an address, behind a command, in this process, or through a channel. */
 export function connect<S extends AnyServer = AnyServer>(

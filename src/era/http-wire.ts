@@ -2,6 +2,7 @@ import type { CallScope } from "../call/scope.js";
 import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client-headers.js";
 import { answerLost, fetchFailed, type HttpRefusal, NOT_MCP, readRefusal, statusError } from "../http/http-failure.js";
 import { isEventStream, isJson } from "../http/media-type.js";
+import type { Reply } from "../http/reply.js";
 import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
 import { fetchSameOrigin } from "../http/same-origin-fetch.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
@@ -58,12 +59,12 @@ export class HttpWire {
     body: string | null,
     signal: AbortSignal,
     patience?: CallScope,
-  ): Promise<Response> {
+  ): Promise<Reply> {
     const { fetch, url, server = url } = this.#target;
     return fetchSameOrigin(fetch, url, { method, headers, body, signal, patience, server });
   }
 
-  post(headers: HeaderRecord, body: string, signal: AbortSignal, patience?: CallScope): Promise<Response> {
+  post(headers: HeaderRecord, body: string, signal: AbortSignal, patience?: CallScope): Promise<Reply> {
     return this.send("POST", headers, body, signal, patience);
   }
 
@@ -74,7 +75,7 @@ export class HttpWire {
 
   async #deliver(what: string, headers: HeaderRecord, body: string, signal: AbortSignal): Promise<void> {
     await nextInTurn;
-    let response: Response;
+    let response: Reply;
     try {
       response = await this.post(headers, body, signal);
     } catch (error) {
@@ -85,7 +86,7 @@ export class HttpWire {
   }
 
   /** The error for a response that refuses; its body is done with. */
-  async refusedBy(response: Response, what: string, signal: AbortSignal): Promise<ConnectionError> {
+  async refusedBy(response: Reply, what: string, signal: AbortSignal): Promise<ConnectionError> {
     return this.#statusError(what, await readRefusal(response, signal));
   }
 
@@ -100,7 +101,7 @@ export class HttpWire {
    */
   async readReply(
     call: HttpCall,
-    response: Response,
+    response: Reply,
     onMessage: (parsed: Parsed) => void,
   ): Promise<StreamTrace | undefined> {
     const { status } = response;
@@ -124,7 +125,7 @@ export class HttpWire {
   }
 
   /** Reads one connection of a call's stream. After the answer the server is given a little time to end it. */
-  async readStream(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
+  async readStream(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
     const { clock, maxMessageBytes } = this.#target;
     let linger: unknown;
     const take = (parsed: Parsed) => {
@@ -156,13 +157,13 @@ export class HttpWire {
     }
   }
 
-  async #readRefusal(call: HttpCall, response: Response): Promise<void> {
+  async #readRefusal(call: HttpCall, response: Reply): Promise<void> {
     const refusal = await readRefusal(response, call.wire.signal);
     if (refusal.rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
     else call.answer({ jsonrpc: "2.0", id: call.id, error: refusal.rpcError });
   }
 
-  async #readJson(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<void> {
+  async #readJson(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<void> {
     let text: string;
     try {
       text = await readText(response, this.#target.maxMessageBytes, call.wire.signal);

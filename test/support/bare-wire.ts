@@ -4,6 +4,7 @@ import { serveHttp } from "bowline/node";
 import type { Server, ToolTypes } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import type { Clock } from "#src/call/clock.js";
+import { directFetch } from "#src/http/direct-fetch.js";
 import { createPipePair } from "./each-wire.js";
 import { Counter, openResponses, openSockets } from "./open-sockets.js";
 import type { Wire } from "./verifies.js";
@@ -82,7 +83,9 @@ async function dial(
       running.server.closeIdleConnections();
       await openSockets.down(2 * streams);
     };
-    return { client: await connect(running.url, { ...options, fetch: counted(fetch) }), quiet, close: running.close };
+    // What a client takes on node unless told otherwise.
+    const usual = counted(directFetch as Fetch);
+    return { client: await connect(running.url, { ...options, fetch: usual }), quiet, close: running.close };
   }
   const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
   await server.accept(theirs);

@@ -4,6 +4,7 @@ import { CallScope, type ScopeLimits } from "#src/call/scope.js";
 import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client-http.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
+import { directFetch } from "#src/http/direct-fetch.js";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/jsonrpc/message.js";
 import { HttpScript } from "./http-script.js";
 
@@ -53,7 +54,7 @@ export const LEGACY = "2025-11-25";
 export function createTarget(url: URL, more: Partial<HttpTarget> = {}): HttpTarget {
   return {
     url,
-    fetch: (at, init) => fetch(at, init),
+    fetch: directFetch,
     headers: {},
     clock: systemClock,
     paramHeaders: () => undefined,

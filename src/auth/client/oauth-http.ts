@@ -85,15 +85,13 @@ export class OAuthHttp {
   }
 
   async #get(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Response> {
-    const init = { redirect: "manual", signal } as const;
-    const headers = { accept: "application/json" };
+    const ask = (more: Readonly<Record<string, string>>) =>
+      this.#fetch(url, { method: "GET", redirect: "manual", signal, headers: { accept: "application/json", ...more } });
     try {
-      return await this.#fetch(url, { ...init, method: "GET", headers: { ...headers, ...this.#discoveryHeaders } });
-    } catch (cause) {
-      if (signal.aborted || !isPreflightFailure(cause)) throw failure(url, cause, run, step);
-    }
-    try {
-      return await this.#fetch(url, { ...init, method: "GET", headers });
+      return await ask(this.#discoveryHeaders).catch((cause) => {
+        if (signal.aborted || !isPreflightFailure(cause)) throw cause;
+        return ask({});
+      });
     } catch (cause) {
       throw failure(url, cause, run, step);
     }

@@ -4,7 +4,7 @@ import type { Callback } from "./code-flow.js";
 import type { DiscoverOptions } from "./discover.js";
 import type { DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
-import type { ClientMetadata } from "./registration.js";
+import type { ClientMetadata } from "./register.js";
 import type { AuthStore } from "./store.js";
 
 export interface AuthorizeContext {

@@ -3,6 +3,7 @@ import { cancelParams } from "../../call/exchange.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
 import { fetchFailed } from "../../http/http-failure.js";
+import type { Reply } from "../../http/reply.js";
 import { discard } from "../../http/reply-reader.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../jsonrpc/message.js";
@@ -182,7 +183,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
   }
 
   /** Looks at the answer to a handshake as it passes by. */
-  #handshake(call: HttpCall, response: Response): (parsed: Parsed) => void {
+  #handshake(call: HttpCall, response: Reply): (parsed: Parsed) => void {
     const id = response.headers.get("mcp-session-id") ?? undefined;
     return (parsed) => {
       if (parsed.kind === "response" && "result" in parsed.message && call.owns(parsed.message)) {

@@ -2,6 +2,7 @@ import { pause } from "../../call/clock.js";
 import type { CallScope } from "../../call/scope.js";
 import { fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
+import type { Reply } from "../../http/reply.js";
 import { discard } from "../../http/reply-reader.js";
 import { readSse, type SseEvent, SseReader } from "../../http/sse-reader.js";
 import type { Channel, ChannelEvents } from "../../jsonrpc/channel.js";
@@ -85,9 +86,9 @@ class SseClientChannel implements Channel {
     this.#end(undefined);
   }
 
-  async #get(): Promise<Response> {
+  async #get(): Promise<Reply> {
     const { signal } = this.#stream;
-    let response: Response;
+    let response: Reply;
     try {
       response = await this.#wire.send("GET", this.#wire.headers.get, null, signal, this.#scope);
     } catch (error) {
@@ -116,7 +117,7 @@ class SseClientChannel implements Channel {
   }
 
   /** Reads the stream to its end, which is the end of the connection. Never rejects. */
-  async #read(response: Response, reader: SseReader): Promise<void> {
+  async #read(response: Reply, reader: SseReader): Promise<void> {
     let why = "it ended";
     try {
       if (response.body !== null) await readSse(response.body, reader, this.#stream.signal);

@@ -2,6 +2,7 @@ import { type Clock, pause } from "../../call/clock.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
 import { answerLost, fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
+import type { Reply } from "../../http/reply.js";
 import { discard, readEvents, type StreamTrace } from "../../http/reply-reader.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
 import { AuthError } from "../../schema/auth-error.js";
@@ -35,7 +36,7 @@ export interface ServerListener {
 
 /** One attempt to open a stream. */
 type Opened =
-  | { readonly kind: "open"; readonly response: Response }
+  | { readonly kind: "open"; readonly response: Reply }
   /** Worth another try. */
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "refused"; readonly error: Error };
@@ -166,7 +167,7 @@ async function openStream(
 ): Promise<Opened> {
   const headers = { ...wire.headers.get, ...facts };
   if (lastEventId !== "") headers["last-event-id"] = lastEventId;
-  let response: Response;
+  let response: Reply;
   try {
     response = await wire.send("GET", headers, null, signal);
   } catch (reason) {

@@ -122,7 +122,7 @@ proves(
     );
     const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
     const none = () => Promise.reject(new Error("not needed here"));
-    const dialer = { eras, memory: new Map(), spawn: none, validator: none };
+    const dialer = { eras, memory: new Map(), spawn: none, validator: none, fetch: async () => fetch };
     const client = await connectWith(dialer, corrected.url, {});
     t.after(() => client.close());
     equal(client.version, "2026-01-31");
