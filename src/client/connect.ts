@@ -2,7 +2,8 @@ import { systemClock } from "../call/clock.js";
 import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
-import { type ClientWire, type HttpTarget, NOBODY } from "../era/link.js";
+import { type ClientWire, NOBODY } from "../era/link.js";
+import { type Send, sendBy } from "../http/send.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { begin } from "./begin.js";
@@ -19,7 +20,7 @@ export interface Dialer {
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
   /** How requests are sent where the author does not say. */
-  fetch(): Promise<HttpTarget["fetch"]>;
+  send(): Promise<Send>;
   /** What compiles schemas of servers: loaded when the first is needed. */
   validator(): Promise<JsonSchemaValidator>;
 }
@@ -135,7 +136,7 @@ async function openWire(
       kind: "http",
       target: {
         url: toUrl(target),
-        fetch: options.fetch ?? (await dialer.fetch()),
+        send: options.fetch === undefined ? await dialer.send() : sendBy(options.fetch),
         headers: options.headers ?? {},
         clock: client.clock,
         paramHeaders: (tool) => client.paramHeaders(tool),

@@ -6,13 +6,14 @@ import type { ClientOptions } from "../client/options.js";
 import type { Target } from "../client/target.js";
 import { legacyClient } from "../era/legacy/client-era.js";
 import { modernClient } from "../era/modern/client-era.js";
+import { sendBy } from "../http/send.js";
 
 const dialer: Dialer = {
   eras: [modernClient, legacyClient],
   memory: new Map<string, string>(),
   validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
-  fetch: async () =>
-    isOnNode() ? (await import("../http/direct-fetch.js")).directFetch : (url, init) => fetch(url, init),
+  send: async () =>
+    isOnNode() ? (await import("../http/direct-send.js")).directSend : sendBy((url, init) => fetch(url, init)),
   spawn: async (target) => (await import("../node/stdio-client.js")).createStdioClientChannel(target),
 };
 

@@ -1,3 +1,4 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
 import { inflate } from "./inflate.js";
 import type { ByteSource, OnChunk, Reply, ReplyBody } from "./reply.js";
 
@@ -9,17 +10,17 @@ const MAX_WAITING = 65_536;
 
 /**
  * A response as node's dispatcher tells of it, callback by callback. It resolves with itself once its head is there, and is the
- * source of its own body. The signal ends it at any time.
+ * source of its own body. The switch ends it at any time.
  */
 export class DirectReply implements Reply, ByteSource {
   status = 0;
   readonly url = "";
   bodyUsed = false;
   body: ReplyBody = this;
-  readonly #signal: AbortSignal | null | undefined;
+  readonly #life: AbortSwitch;
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #onAbort = () => this.#fail(this.#signal?.reason);
+  readonly #onAbort = (reason: unknown) => this.#fail(reason);
   #headers: RawHeaders = [];
   #abort: (() => void) | undefined;
   #resume: () => void = () => {};
@@ -28,15 +29,11 @@ export class DirectReply implements Reply, ByteSource {
   #waitingBytes = 0;
   #reader: Reader | undefined;
 
-  constructor(
-    signal: AbortSignal | null | undefined,
-    resolve: (reply: Reply) => void,
-    reject: (reason: unknown) => void,
-  ) {
-    this.#signal = signal;
+  constructor(life: AbortSwitch, resolve: (reply: Reply) => void, reject: (reason: unknown) => void) {
+    this.#life = life;
     this.#resolve = resolve;
     this.#reject = reject;
-    signal?.addEventListener("abort", this.#onAbort, { once: true });
+    life.onAbort(this.#onAbort);
   }
 
   get ok(): boolean {
@@ -136,7 +133,7 @@ export class DirectReply implements Reply, ByteSource {
 
   #close(end: { readonly reason: unknown } | "complete"): void {
     this.#end = end;
-    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#life.offAbort(this.#onAbort);
     this.#settle();
   }
 

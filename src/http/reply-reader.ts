@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
-import type { Reply } from "./reply.js";
+import type { Life, Reply } from "./reply.js";
 import { readSse, type SseEvent, SseReader } from "./sse-reader.js";
 import { StreamPulse } from "./stream-pulse.js";
 import { sourceOf } from "./stream-source.js";
@@ -18,11 +18,11 @@ export function discard(reply: Reply): void {
 }
 
 /** The whole body as text. Rejects with `BodyTooLarge`, the body's own error, or the signal's reason. */
-export async function readText(reply: Reply, maxBytes: number, signal: AbortSignal): Promise<string> {
+export async function readText(reply: Reply, maxBytes: number, life: Life): Promise<string> {
   if (reply.body === null) return "";
   const chunks: Uint8Array[] = [];
   let size = 0;
-  await sourceOf(reply.body, signal).pump((chunk) => {
+  await sourceOf(reply.body, life).pump((chunk) => {
     size += chunk.byteLength;
     if (size > maxBytes) throw new BodyTooLarge(maxBytes);
     return chunks.push(chunk) > 0;
@@ -33,13 +33,13 @@ export async function readText(reply: Reply, maxBytes: number, signal: AbortSign
 }
 
 /** The beginning of a body, for people; the rest is let go of. Never rejects. */
-export async function readExcerpt(reply: Reply, maxBytes: number, signal: AbortSignal): Promise<string> {
+export async function readExcerpt(reply: Reply, maxBytes: number, life: Life): Promise<string> {
   if (reply.body === null) return "";
   const decoder = new TextDecoder();
   let text = "";
   let left = maxBytes;
   try {
-    await sourceOf(reply.body, signal).pump((chunk) => {
+    await sourceOf(reply.body, life).pump((chunk) => {
       text += decoder.decode(chunk.subarray(0, left), { stream: true });
       left -= chunk.byteLength;
       return left > 0;
@@ -69,7 +69,7 @@ export interface StreamTrace {
 export async function readEvents(
   reply: Reply,
   maxChars: number,
-  signal: AbortSignal,
+  life: Life,
   onMessage: (parsed: Parsed) => void,
   clock: Clock,
   onEventId?: ((id: string) => void) | undefined,
@@ -91,7 +91,7 @@ export async function readEvents(
     pulse.beat(reader.comments);
   };
   try {
-    if (reply.body !== null) await readSse(reply.body, reader, signal, onChunk);
+    if (reply.body !== null) await readSse(reply.body, reader, life, onChunk);
   } catch (reason) {
     error = reason;
   } finally {

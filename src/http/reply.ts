@@ -12,7 +12,7 @@ export interface Reply {
 /** The bytes of a response: those of a web stream, or of a source that hands them out itself. */
 export type ReplyBody = ReadableStream<Uint8Array> | ByteSource;
 
-/** Bytes without the ceremony of a stream. They end with the signal of the request that they answer. */
+/** Bytes without the ceremony of a stream. They end with the request that they answer. */
 export interface ByteSource {
   /**
    * Hands out each chunk in the turn in which it comes, and those that are there already before it returns. Settles when the
@@ -25,3 +25,8 @@ export interface ByteSource {
 
 /** Tells whether it wants more. */
 export type OnChunk = (chunk: Uint8Array) => boolean;
+
+/** What the reading of a response ends with. Its signal is asked for where there is no other way. */
+export interface Life {
+  readonly signal: AbortSignal;
+}

@@ -1,5 +1,5 @@
 import { LONGEST_DELAY } from "../call/clock.js";
-import type { ReplyBody } from "./reply.js";
+import type { Life, ReplyBody } from "./reply.js";
 import { sourceOf } from "./stream-source.js";
 
 /** One dispatched event. */
@@ -215,10 +215,10 @@ function findValue(text: string, start: number, end: number, field: string): num
 export async function readSse(
   body: ReplyBody,
   reader: SseReader,
-  signal?: AbortSignal,
+  life?: Life,
   onChunk?: (giveUp: (reason: unknown) => void) => void,
 ): Promise<void> {
-  const source = sourceOf(body, signal);
+  const source = sourceOf(body, life);
   const giveUp = (reason: unknown) => void source.cancel(reason);
   try {
     await source.pump((chunk) => {

@@ -1,11 +1,12 @@
-import type { ByteSource, ReplyBody } from "./reply.js";
+import type { ByteSource, Life, ReplyBody } from "./reply.js";
 
 /**
  * The source of a body. A web stream is one together with a signal, and is always either read to its end or cancelled; what
  * came with its request needs no signal of its own.
  */
-export function sourceOf(body: ReplyBody, signal?: AbortSignal): ByteSource {
+export function sourceOf(body: ReplyBody, life?: Life): ByteSource {
   if ("pump" in body) return body;
+  const signal = life?.signal;
   const reader = body.getReader();
   let cancelled: { readonly reason: unknown } | undefined;
   // Nobody needs to wait for it: a stream that never settles it must not hold up the caller.

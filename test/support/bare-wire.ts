@@ -4,7 +4,6 @@ import { serveHttp } from "bowline/node";
 import type { Server, ToolTypes } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import type { Clock } from "#src/call/clock.js";
-import { directFetch } from "#src/http/direct-fetch.js";
 import { createPipePair } from "./each-wire.js";
 import { Counter, openResponses, openSockets } from "./open-sockets.js";
 import type { Wire } from "./verifies.js";
@@ -62,15 +61,14 @@ async function dial(
   server: Server<ToolTypes>,
   options: ClientOptions,
 ): Promise<BareClient> {
-  const requests = new Counter();
-  const counted = (fetch: Fetch): Fetch => {
-    return (url, init) => {
-      requests.add();
-      return fetch(url, init).finally(requests.remove);
-    };
-  };
   if (transport === "fetch") {
-    const client = await connect("http://localhost/mcp", { ...options, fetch: counted(fetchInto(server)) });
+    const requests = new Counter();
+    const into = fetchInto(server);
+    const counted: Fetch = (url, init) => {
+      requests.add();
+      return into(url, init).finally(requests.remove);
+    };
+    const client = await connect("http://localhost/mcp", { ...options, fetch: counted });
     return { client, quiet: () => requests.down(0), close: () => server.close() };
   }
   if (transport === "node") {
@@ -78,14 +76,11 @@ async function dial(
     const responses = openResponses(running.server);
     const streams = options.era === "legacy" ? 1 : 0;
     const quiet = async () => {
-      await requests.down(0);
       await responses.down(streams);
       running.server.closeIdleConnections();
       await openSockets.down(2 * streams);
     };
-    // What a client takes on node unless told otherwise.
-    const usual = counted(directFetch as Fetch);
-    return { client: await connect(running.url, { ...options, fetch: usual }), quiet, close: running.close };
+    return { client: await connect(running.url, options), quiet, close: running.close };
   }
   const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
   await server.accept(theirs);

@@ -1,5 +1,5 @@
 import { discard, readText } from "../../http/reply-reader.js";
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import { AuthError, type AuthStep } from "../../schema/auth-error.js";
 import { type AddressPolicy, addressProblem } from "../address-policy.js";
 import { messageOf } from "./oauth-error.js";
@@ -61,7 +61,7 @@ export class OAuthHttp {
     try {
       return await withinTime(run, async (signal) => {
         const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
-        const text = await readText(response, MAX_BYTES, signal);
+        const text = await readText(response, MAX_BYTES, { signal });
         const body = text === "" ? null : text;
         return new Response(body, { status: response.status, headers: response.headers });
       });
@@ -106,7 +106,7 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
   }
   let json: unknown;
   try {
-    json = JSON.parse(await readText(response, MAX_BYTES, signal));
+    json = JSON.parse(await readText(response, MAX_BYTES, { signal }));
   } catch (error) {
     if (run.signal.aborted) throw run.signal.reason;
     return { kind: "absent", why: error instanceof SyntaxError ? "not JSON" : messageOf(error), status };

@@ -1,4 +1,4 @@
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import { AuthError } from "../../schema/auth-error.js";
 import { isLoopback, isPrivate } from "../address.js";
 import type { DiscoverOptions } from "./discover.js";

@@ -1,6 +1,5 @@
 import { DirectReply } from "./direct-reply.js";
-import type { Reply } from "./reply.js";
-import type { FetchInit } from "./same-origin-fetch.js";
+import { type Send, sendBy } from "./send.js";
 
 /** What carries the requests of node's `fetch`; whoever replaces it, for a proxy or a test, replaces it for all. */
 interface Dispatcher {
@@ -15,27 +14,35 @@ let lastFetch: unknown;
 let lastIsOwn = false;
 
 /**
- * Fetches without a `Request`, a `Response` and streams where that makes no difference: on Node, as long as `fetch` is node's
+ * Sends without a `Request`, a `Response` and streams where that makes no difference: on Node, as long as `fetch` is node's
  * own. Those objects cost several times what the request does. Anywhere else this is `fetch`, as it is at that moment.
  */
-export function directFetch(url: URL, init: FetchInit): Promise<Reply> {
+export const directSend: Send = (url, sending) => {
   const dispatcher = isNodesOwn(globalThis.fetch) ? currentDispatcher() : undefined;
   // Who puts a password into an address is told by `fetch` that it is not sent.
-  if (dispatcher === undefined || url.username !== "" || url.password !== "") return fetch(url, init);
-  const { method = "GET", headers, body, signal } = init;
-  if (signal?.aborted) return Promise.reject(signal.reason);
+  if (dispatcher === undefined || url.username !== "" || url.password !== "") return byFetch(url, sending);
   return new Promise((resolve, reject) => {
-    const reply = new DirectReply(signal, resolve, reject);
-    // Limits of time are the caller's.
-    const limits = { headersTimeout: 0, bodyTimeout: 0 };
-    const path = url.pathname + url.search;
+    const { method, headers, body, end } = sending;
+    const reply = new DirectReply(end, resolve, reject);
+    if (end.aborted) return;
     dispatcher.dispatch(
-      { origin: url.origin, path, method, headers: { ...ALWAYS, ...headers }, body, ...limits },
+      {
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        headers: Object.assign({}, ALWAYS, headers),
+        body,
+        // Limits of time are the caller's.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
       reply,
     );
   });
-}
+};
 
+const byFetch = sendBy((url, init) => fetch(url, init));
+/** What `fetch` sends too. */
 const ALWAYS = { "accept-encoding": "gzip, deflate", "user-agent": "node" };
 
 function isNodesOwn(fetch: typeof globalThis.fetch): boolean {

@@ -1,19 +1,25 @@
-import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { deflateSync, gzipSync } from "node:zlib";
-import { directFetch } from "#src/http/direct-fetch.js";
+import { AbortSwitch } from "#src/call/abort-switch.js";
+import { directSend } from "#src/http/direct-send.js";
 import type { ByteSource, Reply } from "#src/http/reply.js";
 import { readExcerpt, readText } from "#src/http/reply-reader.js";
+import type { Sending } from "#src/http/send.js";
 import { readSse, SseReader } from "#src/http/sse-reader.js";
 import { gate } from "../support/gate.js";
 
 const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
 type Dispatch = (options: Record<string, unknown>, handler: unknown) => unknown;
 const holder = globalThis as unknown as Record<symbol, { dispatch: Dispatch }>;
-const never = new AbortController().signal;
+const never = new AbortController();
+
+function send(url: URL, how: Partial<Sending> = {}): Promise<Reply> {
+  return directSend(url, { method: "GET", headers: {}, body: null, end: new AbortSwitch(), server: url, ...how });
+}
 
 async function listen(t: TestContext, handler: (req: IncomingMessage, res: ServerResponse) => void): Promise<URL> {
   const http = createServer(handler).listen(0, "127.0.0.1");
@@ -38,7 +44,7 @@ test("sends what fetch would, and reads what came", async (t) => {
     res.writeHead(201, { "X-Answer": ["a", "b"], "content-type": "application/json" });
     res.end(JSON.stringify({ method, url, body, own: headers["x-own"], encodings: headers["accept-encoding"] }));
   });
-  const reply = await directFetch(url, { method: "POST", headers: { "x-own": "1" }, body: "é" });
+  const reply = await send(url, { method: "POST", headers: { "x-own": "1" }, body: "é" });
   ok(isDirect(reply));
   deepEqual([reply.status, reply.ok, reply.url], [201, true, ""]);
   deepEqual([reply.headers.get("x-answer"), reply.headers.get("x-none")], ["a, b", null]);
@@ -49,17 +55,17 @@ test("sends what fetch would, and reads what came", async (t) => {
 
 test("a fetch that somebody put in its place is used", async (t) => {
   const url = await listen(t, (_, res) => res.end("real"));
-  ok(isDirect(await directFetch(url, {})));
+  ok(isDirect(await send(url, {})));
   const mocked = t.mock.method(globalThis, "fetch", async () => new Response("mocked"));
-  equal(await text(await directFetch(url, {})), "mocked");
+  equal(await text(await send(url, {})), "mocked");
   mocked.mock.restore();
-  const back = await directFetch(url, {});
+  const back = await send(url, {});
   deepEqual([isDirect(back), await text(back)], [true, "real"]);
 });
 
 test("a dispatcher that somebody set is used, and no limits but the caller's", async (t) => {
   const url = await listen(t, (_, res) => res.end("there"));
-  await text(await directFetch(url, {}));
+  await text(await send(url, {}));
   const usual = holder[DISPATCHER] as { dispatch: Dispatch };
   t.after(() => {
     holder[DISPATCHER] = usual;
@@ -71,12 +77,12 @@ test("a dispatcher that somebody set is used, and no limits but the caller's", a
       return usual.dispatch(options, handler);
     },
   };
-  equal(await text(await directFetch(url, {})), "there");
+  equal(await text(await send(url, {})), "there");
   deepEqual([asked.length, asked[0]?.headersTimeout, asked[0]?.bodyTimeout], [1, 0, 0]);
 });
 
 test("a password in an address is refused, as fetch does it", async () => {
-  await rejects(directFetch(new URL("http://a:b@127.0.0.1:9/"), {}), { name: "TypeError" });
+  await rejects(send(new URL("http://a:b@127.0.0.1:9/"), {}), { name: "TypeError" });
 });
 
 for (const [encoding, pack] of [
@@ -86,7 +92,7 @@ for (const [encoding, pack] of [
 ] as const) {
   test(`unpacks ${encoding}`, async (t) => {
     const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": encoding }).end(pack("plain")));
-    equal(await text(await directFetch(url, {})), "plain");
+    equal(await text(await send(url, {})), "plain");
   });
 }
 
@@ -96,12 +102,12 @@ test("a packed body that is broken or no longer wanted ends", async (t) => {
     if (req.method === "POST") res.end("not packed");
     else res.write(gzipSync("x".repeat(100_000)));
   });
-  await rejects(directFetch(url, { method: "POST" }).then(text));
-  const abort = new AbortController();
-  const reply = await directFetch(url, { signal: abort.signal });
-  const reading = readText(reply, 1 << 20, abort.signal);
+  await rejects(send(url, { method: "POST" }).then(text));
+  const end = new AbortSwitch();
+  const reply = await send(url, { end });
+  const reading = readText(reply, 1 << 20, end);
   const reason = new Error("enough");
-  abort.abort(reason);
+  end.abort(reason);
   await rejects(reading, (error) => error === reason);
 });
 
@@ -110,16 +116,15 @@ test("a head that only announces the real one is passed over", async (t) => {
     res.writeEarlyHints({ link: "</a>; rel=preload" });
     res.writeHead(200).end("real");
   });
-  const reply = await directFetch(url, {});
+  const reply = await send(url, {});
   deepEqual([reply.status, await text(reply)], [200, "real"]);
 });
 
-test("the signal ends it at any time, with its own reason, and the server is told", async (t) => {
+test("it ends at any time, with its own reason, and the server is told", async (t) => {
   const reason = new Error("enough");
-  await rejects(
-    directFetch(new URL("http://127.0.0.1:9/"), { signal: AbortSignal.abort(reason) }),
-    (e) => e === reason,
-  );
+  const before = new AbortSwitch();
+  before.abort(reason);
+  await rejects(send(new URL("http://127.0.0.1:9/"), { end: before }), (error) => error === reason);
   for (const part of ["nothing", "head", "body"]) {
     const asked = gate();
     const gone = gate();
@@ -129,8 +134,8 @@ test("the signal ends it at any time, with its own reason, and the server is tol
       if (part === "body") res.write("begun");
       asked.open();
     });
-    const abort = new AbortController();
-    const fetched = directFetch(url, { signal: abort.signal });
+    const end = new AbortSwitch();
+    const fetched = send(url, { end });
     let reading: Promise<unknown> = fetched;
     if (part === "nothing") await asked.opened;
     else {
@@ -142,7 +147,7 @@ test("the signal ends it at any time, with its own reason, and the server is tol
       });
       if (part === "body") await begun.opened;
     }
-    abort.abort(reason);
+    end.abort(reason);
     await rejects(reading, (error) => error === reason);
     await gone.opened;
   }
@@ -154,11 +159,12 @@ test("given up before there is a connection, it sends nothing", async (t) => {
     requests++;
     res.end();
   });
-  const abort = new AbortController();
-  const given = rejects(directFetch(url, { method: "POST", body: "x", signal: abort.signal }), { name: "AbortError" });
-  abort.abort();
+  const end = new AbortSwitch();
+  const reason = new Error("enough");
+  const given = rejects(send(url, { method: "POST", body: "x", end }), (error) => error === reason);
+  end.abort(reason);
   await given;
-  await text(await directFetch(url, { method: "POST" }));
+  await text(await send(url, { method: "POST" }));
   equal(requests, 1);
 });
 
@@ -172,7 +178,7 @@ test("what nobody reads makes the server wait, and nothing is lost", async (t) =
     for (; sent < pieces; sent++) if (!res.write(piece)) await once(res, "drain");
     res.end();
   });
-  const reply = await directFetch(url, {});
+  const reply = await send(url, {});
   for (let before = -1; before !== sent; ) {
     before = sent;
     for (let turn = 0; turn < 500; turn++) await new Promise(setImmediate);
@@ -192,7 +198,7 @@ test("a reader that has enough, or fails, ends the response", async (t) => {
     gone.push(once(res, "close"));
     res.writeHead(200).write("data: a\n\ndata: b\n\n");
   });
-  const one = await directFetch(url, {});
+  const one = await send(url, {});
   const seen: string[] = [];
   const reader: SseReader = new SseReader(({ data }) => {
     seen.push(data);
@@ -204,9 +210,9 @@ test("a reader that has enough, or fails, ends the response", async (t) => {
   const failing = new SseReader(() => {
     throw failure;
   });
-  await rejects(readSse((await directFetch(url, {})).body as ByteSource, failing), (error) => error === failure);
-  equal(await readExcerpt(await directFetch(url, {}), 5, never), "data:");
-  await (await directFetch(url, {})).body?.cancel();
+  await rejects(readSse((await send(url, {})).body as ByteSource, failing), (error) => error === failure);
+  equal(await readExcerpt(await send(url, {}), 5, never), "data:");
+  await (await send(url, {})).body?.cancel();
   equal(gone.length, 4);
   await Promise.all(gone);
 });
@@ -219,7 +225,7 @@ for (const reads of ["is being read", "is about to be read"]) {
       await breakOff.opened;
       res.socket?.destroy();
     });
-    const reply = await directFetch(url, {});
+    const reply = await send(url, {});
     const reading = reads === "is being read" ? text(reply) : undefined;
     breakOff.open();
     // The end of a connection takes several turns to arrive.
@@ -228,16 +234,16 @@ for (const reads of ["is being read", "is about to be read"]) {
   });
 }
 
-test("a listener of the signal does not outlive the response", async (t) => {
+test("what listens for the end does not outlive the response", async (t) => {
   const url = await listen(t, (_, res) => res.end("done"));
-  const abort = new AbortController();
-  const added = t.mock.method(abort.signal, "addEventListener");
-  const removed = t.mock.method(abort.signal, "removeEventListener");
-  await text(await directFetch(url, { signal: abort.signal }));
-  notEqual(added.mock.callCount(), 0);
-  equal(removed.mock.callCount(), added.mock.callCount());
+  const end = new AbortSwitch();
+  const added = t.mock.method(end, "onAbort");
+  const removed = t.mock.method(end, "offAbort");
+  await text(await send(url, { end }));
+  deepEqual([added.mock.callCount(), removed.mock.callCount()], [1, 1]);
+  equal(added.mock.calls[0]?.arguments[0], removed.mock.calls[0]?.arguments[0]);
 });
 
 test("an address where nobody listens tells so", async () => {
-  await rejects(directFetch(new URL("http://127.0.0.1:9/"), {}), { code: "ECONNREFUSED" });
+  await rejects(send(new URL("http://127.0.0.1:9/"), {}), { code: "ECONNREFUSED" });
 });
