@@ -42,9 +42,7 @@ export class CallScope extends AbortSwitch implements Waiting {
     this.#startedAt = timed ? clock.now() : 0;
     this.#heardAt = this.#startedAt;
     if (limits.signal !== undefined) this.#follow(limits.signal);
-    if (!timed || this.aborted) return;
-    if (clock !== systemClock) this.#arm(this.#startedAt);
-    else this.#wait = shareTimer(this, Math.min(this.#timeoutMs, this.#deadlineMs), this.#startedAt);
+    if (timed && !this.aborted) this.#begin();
   }
 
   /** A sign of life from the peer: the idle time starts anew. Costs one clock reading; the timer is left alone. */
@@ -89,6 +87,12 @@ export class CallScope extends AbortSwitch implements Waiting {
 
   get #isTimed(): boolean {
     return this.#timer !== undefined || this.#wait !== undefined;
+  }
+
+  #begin(): void {
+    const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
+    if (this.#clock === systemClock) this.#wait = shareTimer(this, ms, this.#startedAt);
+    if (this.#wait === undefined) this.#arm(this.#startedAt);
   }
 
   #arm(now: number): void {

@@ -24,10 +24,11 @@ let current: Chain | undefined;
 
 /**
  * Waits on the system's clock, on one timer with those before who wait equally long: most calls end long before their
- * limits, and a timer for each would cost more than the rest of it.
+ * limits, and a timer for each would cost more than the rest of it. Undefined where timers cannot be shared.
  */
-export function shareTimer(waiting: Waiting, ms: number, now: number): Wait {
+export function shareTimer(waiting: Waiting, ms: number, now: number): Wait | undefined {
   if (current?.fits(ms) !== true) {
+    if (!outlivesRequests()) return undefined;
     const last = current;
     current = new Chain(ms);
     last?.retire();
@@ -37,6 +38,11 @@ export function shareTimer(waiting: Waiting, ms: number, now: number): Wait {
 
 export function leaveTimer(wait: Wait): void {
   wait.chain.remove(wait);
+}
+
+/** On some platforms a timer ends with the request during which it was set. On Node none does. */
+function outlivesRequests(): boolean {
+  return typeof process === "object" && process.versions?.undici !== undefined;
 }
 
 /**

@@ -77,7 +77,7 @@ for (const era of ["modern", "legacy"] as const) {
   test(`a call from a client in the same process, ${era}`, async () => {
     await using client = await connect(createServer(), { era });
     const work = await measureWork(() => client.callTool("echo0", { text: "hello" }));
-    assertWithin(work, { promises: 13, handles: 1, bytes: 14_500 });
+    assertWithin(work, { promises: 5, handles: 0, bytes: 7_500 });
   });
 }
 

@@ -8,7 +8,9 @@ import { leaveTimer, shareTimer, type Wait } from "#src/call/shared-timers.js";
 const ms = 30;
 
 function wait(onTime: () => void): Wait {
-  return shareTimer({ onTime }, ms, performance.now());
+  const place = shareTimer({ onTime }, ms, performance.now());
+  ok(place !== undefined);
+  return place;
 }
 
 test("each is told once, in order, and not before its time", async () => {
@@ -81,6 +83,16 @@ test("timers that a test owns are used while it owns them, and no longer", async
   t.mock.timers.reset();
   await new Promise<void>((resolve) => wait(resolve));
   deepEqual(told, []);
+});
+
+test("where timers may end with what set them, none is shared", async (t) => {
+  leaveTimer(wait(() => {}));
+  const versions = Object.getOwnPropertyDescriptor(process, "versions") as PropertyDescriptor;
+  t.after(() => Object.defineProperty(process, "versions", versions));
+  Object.defineProperty(process, "versions", { ...versions, value: {} });
+  equal(shareTimer({ onTime() {} }, ms + 1, performance.now()), undefined);
+  const scope = new CallScope("call", { timeoutMs: ms + 1 });
+  equal(await new Promise((resolve) => scope.onAbort((reason) => resolve((reason as Error).name))), "TimeoutError");
 });
 
 test("calls of different limits end each at its own", async () => {
