@@ -23,7 +23,8 @@ export class ServedCalls<C extends Served> {
   /** A peer that reuses an id in flight replaces the entry; each call removes only itself. */
   add(call: C): void {
     const older = this.#running.get(call.id);
-    if (older !== undefined) this.#shadowed.add(older);
+    if (older === undefined) return this.#running.add(call.id, call);
+    this.#shadowed.add(older);
     this.#running.set(call.id, call);
   }
 

@@ -1,5 +1,5 @@
 /** How many entries are looked through one by one. */
-const FEW = 32;
+const FEW = 128;
 
 /**
  * A map that mostly holds few entries, or none, for a short time each: the calls of a session, say. The first has a slot of
