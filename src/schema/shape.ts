@@ -111,18 +111,24 @@ export function record(of: Check): Check {
   };
 }
 
-/** An object with these members; the optional ones may be absent. Others are not looked at. */
+/**
+ * An object with these members; the optional ones may be absent. Others are not looked at. Most objects have few members, so
+ * what they have is looked up, and not each member that they might have.
+ */
 export function object(required: Checks, optionals: Checks = {}): Check {
-  const needed = Object.keys(required).length;
-  const names = [...Object.keys(required), ...Object.keys(optionals)];
-  const checks = [...Object.values(required), ...Object.values(optionals)];
+  const names = Object.keys(required);
+  const checks = Object.values(required);
+  const known = new Map(Object.entries(optionals));
   return (value) => {
     if (!isObject(value)) return notObject;
     for (let index = 0; index < names.length; index++) {
       const name = names[index]!;
-      const member = value[name];
-      if (member === undefined && index >= needed) continue;
-      const problem = checks[index]!(member);
+      const problem = checks[index]!(value[name]);
+      if (problem !== undefined) return within(name, problem);
+    }
+    for (const name in value) {
+      const check = known.get(name);
+      const problem = check === undefined || value[name] === undefined ? undefined : check(value[name]);
       if (problem !== undefined) return within(name, problem);
     }
     return undefined;
