@@ -14,8 +14,6 @@ const MAX_WAITING = 65_536;
  */
 export class DirectReply implements Reply, ByteSource {
   status = 0;
-  readonly url = "";
-  bodyUsed = false;
   body: ReplyBody = this;
   readonly #life: AbortSwitch;
   readonly #resolve: (reply: Reply) => void;
@@ -29,7 +27,12 @@ export class DirectReply implements Reply, ByteSource {
   #waitingBytes = 0;
   #reader: Reader | undefined;
 
-  constructor(life: AbortSwitch, resolve: (reply: Reply) => void, reject: (reason: unknown) => void) {
+  constructor(
+    readonly url: string,
+    life: AbortSwitch,
+    resolve: (reply: Reply) => void,
+    reject: (reason: unknown) => void,
+  ) {
     this.#life = life;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -42,6 +45,10 @@ export class DirectReply implements Reply, ByteSource {
 
   get headers(): this {
     return this;
+  }
+
+  get bodyUsed(): boolean {
+    return this.body instanceof ReadableStream ? this.body.locked : this.#reader !== undefined;
   }
 
   /** A header by its name in lower case. */
@@ -57,7 +64,6 @@ export class DirectReply implements Reply, ByteSource {
   }
 
   pump(onChunk: OnChunk): Promise<void> {
-    this.bodyUsed = true;
     return new Promise((resolve, reject) => {
       this.#reader = { onChunk, resolve, reject };
       for (const chunk of this.#waiting) this.#hand(chunk);

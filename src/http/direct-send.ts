@@ -23,7 +23,7 @@ export const directSend: Send = (url, sending) => {
   if (dispatcher === undefined || url.username !== "" || url.password !== "") return byFetch(url, sending);
   return new Promise((resolve, reject) => {
     const { method, headers, body, end } = sending;
-    const reply = new DirectReply(end, resolve, reject);
+    const reply = new DirectReply(url.href, end, resolve, reject);
     if (end.aborted) return;
     dispatcher.dispatch(
       {

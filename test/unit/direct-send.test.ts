@@ -7,7 +7,7 @@ import { deflateSync, gzipSync } from "node:zlib";
 import { AbortSwitch } from "#src/call/abort-switch.js";
 import { directSend } from "#src/http/direct-send.js";
 import type { ByteSource, Reply } from "#src/http/reply.js";
-import { readExcerpt, readText } from "#src/http/reply-reader.js";
+import { discard, readExcerpt, readText } from "#src/http/reply-reader.js";
 import type { Sending } from "#src/http/send.js";
 import { readSse, SseReader } from "#src/http/sse-reader.js";
 import { gate } from "../support/gate.js";
@@ -46,7 +46,7 @@ test("sends what fetch would, and reads what came", async (t) => {
   });
   const reply = await send(url, { method: "POST", headers: { "x-own": "1" }, body: "é" });
   ok(isDirect(reply));
-  deepEqual([reply.status, reply.ok, reply.url], [201, true, ""]);
+  deepEqual([reply.status, reply.ok, reply.url], [201, true, url.href]);
   deepEqual([reply.headers.get("x-answer"), reply.headers.get("x-none")], ["a, b", null]);
   const seen = { method: "POST", url: "/mcp?a=b", body: "é", own: "1", encodings: "gzip, deflate" };
   deepEqual(JSON.parse(await text(reply)), seen);
@@ -109,6 +109,18 @@ test("a packed body that is broken or no longer wanted ends", async (t) => {
   const reason = new Error("enough");
   end.abort(reason);
   await rejects(reading, (error) => error === reason);
+});
+
+test("a packed body that nobody reads is let go of", async (t) => {
+  const gone = gate();
+  const url = await listen(t, (_, res) => {
+    res.on("close", gone.open);
+    res.writeHead(200, { "content-encoding": "gzip" }).write(gzipSync("x"));
+  });
+  const reply = await send(url);
+  equal(reply.bodyUsed, false);
+  discard(reply);
+  await gone.opened;
 });
 
 test("a head that only announces the real one is passed over", async (t) => {
