@@ -3,6 +3,7 @@ import type { Params } from "../../jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../schema/types.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
+import { writeResult } from "../write-result.js";
 import { isWrapped, wrapSchema, wrapValue } from "./wrap-output.js";
 
 /** The first versions to know each thing. */
@@ -24,7 +25,7 @@ export function encodeResult(call: Call, result: HandlerResult, host: ServerHost
   if (result instanceof PreparedResult) {
     return result.textFor(version, (plain) => JSON.stringify(toWire(call, plain, host)));
   }
-  return JSON.stringify(isPlain(call.method, result) ? result : toWire(call, result, host));
+  return isPlain(call.method, result) ? (writeResult(result) as JsonText) : JSON.stringify(toWire(call, result, host));
 }
 
 /** Whether every version has a word for all of it, so that nothing need be copied: most results of tools are such. */

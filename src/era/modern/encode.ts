@@ -5,6 +5,7 @@ import type { RpcError } from "../../schema/errors.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
 import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
+import { writeResult } from "../write-result.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "./envelope.js";
 import { modernMethods } from "./methods.js";
 
@@ -32,7 +33,7 @@ const endings = new WeakMap<ServerHost, string>();
 function stampText(method: string, result: Result, host: ServerHost): JsonText | undefined {
   if (result.resultType !== undefined || result._meta !== undefined) return undefined;
   if (modernMethods.get(method)?.cacheable === true) return undefined;
-  const text = JSON.stringify(result) as string | undefined;
+  const text = writeResult(result);
   if (text?.startsWith('{"') !== true) return undefined;
   let ending = endings.get(host);
   if (ending === undefined) {
