@@ -2,7 +2,7 @@ import { TimeoutError } from "../schema/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { type Clock, systemClock } from "./clock.js";
 import { followSignal, unfollowSignal } from "./follow-signal.js";
-import { leaveTimer, shareTimer, type Wait, type Waiting } from "./shared-timers.js";
+import type { Wait, Waiting } from "./shared-timers.js";
 
 export interface ScopeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
@@ -91,7 +91,7 @@ export class CallScope extends AbortSwitch implements Waiting {
 
   #begin(): void {
     const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
-    if (this.#clock === systemClock) this.#wait = shareTimer(this, ms, this.#startedAt);
+    if (this.#clock === systemClock) this.#wait = (sharing ?? loadSharing())?.shareTimer(this, ms, this.#startedAt);
     if (this.#wait === undefined) this.#arm(this.#startedAt);
   }
 
@@ -117,7 +117,7 @@ export class CallScope extends AbortSwitch implements Waiting {
 
   #disarm(): void {
     if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
-    if (this.#wait !== undefined) leaveTimer(this.#wait);
+    if (this.#wait !== undefined) this.#wait.leave();
     this.#timer = undefined;
     this.#wait = undefined;
   }
@@ -130,6 +130,22 @@ export class CallScope extends AbortSwitch implements Waiting {
       this.#callerSignal = undefined;
     }
   }
+}
+
+/** What lets calls share timers, once it is there. */
+let sharing: typeof import("./shared-timers.js") | undefined;
+let isAsked = false;
+
+/** On Node alone: elsewhere a timer may end with the request during which it was set. */
+function loadSharing(): undefined {
+  if (isAsked || typeof process !== "object" || process.versions?.undici === undefined) return;
+  isAsked = true;
+  import("./shared-timers.js").then(
+    (part) => {
+      sharing = part;
+    },
+    () => {},
+  );
 }
 
 function limitOf(name: string, ms: number | undefined): number {

@@ -15,6 +15,11 @@ export class Wait {
     readonly waiting: Waiting | undefined,
     readonly dueAt: number,
   ) {}
+
+  /** Waits no longer, if it still did. */
+  leave(): void {
+    this.chain.remove(this);
+  }
 }
 
 /** How long a timer that nobody waits for is used again, in milliseconds. */
@@ -24,25 +29,15 @@ let current: Chain | undefined;
 
 /**
  * Waits on the system's clock, on one timer with those before who wait equally long: most calls end long before their
- * limits, and a timer for each would cost more than the rest of it. Undefined where timers cannot be shared.
+ * limits, and a timer for each would cost more than the rest of it.
  */
-export function shareTimer(waiting: Waiting, ms: number, now: number): Wait | undefined {
+export function shareTimer(waiting: Waiting, ms: number, now: number): Wait {
   if (current?.fits(ms) !== true) {
-    if (!outlivesRequests()) return undefined;
     const last = current;
     current = new Chain(ms);
     last?.retire();
   }
   return current.add(waiting, now);
-}
-
-export function leaveTimer(wait: Wait): void {
-  wait.chain.remove(wait);
-}
-
-/** On some platforms a timer ends with the request during which it was set. On Node none does. */
-function outlivesRequests(): boolean {
-  return typeof process === "object" && process.versions?.undici !== undefined;
 }
 
 /**

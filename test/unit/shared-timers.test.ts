@@ -3,14 +3,12 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { CallScope } from "#src/call/scope.js";
-import { leaveTimer, shareTimer, type Wait } from "#src/call/shared-timers.js";
+import { shareTimer, type Wait } from "#src/call/shared-timers.js";
 
 const ms = 30;
 
 function wait(onTime: () => void): Wait {
-  const place = shareTimer({ onTime }, ms, performance.now());
-  ok(place !== undefined);
-  return place;
+  return shareTimer({ onTime }, ms, performance.now());
 }
 
 test("each is told once, in order, and not before its time", async () => {
@@ -18,7 +16,7 @@ test("each is told once, in order, and not before its time", async () => {
   const began = performance.now();
   await new Promise<void>((resolve) => {
     wait(() => told.push("first"));
-    leaveTimer(wait(() => told.push("gone")));
+    wait(() => told.push("gone")).leave();
     wait(() => {
       told.push("last");
       resolve();
@@ -54,7 +52,7 @@ test("one that is taken away while another is told is not told", async () => {
     let second: Wait | undefined;
     wait(() => {
       told.push("first");
-      if (second !== undefined) leaveTimer(second);
+      second?.leave();
     });
     second = wait(() => told.push("second"));
     wait(resolve);
@@ -72,27 +70,17 @@ test("who is told may wait again, the last and one that is not", async () => {
 
 test("timers that a test owns are used while it owns them, and no longer", async (t) => {
   const told: string[] = [];
-  leaveTimer(wait(() => told.push("never")));
+  wait(() => told.push("never")).leave();
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const mocked = new Promise<void>((resolve) => wait(resolve));
   const clock = t.mock.method(performance, "now", () => Number.MAX_SAFE_INTEGER);
   t.mock.timers.tick(ms);
   await mocked;
   clock.mock.restore();
-  leaveTimer(wait(() => told.push("never")));
+  wait(() => told.push("never")).leave();
   t.mock.timers.reset();
   await new Promise<void>((resolve) => wait(resolve));
   deepEqual(told, []);
-});
-
-test("where timers may end with what set them, none is shared", async (t) => {
-  leaveTimer(wait(() => {}));
-  const versions = Object.getOwnPropertyDescriptor(process, "versions") as PropertyDescriptor;
-  t.after(() => Object.defineProperty(process, "versions", versions));
-  Object.defineProperty(process, "versions", { ...versions, value: {} });
-  equal(shareTimer({ onTime() {} }, ms + 1, performance.now()), undefined);
-  const scope = new CallScope("call", { timeoutMs: ms + 1 });
-  equal(await new Promise((resolve) => scope.onAbort((reason) => resolve((reason as Error).name))), "TimeoutError");
 });
 
 test("calls of different limits end each at its own", async () => {
@@ -105,11 +93,17 @@ test("calls of different limits end each at its own", async () => {
   );
 });
 
-const scopeUrl = import.meta.resolve("#src/call/scope.js");
+const [scopeUrl, timersUrl] = ["scope", "shared-timers"].map((name) => import.meta.resolve(`#src/call/${name}.js`));
 
-/** What a process writes that runs this code and ends when nothing keeps it. */
-async function outputOf(code: string): Promise<string> {
-  const script = `import { CallScope } from ${JSON.stringify(scopeUrl)};\n${code}`;
+/** What a process writes that runs this code when there has been a call, and ends when nothing keeps it. */
+async function outputOf(code: string, before = ""): Promise<string> {
+  const script = `
+    import { CallScope } from ${JSON.stringify(scopeUrl)};
+    import ${JSON.stringify(timersUrl)};
+    ${before}
+    new CallScope("before", { timeoutMs: 600_000 }).close();
+    await new Promise(setImmediate);
+    ${code}`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script]);
   return stdout;
 }
@@ -136,4 +130,21 @@ test("what one listener throws is thrown, and the other calls end", async () => 
     new CallScope("first", { timeoutMs: 20 }).onAbort(() => { throw new Error("mine"); });
     new CallScope("second", { timeoutMs: 20 }).onAbort(() => console.log("ended"));`;
   deepEqual((await outputOf(code)).trim().split("\n").sort(), ["ended", "thrown mine"]);
+});
+
+/** Tells how many timers three calls at once take. */
+const COUNT_TIMERS = `
+  const set = setTimeout;
+  let timers = 0;
+  globalThis.setTimeout = (...args) => {
+    timers++;
+    return set(...args);
+  };
+  const scopes = [1, 2, 3].map(() => new CallScope("call", { timeoutMs: 600_000 }));
+  for (const scope of scopes) scope.close();
+  console.log(timers);`;
+
+test("calls share a timer where none ends with what set it", async () => {
+  const elsewhere = 'Object.defineProperty(process, "versions", { value: {} });';
+  deepEqual(await Promise.all([outputOf(COUNT_TIMERS), outputOf(COUNT_TIMERS, elsewhere)]), ["1\n", "3\n"]);
 });
