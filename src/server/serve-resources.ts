@@ -4,12 +4,12 @@ import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
 import { readResourceResult } from "../schema/content-shapes.js";
 import { RpcError } from "../schema/errors.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../schema/types.js";
-import { toBase64 } from "./content.js";
 import type { Context } from "./context.js";
 import { matchUri } from "./match-uri.js";
 import { isUnsafePath } from "./path-safety.js";
 import type { Registry } from "./registry.js";
 import { type RegisteredResource, type ResourcePart, type ResourceReturn, resourceNotFound } from "./resource.js";
+import { toBase64 } from "./to-base64.js";
 import { isInputRequired } from "./tool-result.js";
 
 type Variables = Record<string, string | string[]>;

@@ -5,7 +5,7 @@ import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes
 import type { RpcNotification } from "#src/jsonrpc/message.js";
 import { RpcError } from "#src/schema/errors.js";
 import { Registry } from "#src/server/registry.js";
-import { MemoryChangeBus } from "#src/store/change-bus.js";
+import { MemoryChangeBus } from "#src/store/memory-change-bus.js";
 import { FakeClock } from "./fake-clock.js";
 
 export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>;

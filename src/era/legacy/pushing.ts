@@ -1,8 +1,8 @@
 import { CallScope } from "../../call/scope.js";
 import { tellProgress } from "../../call/tell-progress.js";
 import { INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
-import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
 import type { Params } from "../../jsonrpc/message.js";
+import { toRpcError } from "../../jsonrpc/to-rpc-error.js";
 import { McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import { findAnswerProblem } from "../../schema/input-rules.js";
 import { inputShapes } from "../../schema/input-shapes.js";
@@ -73,7 +73,7 @@ export class Pushed implements Asker {
       const session = LegacySession.of(call);
       if (!session.isReady) await untilReady(session, scope);
       const response = await call.wire.request(call, method, params, scope, this.#toListener(options));
-      if ("error" in response) throw fromErrorObject(response.error, method);
+      if ("error" in response) throw toRpcError(response.error, method);
       return response.result;
     } finally {
       call.end.offAbort(endWithCall);

@@ -1,8 +1,8 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
-import { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, Run, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
+import { sendsAway } from "../sends-away.js";
 import type { Pushed } from "./pushing.js";
 
 /**
@@ -38,7 +38,7 @@ async function settleLater(
     }
     return result;
   } catch (error) {
-    if (error instanceof UrlElicitationRequiredError) throw (await asking.pushed()).sendToPages(error);
+    if (sendsAway(error)) throw (await asking.pushed()).sendToPages(error);
     throw error;
   }
 }

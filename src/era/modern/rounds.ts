@@ -2,12 +2,13 @@ import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import { McpError } from "../../schema/errors.js";
 import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
-import { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
+import type { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability } from "../input-capability.js";
 import { PreparedResult } from "../prepared-result.js";
 import { QuestionDesk } from "../question-desk.js";
+import { sendsAway } from "../sends-away.js";
 import { Steps } from "../steps.js";
 import { undeclaredFor } from "../undeclared-for.js";
 import type { PageOwner } from "../url-elicitations.js";
@@ -50,7 +51,7 @@ export async function closeRound(
 ): Promise<HandlerResult> {
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
-  if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, replay, toPages(failure));
+  if (sendsAway(failure)) return sealAuthored(call, replay, toPages(failure));
   if (failure !== undefined) throw failure;
   return sealAuthored(call, replay, result as HandlerResult);
 }
