@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult, ServerHost } from "../era/era.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import { params } from "../schema/shapes.js";
@@ -32,12 +32,7 @@ export function dispatch(server: Dispatcher, call: Call): MaybePromise<HandlerRe
   if (problem !== undefined) throw invalidParams(method, problem);
 
   const custom = server.methods.get(method);
-  if (custom !== undefined) {
-    const part = customs();
-    return part instanceof Promise
-      ? part.then(({ runCustom }) => runCustom(server.host, custom, call))
-      : part.runCustom(server.host, custom, call);
-  }
+  if (custom !== undefined) return andThen(customs(), ({ runCustom }) => runCustom(server.host, custom, call));
 
   const builtin = era.builtins.get(method);
   if (builtin !== undefined) return builtin(call, server.host);

@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/era.js";
 import { methodNotFound } from "../jsonrpc/error-codes.js";
 import { late } from "../schema/late.js";
@@ -10,7 +10,7 @@ import { unknownItem } from "./unknown-item.js";
 
 export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
-type Serve = (registry: Registry, call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
+type Serve = (registry: Registry, call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
 const prompts = late(() => import("./serve-prompts.js"));
 const resources = late(() => import("./serve-resources.js"));
@@ -49,22 +49,14 @@ export async function prepareRoutes(registry: Registry): Promise<void> {
 }
 
 /** Whether a caller may hear of a resource. */
-export function sees(registry: Registry, uri: string, contextOf: () => Context): true | Promise<boolean> {
+export function sees(registry: Registry, uri: string, contextOf: () => Context): MaybePromise<boolean> {
   if (!registry.resources.filtered && !registry.templates.filtered) return true;
-  const part = resources();
-  return part instanceof Promise
-    ? part.then(({ seesResource }) => seesResource(registry, uri, contextOf))
-    : part.seesResource(registry, uri, contextOf);
+  return andThen(resources(), ({ seesResource }) => seesResource(registry, uri, contextOf));
 }
 
 /** Not every server is asked for this, so it is loaded by those that are, once. */
 function by<Part>(loading: () => Part | Promise<Part>, pick: (part: Part) => Serve): Serve {
-  return (registry, call, ctx) => {
-    const part = loading();
-    return part instanceof Promise
-      ? part.then((loaded) => pick(loaded)(registry, call, ctx))
-      : pick(part)(registry, call, ctx);
-  };
+  return (registry, call, ctx) => andThen(loading(), (part) => pick(part)(registry, call, ctx));
 }
 
 function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
@@ -76,11 +68,9 @@ function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
 
 function callTool(registry: Registry, call: Call, ctx: Context): MaybePromise<HandlerResult> {
   if (!registry.offers("tools")) throw methodNotFound(call.method);
-  const found = registry.tools.find(call.params.name as string, ctx);
-  return found instanceof Promise ? found.then((tool) => runTool(tool, call, ctx)) : runTool(found, call, ctx);
-}
-
-function runTool(tool: RegisteredTool | undefined, call: Call, ctx: Context): MaybePromise<HandlerResult> {
-  if (tool === undefined) throw unknownItem("tool", call.params.name as string);
-  return tool.call(call.params.arguments, ctx);
+  const name = call.params.name as string;
+  return andThen<RegisteredTool | undefined, HandlerResult>(registry.tools.find(name, ctx), (tool) => {
+    if (tool === undefined) throw unknownItem("tool", name);
+    return tool.call(call.params.arguments, ctx);
+  });
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { attempt, type MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
 import type { Asking } from "../era/asking.js";
@@ -132,17 +132,13 @@ export class ServerCore implements ServerHost {
   }
 
   run(call: Call): MaybePromise<Outcome> {
-    let result: MaybePromise<HandlerResult>;
-    try {
-      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
-      result = this.#dispatch(call);
-    } catch (error) {
-      return this.#fail(call, error);
-    }
-    if (!(result instanceof Promise)) return this.#succeed(call, result);
-    return result.then(
+    return attempt(
+      () => {
+        if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
+        return this.#dispatch(call);
+      },
       (result) => this.#succeed(call, result),
-      (error: unknown) => this.#fail(call, error),
+      (error) => this.#fail(call, error),
     );
   }
 

@@ -1,6 +1,7 @@
 import type { Clock } from "../call/clock.js";
-import { isThenable, type MaybePromise } from "../call/maybe-promise.js";
+import { andThen, attempt, isThenable, type MaybePromise } from "../call/maybe-promise.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import { defined } from "../schema/defined.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../schema/errors.js";
 import type { JsonSchemaValidator, SchemaCompiler } from "../schema/json-schema/types.js";
 import { late } from "../schema/late.js";
@@ -81,6 +82,7 @@ export interface RunningToolOptions {
 }
 
 type ToolAnswer = CallToolResult | InputRequiredResult;
+type Fail = (error: unknown) => CallToolResult;
 
 /** What a tool without input takes. */
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
@@ -124,59 +126,36 @@ export class RegisteredTool {
 
   /** Runs the tool: checks the arguments, runs the handler, makes the result. What the model can mend has `isError`. */
   call(args: unknown, ctx: Context): MaybePromise<ToolAnswer> {
-    let parsed: MaybePromise<ParseOutcome>;
-    try {
-      parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
-    } catch (error) {
-      return this.#toFailure(error, ctx);
-    }
-    if (!(parsed instanceof Promise)) return this.#callWith(parsed, ctx);
-    return parsed.then(
-      (parsed) => this.#callWith(parsed, ctx),
-      (error: unknown) => this.#toFailure(error, ctx),
+    const fail = (error: unknown) => this.#toFailure(error, ctx);
+    return attempt(
+      () => this.#parse(this.#input, args ?? NO_ARGUMENTS, "input"),
+      (parsed) => this.#callWith(parsed, ctx, fail),
+      fail,
     );
   }
 
-  #callWith(args: ParseOutcome, ctx: Context): MaybePromise<ToolAnswer> {
+  #callWith(args: ParseOutcome, ctx: Context, fail: Fail): MaybePromise<ToolAnswer> {
     if (!args.ok) return failed(`Invalid arguments for tool ${this.listing.name}: ${describeIssues(args.issues)}`);
-    let value: unknown;
-    try {
-      value = this.#run(args.value, ctx);
-    } catch (error) {
-      return this.#toFailure(error, ctx);
-    }
-    if (!isThenable(value)) return this.#finish(value, ctx);
-    return Promise.resolve(value).then(
-      (value) => this.#finish(value, ctx),
-      (error: unknown) => this.#toFailure(error, ctx),
+    return attempt(
+      () => this.#run(args.value, ctx),
+      (value) => this.#finish(value, fail),
+      fail,
     );
   }
 
-  #finish(value: unknown, ctx: Context): MaybePromise<ToolAnswer> {
-    let result: MaybePromise<ToolAnswer>;
-    try {
-      result = this.#toResult(value);
-    } catch (error) {
-      return this.#toUnwritable(error);
-    }
-    if (!(result instanceof Promise)) return this.#checked(result, ctx);
-    return result.then(
-      (result) => this.#checked(result, ctx),
-      (error: unknown) => this.#toUnwritable(error),
+  #finish(value: unknown, fail: Fail): MaybePromise<ToolAnswer> {
+    return attempt(
+      () => this.#toResult(value),
+      (result) => this.#checked(result, fail),
+      (error) => this.#toUnwritable(error),
     );
   }
 
-  #checked(result: ToolAnswer, ctx: Context): MaybePromise<ToolAnswer> {
-    const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
-    if (problem === undefined) return result;
-    return problem instanceof Promise
-      ? problem.then((found) => this.#judged(result, found, ctx))
-      : this.#judged(result, problem, ctx);
-  }
-
-  #judged(result: ToolAnswer, problem: string | undefined, ctx: Context): ToolAnswer {
-    if (problem === undefined) return result;
-    return this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx);
+  #checked(result: ToolAnswer, fail: Fail): MaybePromise<ToolAnswer> {
+    if (isInputRequired(result)) return result;
+    return andThen(contentProblem(result.content), (problem) =>
+      problem === undefined ? result : fail(new TypeError(`tool ${this.listing.name}: ${problem}`)),
+    );
   }
 
   /** What cannot be written is a defect of the server that a model cannot mend. */
@@ -187,15 +166,14 @@ export class RegisteredTool {
   }
 
   #run(args: unknown, ctx: Context): unknown {
-    if (this.#limit === undefined) return this.#handle(args, ctx);
-    const limit = this.#limit();
-    const work = (limited: Context) => this.#handle(args, limited);
-    return limit instanceof Promise ? limit.then((loaded) => loaded(ctx, work)) : limit(ctx, work);
+    const work = (ctx: Context) => this.#handle(args, ctx);
+    return this.#limit === undefined ? work(ctx) : andThen(this.#limit(), (limit) => limit(ctx, work));
   }
 
   #handle(args: unknown, ctx: Context): unknown {
     const value: unknown = this.handler(args as never, ctx);
-    return isGenerator(value) ? drainLate(value, ctx) : value;
+    if (isGenerator(value)) return drainLate(value, ctx);
+    return isThenable(value) ? Promise.resolve(value) : value;
   }
 
   #toResult(value: unknown): MaybePromise<ToolAnswer> {
@@ -209,8 +187,7 @@ export class RegisteredTool {
   #toStructured(value: unknown, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
     const given = own === undefined ? value : own.structuredContent;
     if (given === undefined) return this.#nonconforming("no structured content");
-    const parsed = this.#parse(this.#output, given, "output");
-    return parsed instanceof Promise ? parsed.then((parsed) => this.#conform(parsed, own)) : this.#conform(parsed, own);
+    return andThen(this.#parse(this.#output, given, "output"), (parsed) => this.#conform(parsed, own));
   }
 
   #conform(parsed: ParseOutcome, own: CallToolResult | undefined): CallToolResult {
@@ -221,12 +198,11 @@ export class RegisteredTool {
   /** A promise only where the schema validates asynchronously. */
   #parse(schema: UsableSchema | undefined, value: unknown, what: string): MaybePromise<ParseOutcome> {
     if (schema === undefined) return parseNothing(value as object);
-    try {
-      const outcome = schema.parse(value);
-      return outcome instanceof Promise ? outcome.catch((cause) => this.#schemaThrew(what, cause)) : outcome;
-    } catch (cause) {
-      return this.#schemaThrew(what, cause);
-    }
+    return attempt(
+      () => schema.parse(value),
+      (outcome) => outcome,
+      (cause) => this.#schemaThrew(what, cause),
+    );
   }
 
   /** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */
@@ -281,17 +257,17 @@ function toListing(
   output: UsableSchema | undefined,
 ): Tool {
   const { title, description, annotations, icons, meta, taskSupport } = options;
-  return {
+  return defined<Tool>({
     name,
-    ...(title === undefined ? undefined : { title }),
-    ...(description === undefined ? undefined : { description }),
+    title,
+    description,
     inputSchema: (input?.jsonSchema ?? NO_INPUT) as Tool["inputSchema"],
-    ...(output === undefined ? undefined : { outputSchema: output.jsonSchema as NonNullable<Tool["outputSchema"]> }),
-    ...(annotations === undefined ? undefined : { annotations }),
-    ...(icons === undefined ? undefined : { icons: [...icons] }),
-    ...(taskSupport === undefined ? undefined : { execution: { taskSupport } }),
-    ...(meta === undefined ? undefined : { _meta: meta }),
-  };
+    outputSchema: output?.jsonSchema,
+    annotations,
+    icons: icons && [...icons],
+    execution: taskSupport && { taskSupport },
+    _meta: meta,
+  });
 }
 
 function paramHeadersOf(where: string, listing: Tool): readonly ParamHeader[] {

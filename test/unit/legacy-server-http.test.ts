@@ -138,7 +138,7 @@ test("a handshake cannot be called off", async () => {
 
 test("a session that ends lets go of the resources it watched and of the changes it listened to", async () => {
   const core = new ServerCore({ name: "s", version: "1" }, {}, [legacyServer]);
-  core.registry.addResource("note://1", { name: "note" }, () => "text");
+  core.registry.add("resources", "note://1", { name: "note" }, () => "text");
   const binding = legacyServer.http(core, {
     sessions: { enabled: true, idleMs: 1000, max: 10 },
     preferJson: true,

@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../../call/maybe-promise.js";
+import { attempt, type MaybePromise } from "../../call/maybe-promise.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Run, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
@@ -19,16 +19,10 @@ export function settleInRounds(call: Call, host: ServerHost, run: Run): MaybePro
 }
 
 function settle(round: Round, run: Run): MaybePromise<HandlerResult> {
-  let result: MaybePromise<HandlerResult>;
-  try {
-    result = run(round);
-  } catch (error) {
-    return round.fail(error);
-  }
-  if (!(result instanceof Promise)) return round.finish(result);
-  return result.then(
+  return attempt(
+    () => run(round),
     (result) => round.finish(result),
-    (error: unknown) => round.fail(error),
+    (error) => round.fail(error),
   );
 }
 
