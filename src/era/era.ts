@@ -89,7 +89,8 @@ export interface CallOrigin {
 
 export interface CallFacts {
   readonly era: ServerEra;
-  readonly session: EraSession;
+  /** Undefined where nothing is kept between requests. */
+  readonly session: EraSession | undefined;
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;
@@ -216,8 +217,13 @@ export interface ServerHost {
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined;
   /** What is told about keeping results of a method that do not say so themselves. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
-  /** A notification from a client, for handlers of the server's author. */
-  receive(notification: RpcNotification, session: EraSession): void;
+  /** Loads what `receive` takes: for eras and wires on which it may not wait. */
+  prepare?(): unknown;
+  /**
+   * A notification from a client, for handlers of the server's author. `aside` makes what belongs to no request but may ask
+   * and tell as a call can, where the era lets it. Never throws or rejects.
+   */
+  receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void>;
   /** Looks at what a client can do, where some of it is deprecated. */
   meet?(capabilities: ClientCapabilities): void;
   /** A feature that the protocol has deprecated is being used. */
@@ -258,10 +264,8 @@ export interface EraSession {
   readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
-  /** A notification other than a cancellation. */
-  receive(notification: RpcNotification): void;
-  /** Something that belongs to no request but may ask and tell as a call can, where the era lets it. It ends with the session. */
-  aside(method: string): Call;
+  /** A notification other than a cancellation. Never throws or rejects. */
+  receive(notification: RpcNotification): MaybePromise<void>;
   /** Whether an inbound array may be taken apart. */
   acceptsBatch(items: readonly unknown[]): boolean;
   /** Whether a cancellation may end this call. */
@@ -333,7 +337,8 @@ export interface OfferedEra {
   specifies(method: string): boolean;
   /** This era's way of speaking HTTP, for one server. */
   http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
-  load(): Promise<ServerEra>;
+  /** The era with all that serving a channel takes. */
+  load(): Promise<ChannelEra>;
 }
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
@@ -344,8 +349,6 @@ export interface ServerEra extends OfferedEra {
   readonly typesResults: boolean;
   /** What the era itself answers. */
   readonly builtins: ReadonlyMap<string, BuiltinHandler>;
-  /** What this era keeps for one connection. */
-  attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
   /** What a report of progress looks like in this era. */
@@ -354,6 +357,12 @@ export interface ServerEra extends OfferedEra {
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: Run): MaybePromise<HandlerResult>;
+}
+
+/** An era that can be spoken over channels. */
+export interface ChannelEra extends ServerEra {
+  /** What this era keeps for one connection. */
+  attach(host: ServerHost, wire: ServerWire): EraSession;
 }
 
 /** Picks the era that a message is written in. The last era takes what no other claims. */

@@ -5,6 +5,7 @@ import { late } from "../schema/late.js";
 import type { Context } from "./context.js";
 import { contentChecks, customs } from "./late-checks.js";
 import type { Kind, Registry } from "./registry.js";
+import type { SeeingHost } from "./serve-resources.js";
 import type { RegisteredTool } from "./tool.js";
 import { unknownItem } from "./unknown-item.js";
 
@@ -49,9 +50,10 @@ export async function prepareRoutes(registry: Registry): Promise<void> {
 }
 
 /** Whether a caller may hear of a resource. */
-export function sees(registry: Registry, uri: string, contextOf: () => Context): MaybePromise<boolean> {
-  if (!registry.resources.filtered && !registry.templates.filtered) return true;
-  return andThen(resources(), ({ seesResource }) => seesResource(registry, uri, contextOf));
+export function sees(host: SeeingHost, call: Call, uri: string): MaybePromise<boolean> {
+  const { resources: single, templates } = host.registry;
+  if (!single.filtered && !templates.filtered) return true;
+  return andThen(resources(), ({ seesResource }) => seesResource(host, call, uri));
 }
 
 /** Not every server is asked for this, so it is loaded by those that are, once. */

@@ -1,12 +1,10 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
-import { attempt, type MaybePromise } from "../call/maybe-promise.js";
+import { andThen, attempt, type MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
-import type { Asking } from "../era/asking.js";
 import type {
   Call,
-  EraSession,
   HandlerResult,
   LogMessage,
   OfferedEra,
@@ -21,24 +19,23 @@ import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import type { Deprecation } from "../schema/deprecated.js";
-import { DefinitionError, McpError, RpcError } from "../schema/errors.js";
+import { DefinitionError, RpcError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { assertOptions } from "../schema/known-options.js";
+import { late } from "../schema/late.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import { MemoryChangeBus } from "../store/memory-change-bus.js";
-import { Context } from "./context.js";
-import type { CustomMethod } from "./custom-method.js";
 import { dispatch } from "./dispatch.js";
 import { createLazySeal } from "./lazy-seal.js";
-import { NotificationQueue } from "./notification-queue.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
 import { createRoutes, type Route, sees } from "./routes.js";
 
-type Handle = (params: unknown) => unknown;
+/** What hands notifications to authors, loaded with the first of them. */
+const receiving = late(() => import("./receive.js"));
 
 const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
@@ -68,7 +65,6 @@ export class ServerCore implements ServerHost {
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   readonly #watched = new Map<string, number>();
-  readonly #notifications = new NotificationQueue();
   #draining = false;
   readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => MaybePromise<HandlerResult>;
@@ -132,13 +128,17 @@ export class ServerCore implements ServerHost {
   }
 
   run(call: Call): MaybePromise<Outcome> {
-    return attempt(
-      () => {
-        if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
-        return this.#dispatch(call);
-      },
+    let result: MaybePromise<HandlerResult>;
+    try {
+      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
+      result = this.#dispatch(call);
+    } catch (error) {
+      return this.#fail(call, error);
+    }
+    if (!(result instanceof Promise)) return this.#succeed(call, result);
+    return result.then(
       (result) => this.#succeed(call, result),
-      (error) => this.#fail(call, error),
+      (error: unknown) => this.#fail(call, error),
     );
   }
 
@@ -173,20 +173,16 @@ export class ServerCore implements ServerHost {
     return this.eras.some((era) => era.specifies(method));
   }
 
-  receive(notification: RpcNotification, session: EraSession): void {
-    const { method, params } = notification;
-    const own = this.registry.notifications.get(method);
-    const other = this.registry.otherNotifications;
-    const onError = (error: unknown) => this.report(error, { where: "notification", method });
-    if (own !== undefined)
-      this.#notifications.deliver(
-        () => own.parse(params),
-        (given) => this.#aside(session, own, given),
-        onError,
-      );
-    // That a client is ready is for who asks for it by name.
-    else if (other !== undefined && method !== "notifications/initialized")
-      this.#notifications.deliver(() => notification, other as Handle, onError);
+  prepare(): unknown {
+    return receiving();
+  }
+
+  receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void> {
+    return attempt(
+      receiving,
+      ({ receive }) => receive(this, notification, aside),
+      (error) => this.report(error, { where: "notification", method: notification.method }),
+    );
   }
 
   /** Says something to every client that hears what belongs to no call. */
@@ -268,11 +264,11 @@ export class ServerCore implements ServerHost {
   }
 
   ifSeen(call: Call, uri: string, tell: () => void): void {
-    const seen = sees(this.registry, uri, () => new Context(call, NO_QUESTIONS, this));
-    if (seen === true) return tell();
-    seen
-      .then((yes) => yes && tell())
-      .catch((error: unknown) => this.report(error, { where: "visible", method: call.method, id: call.id }));
+    attempt(
+      () => andThen(sees(this, call, uri), (seen) => seen && tell()),
+      () => {},
+      (error) => this.report(error, { where: "visible", method: call.method, id: call.id }),
+    );
   }
 
   /** How many clients watch each resource. */
@@ -297,19 +293,6 @@ export class ServerCore implements ServerHost {
       this.#options.resources?.[hook]?.(uri);
     } catch (error) {
       this.report(error, { where: hook });
-    }
-  }
-
-  /** Runs the handler of a notification: it may ask and tell as a call can. */
-  async #aside(session: EraSession, own: CustomMethod, params: unknown): Promise<void> {
-    const call = session.aside(own.name);
-    try {
-      await call.era.settle(call, this, async (asker) => {
-        await own.handler(params as never, new Context(call, asker, this));
-        return {};
-      });
-    } finally {
-      call.close();
     }
   }
 
@@ -344,11 +327,6 @@ export class ServerCore implements ServerHost {
     return { kind: "error", error: INTERNAL, refused: false };
   }
 }
-
-/** Whether somebody may hear of something is not for them to say. */
-const NO_QUESTIONS: Asking = {
-  open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
-};
 
 function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {
   const all = eras.flatMap((era) => era.versions);

@@ -69,9 +69,14 @@ export class Server<
   async #accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
     if (this.#ended) throw closed();
     const prepared = prepareRoutes(this.core.registry);
-    const loading = Promise.all([import("./door.js"), prepared, ...offered.map((era) => era.load())]);
+    const loading = Promise.all([
+      import("./door.js"),
+      prepared,
+      this.core.prepare(),
+      ...offered.map((era) => era.load()),
+    ]);
     this.#loading = loading;
-    const [{ Door }, , ...eras] = await loading;
+    const [{ Door }, , , ...eras] = await loading;
     if (this.#ended) {
       await channel.close();
       throw closed();

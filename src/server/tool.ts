@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
-import { andThen, attempt, isThenable, type MaybePromise } from "../call/maybe-promise.js";
-import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import { andThen, isThenable, type MaybePromise } from "../call/maybe-promise.js";
+import { findParamHeaders, type ParamHeader } from "../http/find-param-headers.js";
 import { defined } from "../schema/defined.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../schema/errors.js";
 import type { JsonSchemaValidator, SchemaCompiler } from "../schema/json-schema/types.js";
@@ -82,7 +82,6 @@ export interface RunningToolOptions {
 }
 
 type ToolAnswer = CallToolResult | InputRequiredResult;
-type Fail = (error: unknown) => CallToolResult;
 
 /** What a tool without input takes. */
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
@@ -126,35 +125,53 @@ export class RegisteredTool {
 
   /** Runs the tool: checks the arguments, runs the handler, makes the result. What the model can mend has `isError`. */
   call(args: unknown, ctx: Context): MaybePromise<ToolAnswer> {
-    const fail = (error: unknown) => this.#toFailure(error, ctx);
-    return attempt(
-      () => this.#parse(this.#input, args ?? NO_ARGUMENTS, "input"),
-      (parsed) => this.#callWith(parsed, ctx, fail),
-      fail,
+    let parsed: MaybePromise<ParseOutcome>;
+    try {
+      parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
+    } catch (error) {
+      return this.#toFailure(error, ctx);
+    }
+    if (!(parsed instanceof Promise)) return this.#callWith(parsed, ctx);
+    return parsed.then(
+      (parsed) => this.#callWith(parsed, ctx),
+      (error: unknown) => this.#toFailure(error, ctx),
     );
   }
 
-  #callWith(args: ParseOutcome, ctx: Context, fail: Fail): MaybePromise<ToolAnswer> {
+  #callWith(args: ParseOutcome, ctx: Context): MaybePromise<ToolAnswer> {
     if (!args.ok) return failed(`Invalid arguments for tool ${this.listing.name}: ${describeIssues(args.issues)}`);
-    return attempt(
-      () => this.#run(args.value, ctx),
-      (value) => this.#finish(value, fail),
-      fail,
+    let value: unknown;
+    try {
+      value = this.#run(args.value, ctx);
+    } catch (error) {
+      return this.#toFailure(error, ctx);
+    }
+    if (!isThenable(value)) return this.#finish(value, ctx);
+    return Promise.resolve(value).then(
+      (value) => this.#finish(value, ctx),
+      (error: unknown) => this.#toFailure(error, ctx),
     );
   }
 
-  #finish(value: unknown, fail: Fail): MaybePromise<ToolAnswer> {
-    return attempt(
-      () => this.#toResult(value),
-      (result) => this.#checked(result, fail),
-      (error) => this.#toUnwritable(error),
+  #finish(value: unknown, ctx: Context): MaybePromise<ToolAnswer> {
+    let result: MaybePromise<ToolAnswer>;
+    try {
+      result = this.#toResult(value);
+    } catch (error) {
+      return this.#toUnwritable(error);
+    }
+    if (!(result instanceof Promise)) return this.#checked(result, ctx);
+    return result.then(
+      (result) => this.#checked(result, ctx),
+      (error: unknown) => this.#toUnwritable(error),
     );
   }
 
-  #checked(result: ToolAnswer, fail: Fail): MaybePromise<ToolAnswer> {
-    if (isInputRequired(result)) return result;
-    return andThen(contentProblem(result.content), (problem) =>
-      problem === undefined ? result : fail(new TypeError(`tool ${this.listing.name}: ${problem}`)),
+  #checked(result: ToolAnswer, ctx: Context): MaybePromise<ToolAnswer> {
+    const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
+    if (problem === undefined) return result;
+    return andThen<string | undefined, ToolAnswer>(problem, (problem) =>
+      problem === undefined ? result : this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx),
     );
   }
 
@@ -166,14 +183,13 @@ export class RegisteredTool {
   }
 
   #run(args: unknown, ctx: Context): unknown {
-    const work = (ctx: Context) => this.#handle(args, ctx);
-    return this.#limit === undefined ? work(ctx) : andThen(this.#limit(), (limit) => limit(ctx, work));
+    if (this.#limit === undefined) return this.#handle(args, ctx);
+    return andThen(this.#limit(), (limit) => limit(ctx, (limited) => this.#handle(args, limited)));
   }
 
   #handle(args: unknown, ctx: Context): unknown {
     const value: unknown = this.handler(args as never, ctx);
-    if (isGenerator(value)) return drainLate(value, ctx);
-    return isThenable(value) ? Promise.resolve(value) : value;
+    return isGenerator(value) ? drainLate(value, ctx) : value;
   }
 
   #toResult(value: unknown): MaybePromise<ToolAnswer> {
@@ -198,11 +214,12 @@ export class RegisteredTool {
   /** A promise only where the schema validates asynchronously. */
   #parse(schema: UsableSchema | undefined, value: unknown, what: string): MaybePromise<ParseOutcome> {
     if (schema === undefined) return parseNothing(value as object);
-    return attempt(
-      () => schema.parse(value),
-      (outcome) => outcome,
-      (cause) => this.#schemaThrew(what, cause),
-    );
+    try {
+      const outcome = schema.parse(value);
+      return outcome instanceof Promise ? outcome.catch((cause) => this.#schemaThrew(what, cause)) : outcome;
+    } catch (cause) {
+      return this.#schemaThrew(what, cause);
+    }
   }
 
   /** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */

@@ -62,7 +62,8 @@ export class LateBinding implements HttpBinding {
 
   async #load(): Promise<void> {
     try {
-      const binding = (await this.#era.load()).http(this.#host, this.#options);
+      const [era] = await Promise.all([this.#era.load(), this.#host.prepare?.()]);
+      const binding = era.http(this.#host, this.#options);
       if (this.#closed) await binding.close();
       this.#binding = binding;
       this.#serveWaiting(({ serve }) => serve(binding));

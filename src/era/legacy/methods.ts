@@ -4,6 +4,7 @@ import { number, object, string, stringOrInteger } from "../../schema/shape.js";
 import { clientCapabilities, implementation, loggingLevel, params } from "../../schema/shapes.js";
 import * as features from "../feature-shapes.js";
 import type { MethodShape, MethodTable, NotificationTable } from "../method-table.js";
+import { notifications } from "../notification-shapes.js";
 
 const subscription: MethodShape = { from: "client", params: features.resourceParams({}) };
 
@@ -37,7 +38,7 @@ const cancelled = params({}, { requestId: stringOrInteger, reason: string });
 export const ADDED_NOTIFICATIONS: ReadonlySet<string> = new Set(["notifications/subscriptions/acknowledged"]);
 
 export const legacyNotifications: NotificationTable = new Map([
-  ...features.notifications,
+  ...notifications,
   ["notifications/cancelled", cancelled],
   ["notifications/initialized", features.noParams],
   ["notifications/roots/list_changed", features.noParams],

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../call/maybe-promise.js";
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
 import { progressTokenOf } from "../../call/progress-token.js";
 import type { CallScope } from "../../call/scope.js";
@@ -104,7 +105,8 @@ export class LegacySession implements EraSession, PageOwner {
     });
   }
 
-  aside(method: string): Call {
+  /** Something that belongs to no request but may ask and tell as a call can. It ends with the session. */
+  #aside(method: string): Call {
     const wire = this.#wire;
     const call = new ServedCall({
       era: this.#era,
@@ -127,12 +129,13 @@ export class LegacySession implements EraSession, PageOwner {
     return call;
   }
 
-  receive(notification: RpcNotification): void {
+  receive(notification: RpcNotification): MaybePromise<void> {
     const { method } = notification;
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
-    else if (method !== "notifications/initialized" || this.#ready()) this.#host.receive(notification, this);
+    else if (method !== "notifications/initialized" || this.#ready())
+      return this.#host.receive(notification, (name) => this.#aside(name));
   }
 
   acceptsBatch(items: readonly unknown[]): boolean {

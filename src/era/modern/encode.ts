@@ -6,7 +6,7 @@ import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
 import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "./envelope.js";
-import { modernMethods } from "./methods.js";
+import { modernMethods } from "./request-shapes.js";
 
 /** What earlier versions said. */
 const RESOURCE_NOT_FOUND_BEFORE = -32002;

@@ -1,9 +1,9 @@
-import { attempt, type MaybePromise } from "../../call/maybe-promise.js";
+import type { MaybePromise } from "../../call/maybe-promise.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Run, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
 import { sendsAway } from "../sends-away.js";
-import { modernMethods } from "./methods.js";
+import { modernMethods } from "./request-shapes.js";
 import type { Replay } from "./rounds.js";
 
 /**
@@ -19,10 +19,16 @@ export function settleInRounds(call: Call, host: ServerHost, run: Run): MaybePro
 }
 
 function settle(round: Round, run: Run): MaybePromise<HandlerResult> {
-  return attempt(
-    () => run(round),
+  let result: MaybePromise<HandlerResult>;
+  try {
+    result = run(round);
+  } catch (error) {
+    return round.fail(error);
+  }
+  if (!(result instanceof Promise)) return round.finish(result);
+  return result.then(
     (result) => round.finish(result),
-    (error) => round.fail(error),
+    (error: unknown) => round.fail(error),
   );
 }
 
