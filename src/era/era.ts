@@ -217,7 +217,7 @@ export interface ServerHost {
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined;
   /** What is told about keeping results of a method that do not say so themselves. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
-  /** Loads what `receive` takes: for eras and wires on which it may not wait. */
+  /** Loads what notifications and reports of progress take: for eras and wires on which they may not wait. */
   prepare?(): unknown;
   /**
    * A notification from a client, for handlers of the server's author. `aside` makes what belongs to no request but may ask

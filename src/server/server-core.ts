@@ -27,6 +27,7 @@ import { late } from "../schema/late.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import { MemoryChangeBus } from "../store/memory-change-bus.js";
+import { reporting } from "./context.js";
 import { dispatch } from "./dispatch.js";
 import { createLazySeal } from "./lazy-seal.js";
 import { SERVER } from "./option-names.js";
@@ -128,6 +129,16 @@ export class ServerCore implements ServerHost {
   }
 
   run(call: Call): MaybePromise<Outcome> {
+    const waiting = call.progressToken === undefined ? undefined : reporting();
+    return waiting instanceof Promise ? this.#runAfter(waiting, call) : this.#run(call);
+  }
+
+  #runAfter(waiting: Promise<unknown>, call: Call): Promise<Outcome> {
+    const run = () => this.#run(call);
+    return waiting.then(run, run);
+  }
+
+  #run(call: Call): MaybePromise<Outcome> {
     let result: MaybePromise<HandlerResult>;
     try {
       if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
@@ -173,8 +184,8 @@ export class ServerCore implements ServerHost {
     return this.eras.some((era) => era.specifies(method));
   }
 
-  prepare(): unknown {
-    return receiving();
+  prepare(): Promise<unknown> {
+    return Promise.all([receiving(), reporting()]);
   }
 
   receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void> {
