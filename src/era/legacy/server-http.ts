@@ -1,6 +1,7 @@
 import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts, rememberLast } from "../../http/media-type.js";
+import { accepts } from "../../http/media-type.js";
+import { rememberLast } from "../../http/remember-last.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../jsonrpc/parse.js";

@@ -1,7 +1,8 @@
 import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
 import { type HttpExchange, JSON_HEADERS } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts, rememberLast } from "../../http/media-type.js";
+import { accepts } from "../../http/media-type.js";
+import { rememberLast } from "../../http/remember-last.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RpcRequest } from "../../jsonrpc/message.js";
