@@ -34,8 +34,8 @@ import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { Asking } from "./asking.js";
 import type { MethodTable } from "./method-table.js";
+import type { OpenPages } from "./open-pages.js";
 import type { PreparedResult } from "./prepared-result.js";
-import type { UrlElicitations } from "./url-elicitations.js";
 
 /** What is known about the client that made a call. */
 export interface ClientFacts {
@@ -184,10 +184,11 @@ export interface ServerHost {
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
   readonly clock: Clock;
-  readonly seal: StateSeal;
+  /** What seals is loaded with the first state: few servers ask. */
+  seal(): MaybePromise<StateSeal>;
   readonly askTimeoutMs: number;
   /** The pages that clients were asked to send their users to. */
-  readonly pages: UrlElicitations;
+  readonly pages: OpenPages;
   /** How to watch whether clients are there, if at all. */
   readonly pings: PingOptions | undefined;
   /** The shortest time between two reports of progress of a call, if there is one. */
@@ -240,9 +241,15 @@ export interface ServerHost {
   onLog(listener: (message: LogMessage) => void): () => void;
   /** Tells of a change of a resource if the maker of a call may see it: at once where all may, and otherwise once it is known. */
   ifSeen(call: Call, uri: string, tell: () => void): void;
-  /** Somebody begins to watch a resource, and stops. */
-  retain(uri: string): void;
-  release(uri: string): void;
+  /** How many clients watch each resource. */
+  readonly watched: Map<string, number>;
+  /** Told when the first client begins to watch a resource, and when the last has stopped. */
+  readonly watchers?:
+    | {
+        readonly onSubscribe?: (uri: string) => void;
+        readonly onUnsubscribe?: (uri: string) => void;
+      }
+    | undefined;
 }
 
 /** A log message on its way to clients. */

@@ -1,5 +1,6 @@
 import { pause } from "../call/clock.js";
 import type { AcceptChannel, OfferedEra } from "../era/era.js";
+import { completePage } from "../era/open-pages.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
@@ -201,7 +202,7 @@ export class HttpServer<
 
   /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
   elicitationCompleted(elicitationId: string): void {
-    if (this.core.pages.complete(elicitationId)) return;
+    if (completePage(this.core.pages, elicitationId)) return;
     throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
   }
 

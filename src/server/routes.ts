@@ -2,8 +2,8 @@ import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/era.js";
 import { methodNotFound } from "../jsonrpc/error-codes.js";
 import { late } from "../schema/late.js";
+import { contentChecks } from "./content-checks.js";
 import type { Context } from "./context.js";
-import { contentChecks, customs } from "./late-checks.js";
 import type { Kind, Registry } from "./registry.js";
 import type { SeeingHost } from "./serve-resources.js";
 import type { RegisteredTool } from "./tool.js";
@@ -13,19 +13,20 @@ export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
 type Serve = (registry: Registry, call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
-const prompts = late(() => import("./serve-prompts.js"));
-const resources = late(() => import("./serve-resources.js"));
-const completions = late(() => import("./complete-argument.js"));
+type More = typeof import("./serve-more.js");
+
+/** What reads resources and prompts, completes, runs methods of authors' own and hands them notifications. */
+export const more = late(() => import("./serve-more.js"));
 
 const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["tools/list", lists("tools")],
   ["tools/call", callTool],
   ["prompts/list", lists("prompts")],
-  ["prompts/get", by(prompts, ({ getPrompt }) => getPrompt)],
-  ["resources/list", by(resources, ({ listResources }) => listResources)],
+  ["prompts/get", by(({ getPrompt }) => getPrompt)],
+  ["resources/list", by(({ listResources }) => listResources)],
   ["resources/templates/list", lists("resources", "templates")],
-  ["resources/read", by(resources, ({ readResource }) => readResource)],
-  ["completion/complete", by(completions, ({ completeArgument }) => completeArgument)],
+  ["resources/read", by(({ readResource }) => readResource)],
+  ["completion/complete", by(({ completeArgument }) => completeArgument)],
 ];
 
 /** What the server itself answers, whatever the era: one entry per method of the specification. */
@@ -42,23 +43,18 @@ export async function prepareRoutes(registry: Registry): Promise<void> {
     registry.prepare(),
     registry.tools.size > 0 && contentChecks(),
     ...registry.tools.values().map((tool) => tool.prepare()),
-    registry.prompts.size > 0 && prompts(),
-    registry.resources.size + registry.templates.size > 0 && resources(),
-    registry.hasCompletions && completions(),
-    registry.methods.size > 0 && customs(),
   ]);
 }
 
 /** Whether a caller may hear of a resource. */
 export function sees(host: SeeingHost, call: Call, uri: string): MaybePromise<boolean> {
-  const { resources: single, templates } = host.registry;
-  if (!single.filtered && !templates.filtered) return true;
-  return andThen(resources(), ({ seesResource }) => seesResource(host, call, uri));
+  const { resources, templates } = host.registry;
+  if (!resources.filtered && !templates.filtered) return true;
+  return andThen(more(), ({ seesResource }) => seesResource(host, call, uri));
 }
 
-/** Not every server is asked for this, so it is loaded by those that are, once. */
-function by<Part>(loading: () => Part | Promise<Part>, pick: (part: Part) => Serve): Serve {
-  return (registry, call, ctx) => andThen(loading(), (part) => pick(part)(registry, call, ctx));
+function by(pick: (part: More) => Serve): Serve {
+  return (registry, call, ctx) => andThen(more(), (part) => pick(part)(registry, call, ctx));
 }
 
 function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {

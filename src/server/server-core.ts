@@ -3,17 +3,8 @@ import { composeInterceptors } from "../call/interceptor.js";
 import { andThen, attempt, type MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
-import type {
-  Call,
-  HandlerResult,
-  LogMessage,
-  OfferedEra,
-  Outcome,
-  ReportContext,
-  ServerHost,
-  StateSeal,
-} from "../era/era.js";
-import { UrlElicitations } from "../era/url-elicitations.js";
+import type { Call, HandlerResult, LogMessage, OfferedEra, Outcome, ReportContext, ServerHost } from "../era/era.js";
+import type { OpenPages } from "../era/open-pages.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
@@ -29,14 +20,11 @@ import type { ChangeBus } from "../store/change-bus.js";
 import { MemoryChangeBus } from "../store/memory-change-bus.js";
 import { reporting } from "./context.js";
 import { dispatch } from "./dispatch.js";
-import { createLazySeal } from "./lazy-seal.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
-import { createRoutes, type Route, sees } from "./routes.js";
-
-/** What hands notifications to authors, loaded with the first of them. */
-const receiving = late(() => import("./receive.js"));
+import { createRoutes, more, type Route, sees } from "./routes.js";
+import { assertSealOptions } from "./seal-options.js";
 
 const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
@@ -47,9 +35,11 @@ export class ServerCore implements ServerHost {
   readonly instructions: string | undefined;
   readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
-  readonly seal: StateSeal;
+  readonly seal: ServerHost["seal"];
   readonly askTimeoutMs: number;
-  readonly pages = new UrlElicitations();
+  readonly pages: OpenPages = new Map();
+  readonly watched = new Map<string, number>();
+  readonly watchers: ServerHost["watchers"];
   readonly logLevel: LoggingLevel;
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
@@ -65,7 +55,6 @@ export class ServerCore implements ServerHost {
   readonly #options: ServerOptions;
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
-  readonly #watched = new Map<string, number>();
   #draining = false;
   readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => MaybePromise<HandlerResult>;
@@ -96,16 +85,10 @@ export class ServerCore implements ServerHost {
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.#options = options;
     this.onConnection = options.onConnection;
+    this.watchers = options.resources;
     this.#interceptors = [...(options.interceptors ?? [])];
-    this.seal = createLazySeal({
-      keys: options.stateKeys,
-      codec: options.stateCodec,
-      audience: options.stateAudience ?? info.name,
-      ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
-      clock: this.clock,
-      accept: options.acceptState,
-      onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
-    });
+    assertSealOptions(options.stateKeys, options.stateCodec, options.stateTtlMs ?? DEFAULTS.stateTtlMs);
+    this.seal = late(async () => (await import("./server-seal.js")).createServerSeal(this, options));
     this.registry = new Registry(options, this.changes, {
       validator,
       maskErrors: options.maskErrors ?? false,
@@ -185,12 +168,12 @@ export class ServerCore implements ServerHost {
   }
 
   prepare(): Promise<unknown> {
-    return Promise.all([receiving(), reporting()]);
+    return Promise.all([more(), reporting()]);
   }
 
   receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void> {
     return attempt(
-      receiving,
+      more,
       ({ receive }) => receive(this, notification, aside),
       (error) => this.report(error, { where: "notification", method: notification.method }),
     );
@@ -234,7 +217,6 @@ export class ServerCore implements ServerHost {
   }
 
   deprecated(deprecation: Deprecation): void {
-    if (this.#options.warnDeprecated === false) return;
     this.#warnOfDeprecated(({ warnOnce, warnByProcess }) => warnOnce(deprecation, warnByProcess));
   }
 
@@ -243,17 +225,17 @@ export class ServerCore implements ServerHost {
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {
-    const { capabilities, logger, warnDeprecated } = this.#options;
-    if (warnDeprecated === false || logger?.warn === undefined) return;
-    const used = { roots, sampling, logging: capabilities?.logging === true ? true : undefined };
-    this.#warnOfDeprecated(({ warnOfDeprecated }) => {
-      for (const feature of ["roots", "sampling", "logging"] as const)
-        if (used[feature] !== undefined) warnOfDeprecated(feature, (text, fields) => this.warn(text, { ...fields }));
-    });
+    const { capabilities, logger } = this.#options;
+    if (logger?.warn === undefined) return;
+    const logging = capabilities?.logging === true ? true : undefined;
+    this.#warnOfDeprecated(({ warnOfUsed }) =>
+      warnOfUsed({ roots, sampling, logging }, (text, fields) => this.warn(text, { ...fields })),
+    );
   }
 
   /** What warns is loaded with the first warning. */
   #warnOfDeprecated(warn: (part: typeof import("../schema/deprecated.js")) => void): void {
+    if (this.#options.warnDeprecated === false) return;
     import("../schema/deprecated.js")
       .then(warn)
       .catch((error: unknown) => this.report(error, { where: "deprecation" }));
@@ -280,31 +262,6 @@ export class ServerCore implements ServerHost {
       () => {},
       (error) => this.report(error, { where: "visible", method: call.method, id: call.id }),
     );
-  }
-
-  /** How many clients watch each resource. */
-  get watched(): ReadonlyMap<string, number> {
-    return this.#watched;
-  }
-
-  retain(uri: string): void {
-    const watching = this.#watched.get(uri) ?? 0;
-    this.#watched.set(uri, watching + 1);
-    if (watching === 0) this.#tellWatched("onSubscribe", uri);
-  }
-
-  release(uri: string): void {
-    const left = (this.#watched.get(uri) ?? 0) - 1;
-    if (left > 0) this.#watched.set(uri, left);
-    else if (this.#watched.delete(uri)) this.#tellWatched("onUnsubscribe", uri);
-  }
-
-  #tellWatched(hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
-    try {
-      this.#options.resources?.[hook]?.(uri);
-    } catch (error) {
-      this.report(error, { where: hook });
-    }
   }
 
   /** Interceptors are promised promises; without any there need be none. */

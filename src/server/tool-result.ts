@@ -3,7 +3,7 @@ import type { Check } from "../schema/check.js";
 import type { SchemaIssue } from "../schema/json-schema/types.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";
-import { contentChecks } from "./late-checks.js";
+import { contentChecks } from "./content-checks.js";
 
 /** A result that an author put together by hand. Made by `toolResult`. */
 export class ToolResult {

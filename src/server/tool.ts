@@ -87,6 +87,9 @@ type ToolAnswer = CallToolResult | InputRequiredResult;
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
+/** What few tools need, loaded with the first that does. */
+const extras = late(() => import("./tool-extras.js"));
+
 /** A tool, compiled: schemas converted, headers found, listing made. */
 export class RegisteredTool {
   readonly listing: Tool;
@@ -111,7 +114,7 @@ export class RegisteredTool {
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
     this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
     if ((timeoutMs ?? concurrency) !== undefined)
-      this.#limit = late(async () => (await import("./tool-limits.js")).createLimit(name, options, running.clock));
+      this.#limit = late(async () => (await extras()).createLimit(name, options, running.clock));
     this.#running = running;
     this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);
@@ -246,9 +249,8 @@ export class RegisteredTool {
   }
 }
 
-/** Few tools are generators, so what runs them is loaded with the first. */
-async function drainLate(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): Promise<unknown> {
-  return (await import("./drain.js")).drain(generator, ctx);
+function drainLate(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): MaybePromise<unknown> {
+  return andThen(extras(), ({ drain }) => drain(generator, ctx));
 }
 
 function parseNothing(args: object): ParseOutcome {

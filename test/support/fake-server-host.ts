@@ -1,5 +1,5 @@
 import type { Call, HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
-import { UrlElicitations } from "#src/era/url-elicitations.js";
+import type { OpenPages } from "#src/era/open-pages.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes.js";
 import type { RpcNotification } from "#src/jsonrpc/message.js";
@@ -18,7 +18,8 @@ export class FakeServerHost implements ServerHost {
   readonly clock = new FakeClock();
   readonly askTimeoutMs = 1000;
   readonly logLevel = "debug";
-  readonly pages = new UrlElicitations();
+  readonly pages: OpenPages = new Map();
+  readonly watched = new Map<string, number>();
   readonly pings = undefined;
   readonly progressIntervalMs = undefined;
   readonly maxRounds = 4;
@@ -42,11 +43,11 @@ export class FakeServerHost implements ServerHost {
     warn: () => {},
   });
 
-  readonly seal = {
+  readonly seal = () => ({
     seal: async (state: unknown) => JSON.stringify(state),
     open: async (sealed: string) => JSON.parse(sealed) as unknown,
     tryOpen: async (text: string) => JSON.parse(text) as unknown,
-  };
+  });
 
   on(method: string, handler: FakeHandler): this {
     this.handlers.set(method, handler);
@@ -112,10 +113,6 @@ export class FakeServerHost implements ServerHost {
   ifSeen(_call: Call, _uri: string, tell: () => void): void {
     tell();
   }
-
-  retain(): void {}
-
-  release(): void {}
 
   #route(call: Call): FakeHandler {
     const builtin = call.era.builtins.get(call.method);

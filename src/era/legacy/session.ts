@@ -19,9 +19,11 @@ import type {
   ServerWire,
 } from "../era.js";
 import { isWanted } from "../logging-level.js";
+import { notePage, releasePage } from "../note-page.js";
+import type { PageOwner } from "../open-pages.js";
 import { ServedCall } from "../served-call.js";
-import type { PageOwner } from "../url-elicitations.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { release, retain } from "../watching.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
@@ -160,16 +162,16 @@ export class LegacySession implements EraSession, PageOwner {
       throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
     }
     this.#subscriptions.set(uri, call);
-    if (isNew) this.#host.retain(uri);
+    if (isNew) retain(this.#host, uri);
   }
 
   unsubscribe(uri: string): void {
-    if (this.#subscriptions.delete(uri)) this.#host.release(uri);
+    if (this.#subscriptions.delete(uri)) release(this.#host, uri);
   }
 
   notePage(id: string): void {
     if (this.#closed) return;
-    this.#host.pages.note(id, this);
+    notePage(this.#host.pages, id, this);
     this.#pages.add(id);
   }
 
@@ -185,7 +187,7 @@ export class LegacySession implements EraSession, PageOwner {
   close(): void {
     this.#closed = true;
     this.#pings?.stop();
-    for (const id of this.#pages) this.#host.pages.release(id);
+    for (const id of this.#pages) releasePage(this.#host.pages, id);
     this.#pages.clear();
     const reason = new ConnectionError("The client went away", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);

@@ -5,6 +5,7 @@ import type { SubscriptionFilter } from "../../schema/types.js";
 import { type Change, isWantedBy, toNotification } from "../../store/change-bus.js";
 import type { Call, Result, ServerHost } from "../era.js";
 import { honouredFilter } from "../honoured-filter.js";
+import { retain, release as stopWatching } from "../watching.js";
 import { SUBSCRIPTION_KEY } from "./envelope.js";
 
 /**
@@ -35,7 +36,7 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
       host.clock.cancel(old);
       stopClosing();
       call.end.offAbort(release);
-      for (const uri of uris) host.release(uri);
+      for (const uri of uris) stopWatching(host, uri);
       subscriptions.open--;
       resolve({ _meta: tag });
     };
@@ -61,7 +62,7 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
     const stopClosing = host.onClosing(finish);
     const lifeMs = timeLeft(host.clock, call.origin.endsAt, subscriptions.maxAgeMs);
     const old = lifeMs === undefined ? undefined : host.clock.schedule(finish, lifeMs);
-    for (const uri of uris) host.retain(uri);
+    for (const uri of uris) retain(host, uri);
     call.end.onAbort(release);
     if (!call.end.aborted && Object.keys(filter).length === 0) finish();
   });

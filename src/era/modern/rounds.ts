@@ -6,12 +6,13 @@ import type { UrlElicitationRequiredError } from "../../schema/url-elicitation-e
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { missingCapability } from "../input-capability.js";
+import { notePage } from "../note-page.js";
+import type { PageOwner } from "../open-pages.js";
 import { PreparedResult } from "../prepared-result.js";
 import { QuestionDesk } from "../question-desk.js";
 import { sendsAway } from "../sends-away.js";
 import { Steps } from "../steps.js";
 import { undeclaredFor } from "../undeclared-for.js";
-import type { PageOwner } from "../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */
 interface Progress {
@@ -105,9 +106,8 @@ async function restore(call: Call, host: ServerHost): Promise<Progress> {
   const fresh = { ...FRESH, answers: given };
   if (typeof requestState !== "string") return fresh;
   const binding = bindingOf(call);
-  const opened = await (call.sealsState
-    ? host.seal.open(requestState, binding)
-    : host.seal.tryOpen(requestState, binding));
+  const seal = await host.seal();
+  const opened = await (call.sealsState ? seal.open(requestState, binding) : seal.tryOpen(requestState, binding));
   if (opened === undefined) {
     call.authoredState = requestState;
     return fresh;
@@ -170,7 +170,7 @@ export class Replay implements Asker {
     const missing = undeclaredFor(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
     const { elicitationId } = options;
-    if (elicitationId !== undefined) this.#host.pages.note(elicitationId, warningOwner(this.#host));
+    if (elicitationId !== undefined) notePage(this.#host.pages, elicitationId, warningOwner(this.#host));
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
       this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
@@ -226,7 +226,7 @@ export class Replay implements Asker {
       ),
     );
     const state: Progress = { answers, steps: this.#steps.done, asked: this.#asked, round, authored };
-    return this.#host.seal.seal(state, bindingOf(this.#call));
+    return (await this.#host.seal()).seal(state, bindingOf(this.#call));
   }
 
   /** An answer of the wrong shape is a broken client; an answer to a question that does not exist is not looked at. */

@@ -1,0 +1,3 @@
+/** What few tools have: limits, and handlers that are generators. */
+export { drain } from "./drain.js";
+export { createLimit } from "./tool-limits.js";
