@@ -298,20 +298,24 @@ export interface HttpBinding {
   close(): void | Promise<void>;
 }
 
+/** What the author says about sessions: `false` for none. */
+export type SessionOptions = false | Partial<Omit<SessionLimits, "enabled">>;
+
+/** How an endpoint is to be served, as far as its author says. */
 export interface HttpBindingOptions {
-  readonly sessions: SessionLimits;
+  readonly sessions?: SessionOptions | undefined;
   /** Answer with one JSON document instead of a stream wherever that loses nothing the client asked for. */
-  readonly preferJson: boolean;
+  readonly preferJson?: boolean | undefined;
   /** A comment is written on a stream that has been silent this long. */
-  readonly keepAliveMs: number;
+  readonly keepAliveMs?: number | undefined;
   /** The form of answers that is insisted on: only streams, or never one but for subscriptions. */
   readonly responseMode?: "auto" | "sse" | "json" | undefined;
-  /** Remembers what was streamed, so that a lost stream can be read on; `true` for one in memory. */
-  readonly eventLog: EventLog | boolean | undefined;
+  /** Remembers what was streamed, so that a lost stream can be read on; `true` for a log in memory. */
+  readonly resumable?: EventLog | boolean | undefined;
   /** What clients are told to wait before they reconnect. */
-  readonly retryMs: number | undefined;
-  /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
-  readonly maxBehind: number;
+  readonly retryMs?: number | undefined;
+  /** A stream whose reader is further behind than this many characters is ended. */
+  readonly maxBehind?: number | undefined;
   /** The largest request body, in bytes. */
   readonly maxBodyBytes?: number | undefined;
   /** The two paths of the transport with a stream of its own, in the era that had it. */

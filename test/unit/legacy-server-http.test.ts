@@ -140,12 +140,9 @@ test("a session that ends lets go of the resources it watched and of the changes
   const core = new ServerCore({ name: "s", version: "1" }, {}, [legacyServer]);
   core.registry.add("resources", "note://1", { name: "note" }, () => "text");
   const binding = legacyServer.http(core, {
-    sessions: { enabled: true, idleMs: 1000, max: 10 },
+    sessions: { idleMs: 1000, max: 10 },
     preferJson: true,
     keepAliveMs: 0,
-    eventLog: undefined,
-    retryMs: undefined,
-    maxBehind: 8_000_000,
   });
   const send = async (method: string, body?: object, session?: string) => {
     const headers = { "content-type": "application/json", "mcp-session-id": session };

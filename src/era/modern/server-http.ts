@@ -8,6 +8,7 @@ import { formatFailure } from "../../jsonrpc/format.js";
 import type { RpcRequest } from "../../jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
 import { late } from "../../schema/late.js";
+import { KEEP_ALIVE_MS, MAX_BEHIND } from "../endpoint-defaults.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
 import { type Envelope, hasEnvelope, readEnvelope } from "./envelope.js";
 import { arePlainlyMirrored, toMirrored } from "./mirrored.js";
@@ -35,11 +36,8 @@ export class ModernBinding implements HttpBinding {
 
   constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
     this.#serving = { era, host };
-    this.#endpoint = {
-      host,
-      open: new KeepAlive(host.clock, options.keepAliveMs),
-      maxBehind: options.maxBehind,
-    };
+    const { keepAliveMs = KEEP_ALIVE_MS, maxBehind = MAX_BEHIND } = options;
+    this.#endpoint = { host, open: new KeepAlive(host.clock, keepAliveMs), maxBehind };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
 
@@ -140,7 +138,7 @@ class HttpRefusal extends Refusal {
 const METHOD_HEADERS = { ...JSON_HEADERS, allow: "POST" };
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };
 
-function toForm(accept: string | undefined, { preferJson, responseMode }: HttpBindingOptions): ReplyForm {
+function toForm(accept: string | undefined, { preferJson = false, responseMode }: HttpBindingOptions): ReplyForm {
   const listen = accepts(accept, "text/event-stream");
   const json = responseMode !== "sse" && accepts(accept, "application/json");
   const stream = responseMode !== "json" && listen;
