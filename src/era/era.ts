@@ -17,7 +17,7 @@ import type {
   RpcRequest,
   RpcResponse,
 } from "../jsonrpc/message.js";
-import type { Parsed } from "../jsonrpc/parse.js";
+import type { Parsed } from "../jsonrpc/parse-call.js";
 import type { Deprecation } from "../schema/deprecated.js";
 import type { RpcError } from "../schema/errors.js";
 import type {

@@ -1,7 +1,11 @@
 import type { Check } from "../schema/check.js";
-import { number, present, string, stringOrInteger } from "../schema/shape.js";
-import { loggingLevel, params } from "../schema/shapes.js";
+import { LOGGING_LEVELS } from "../schema/logging-levels.js";
+import { number, present } from "../schema/more-shape.js";
+import { oneOf, string, stringOrInteger } from "../schema/shape.js";
+import { params } from "../schema/shapes.js";
 import { noParams } from "./feature-shapes.js";
+
+export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
 
 /** The notifications that every version has, but for the cancellation. */
 export const notifications: ReadonlyMap<string, Check> = new Map([

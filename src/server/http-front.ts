@@ -8,15 +8,18 @@ import { isJson } from "../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../jsonrpc/error-codes.js";
 import { formatFailure } from "../jsonrpc/format.js";
 import type { RequestId } from "../jsonrpc/message.js";
-import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
+import { classifyCall, type Parsed, parseText } from "../jsonrpc/parse-call.js";
 import { DefinitionError, ProtocolError } from "../schema/errors.js";
 import { late } from "../schema/late.js";
-import { messageOf } from "./era-of-request.js";
 import type { FrontHost, GateKeeper } from "./gate-keeper.js";
+import { messageOf } from "./message-of.js";
 import { DEFAULTS, type HttpServerOptions } from "./options.js";
 
 /** What lets web pages of other origins in, loaded with the first that comes. */
 const crossing = late(() => import("../http/cors.js"));
+
+/** What reads responses, loaded with the first that a client posts. */
+const responses = late(() => import("../jsonrpc/parse.js"));
 
 /**
  * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
@@ -125,9 +128,15 @@ export class HttpFront {
     if (exchange.method !== "POST") return this.#serveBodiless(exchange);
     if (!isJson(exchange.header("content-type"))) return this.#fail(exchange, 415, INVALID_REQUEST, NOT_JSON);
     exchange.text(this.#maxBodyBytes).then(
-      (text) => this.#servePost(exchange, parseFrame(text)),
+      (text) => this.#read(exchange, text),
       (error: unknown) => this.#onBodyFailure(exchange, error),
     );
+  }
+
+  #read(exchange: HttpExchange, text: string): void {
+    const body = parseText(text, classifyCall);
+    if (body !== undefined) return this.#servePost(exchange, body);
+    this.#run(exchange, responses, ({ parseFrame }) => this.#servePost(exchange, parseFrame(text)));
   }
 
   #servePost(exchange: HttpExchange, body: Parsed): void {

@@ -1,5 +1,5 @@
 import type { HttpExchange } from "../../http/exchange.js";
-import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
+import { answerableId, type Parsed } from "../../jsonrpc/parse-call.js";
 import type { HttpBinding, HttpBindingOptions, OfferedEra, ServerHost, SessionOptions } from "../era.js";
 import { refuseFailed } from "../refuse-failed.js";
 import { isSsePath, resolveSsePaths } from "../sse-paths.js";

@@ -1,6 +1,6 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
-import { isRequestId } from "../../jsonrpc/parse.js";
+import { isRequestId } from "../../jsonrpc/parse-call.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
 import { isLoggingLevel } from "../logging-level.js";
 import { MISSING_CAPABILITY } from "../reserved-codes.js";

@@ -6,7 +6,7 @@ import { rememberLast } from "../../http/remember-last.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
 import { formatFailure } from "../../jsonrpc/format.js";
 import type { RpcRequest } from "../../jsonrpc/message.js";
-import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
+import { answerableId, type Parsed } from "../../jsonrpc/parse-call.js";
 import { late } from "../../schema/late.js";
 import { KEEP_ALIVE_MS, MAX_BEHIND } from "../endpoint-defaults.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
