@@ -177,33 +177,47 @@ export interface SessionLimits {
   readonly clientMayListen?: boolean | undefined;
 }
 
+/** What the author of a server says about what eras do. Where nothing is said, they know what to do. */
+export interface HostOptions {
+  readonly instructions?: string | undefined;
+  /** How long a pushed question may stay unanswered. */
+  readonly askTimeoutMs?: number | undefined;
+  /** How to watch whether clients are there, if at all. */
+  readonly pings?: PingOptions | undefined;
+  /** The shortest time between two reports of progress of a call, if there is one. */
+  readonly progressIntervalMs?: number | undefined;
+  /** How many times one call may come back with questions. */
+  readonly maxRounds?: number | undefined;
+  /** How many subscriptions there may be, how many different changes may wait for each, and how long it lives. */
+  readonly maxSubscriptions?: number | undefined;
+  readonly maxWaitingChanges?: number | undefined;
+  readonly maxSubscriptionMs?: number | undefined;
+  /** Whether results name the server. They do unless told otherwise. */
+  readonly identify?: boolean | undefined;
+  /** What clients hear that need not ask, until they do. */
+  readonly logLevel?: LoggingLevel | undefined;
+  /** Told when the first client begins to watch a resource, and when the last has stopped. */
+  readonly resources?:
+    | {
+        readonly onSubscribe?: (uri: string) => void;
+        readonly onUnsubscribe?: (uri: string) => void;
+      }
+    | undefined;
+}
+
 /** What an era may ask of the server that it serves. */
 export interface ServerHost {
+  readonly options: HostOptions;
   readonly info: Implementation;
-  readonly instructions: string | undefined;
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
   readonly clock: Clock;
   /** What seals is loaded with the first state: few servers ask. */
   seal(): MaybePromise<StateSeal>;
-  readonly askTimeoutMs: number;
   /** The pages that clients were asked to send their users to. */
   readonly pages: OpenPages;
-  /** How to watch whether clients are there, if at all. */
-  readonly pings: PingOptions | undefined;
-  /** The shortest time between two reports of progress of a call, if there is one. */
-  readonly progressIntervalMs: number | undefined;
-  /** How many times one call may come back with questions. */
-  readonly maxRounds: number;
-  /** The subscriptions that are open, how many there may be, how many different changes may wait for each, and how long it lives. */
-  readonly subscriptions: {
-    readonly max: number;
-    readonly maxWaiting: number;
-    readonly maxAgeMs: number | undefined;
-    open: number;
-  };
-  /** Whether results name the server. */
-  readonly identify: boolean;
+  /** How many subscriptions are open. */
+  readonly subscriptions: { open: number };
   /** Every version that this server speaks, newest first. */
   readonly versions: readonly string[];
   /** Serves one call to its end: in this turn, unless something in it takes time. Never throws or rejects. */
@@ -235,21 +249,12 @@ export interface ServerHost {
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
-  /** What clients hear that need not ask, until they do. */
-  readonly logLevel: LoggingLevel;
   /** Hears of log messages that belong to no call; returns the way to stop. */
   onLog(listener: (message: LogMessage) => void): () => void;
   /** Tells of a change of a resource if the maker of a call may see it: at once where all may, and otherwise once it is known. */
   ifSeen(call: Call, uri: string, tell: () => void): void;
   /** How many clients watch each resource. */
   readonly watched: Map<string, number>;
-  /** Told when the first client begins to watch a resource, and when the last has stopped. */
-  readonly watchers?:
-    | {
-        readonly onSubscribe?: (uri: string) => void;
-        readonly onUnsubscribe?: (uri: string) => void;
-      }
-    | undefined;
 }
 
 /** A log message on its way to clients. */

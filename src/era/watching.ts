@@ -16,7 +16,7 @@ export function release(host: ServerHost, uri: string): void {
 
 function tell(host: ServerHost, hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
   try {
-    host.watchers?.[hook]?.(uri);
+    host.options.resources?.[hook]?.(uri);
   } catch (error) {
     host.report(error, { where: hook });
   }

@@ -1,7 +1,6 @@
 import { pause } from "../call/clock.js";
 import type { AcceptChannel, OfferedEra } from "../era/era.js";
 import { completePage } from "../era/open-pages.js";
-import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { DefinitionError, McpError } from "../schema/errors.js";
@@ -249,14 +248,11 @@ export class HttpServer<
 
   /** Told by whoever listens for this server: which host it is bound to, and which paths beside the endpoint's it has. */
   onListening(host: string): readonly string[] {
-    const { allowedHosts, gate, sse } = this.#http;
+    const { allowedHosts, gate } = this.#http;
     if (ANY_ADDRESS.has(host) && allowedHosts === undefined) {
       this.core.warn(`listening on all interfaces (${host}) without http.allowedHosts: only local names are served`);
     }
-    const paths = gate?.paths ?? [];
-    if (sse === undefined || sse === false) return paths;
-    const { stream, messages } = resolveSsePaths(sse);
-    return [stream, pathOf(messages), ...paths];
+    return gate?.paths ?? [];
   }
 
   /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */

@@ -137,10 +137,6 @@ export interface ServerOptions {
 }
 
 export const DEFAULTS = {
-  askTimeoutMs: 300_000,
-  maxRounds: 16,
-  maxSubscriptions: 10_000,
-  maxWaitingChanges: 1024,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
 } as const;

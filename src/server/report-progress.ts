@@ -42,7 +42,8 @@ export function reportPartial(
 }
 
 function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
-  const { clock, progressIntervalMs: intervalMs } = host;
+  const { clock } = host;
+  const { progressIntervalMs: intervalMs } = host.options;
   const { method, id } = call;
   const reporter = new ProgressReporter(
     (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),

@@ -1,7 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { andThen, attempt, type MaybePromise } from "../call/maybe-promise.js";
-import type { PingOptions } from "../call/ping-loop.js";
 import { quietly } from "../call/quietly.js";
 import type { Call, HandlerResult, LogMessage, OfferedEra, Outcome, ReportContext, ServerHost } from "../era/era.js";
 import type { OpenPages } from "../era/open-pages.js";
@@ -15,7 +14,7 @@ import { assertExtensionIds } from "../schema/extension-id.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { assertOptions } from "../schema/known-options.js";
 import { late } from "../schema/late.js";
-import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
+import type { ClientCapabilities, Implementation, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import { MemoryChangeBus } from "../store/memory-change-bus.js";
 import { reporting } from "./context.js";
@@ -32,27 +31,18 @@ const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 /** The server as its eras see it: what it knows, and how a call is served to its end. */
 export class ServerCore implements ServerHost {
   readonly info: Implementation;
-  readonly instructions: string | undefined;
   readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
   readonly seal: ServerHost["seal"];
-  readonly askTimeoutMs: number;
   readonly pages: OpenPages = new Map();
   readonly watched = new Map<string, number>();
-  readonly watchers: ServerHost["watchers"];
-  readonly logLevel: LoggingLevel;
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
-  readonly pings: PingOptions | undefined;
-  readonly progressIntervalMs: number | undefined;
-  readonly maxRounds: number;
-  readonly subscriptions: ServerHost["subscriptions"];
-  readonly identify: boolean;
+  readonly subscriptions = { open: 0 };
   readonly versions: readonly string[];
   readonly registry: Registry;
-  readonly onConnection: ServerOptions["onConnection"];
   readonly eras: readonly OfferedEra[];
-  readonly #options: ServerOptions;
+  readonly options: ServerOptions;
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   #draining = false;
@@ -67,25 +57,10 @@ export class ServerCore implements ServerHost {
     assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
-    this.instructions = options.instructions;
     this.clock = clockOf(options);
-    this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
-    this.pings = options.pings;
-    this.progressIntervalMs = options.progressIntervalMs;
-    this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
-    this.logLevel = options.logLevel ?? "debug";
-    this.subscriptions = {
-      max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
-      maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
-      maxAgeMs: options.maxSubscriptionMs,
-      open: 0,
-    };
-    this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
-    this.#options = options;
-    this.onConnection = options.onConnection;
-    this.watchers = options.resources;
+    this.options = options;
     this.#interceptors = [...(options.interceptors ?? [])];
     assertSealOptions(options.stateKeys, options.stateCodec, options.stateTtlMs ?? DEFAULTS.stateTtlMs);
     this.seal = late(async () => (await import("./server-seal.js")).createServerSeal(this, options));
@@ -194,7 +169,7 @@ export class ServerCore implements ServerHost {
   }
 
   report(error: unknown, context: ReportContext): void {
-    const { logger, onError } = this.#options;
+    const { logger, onError } = this.options;
     const message = error instanceof Error ? error.message : String(error);
     quietly(() => logger?.error?.(message, { ...context, error }));
     try {
@@ -205,11 +180,11 @@ export class ServerCore implements ServerHost {
   }
 
   warn(message: string, fields?: Record<string, unknown>): void {
-    quietly(() => this.#options.logger?.warn?.(message, fields));
+    quietly(() => this.options.logger?.warn?.(message, fields));
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
-    quietly(() => this.#options.logger?.debug?.(message, fields));
+    quietly(() => this.options.logger?.debug?.(message, fields));
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
@@ -225,7 +200,7 @@ export class ServerCore implements ServerHost {
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {
-    const { capabilities, logger } = this.#options;
+    const { capabilities, logger } = this.options;
     if (logger?.warn === undefined) return;
     const logging = capabilities?.logging === true ? true : undefined;
     this.#warnOfDeprecated(({ warnOfUsed }) =>
@@ -235,7 +210,7 @@ export class ServerCore implements ServerHost {
 
   /** What warns is loaded with the first warning. */
   #warnOfDeprecated(warn: (part: typeof import("../schema/deprecated.js")) => void): void {
-    if (this.#options.warnDeprecated === false) return;
+    if (this.options.warnDeprecated === false) return;
     import("../schema/deprecated.js")
       .then(warn)
       .catch((error: unknown) => this.report(error, { where: "deprecation" }));

@@ -1,4 +1,5 @@
 import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/era.js";
+import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
@@ -90,8 +91,16 @@ export class Server<
       this.#doors.delete(door);
       throw error;
     }
-    this.core.onConnection?.(door);
+    this.core.options.onConnection?.(door);
     return door;
+  }
+
+  override onListening(host: string): readonly string[] {
+    const paths = super.onListening(host);
+    const { sse = false } = this.core.options.http ?? {};
+    if (sse === false) return paths;
+    const { stream, messages } = resolveSsePaths(sse);
+    return [stream, pathOf(messages), ...paths];
   }
 
   protected override get acceptChannel(): AcceptChannel {

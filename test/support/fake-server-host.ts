@@ -13,18 +13,12 @@ export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>
 /** A server without features: handlers by method, dispatched by the rules of an era, with everything recorded. */
 export class FakeServerHost implements ServerHost {
   readonly info = { name: "fake", version: "1.0.0" };
-  readonly instructions = undefined;
+  readonly options = { askTimeoutMs: 1000, maxRounds: 4, maxSubscriptions: 100, maxWaitingChanges: 100 };
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
-  readonly askTimeoutMs = 1000;
-  readonly logLevel = "debug";
   readonly pages: OpenPages = new Map();
   readonly watched = new Map<string, number>();
-  readonly pings = undefined;
-  readonly progressIntervalMs = undefined;
-  readonly maxRounds = 4;
-  readonly subscriptions = { max: 100, maxWaiting: 100, maxAgeMs: undefined, open: 0 };
-  readonly identify = true;
+  readonly subscriptions = { open: 0 };
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
   readonly handlers = new Map<string, FakeHandler>();
   readonly mirrored = new Map<string, readonly ParamHeader[]>();

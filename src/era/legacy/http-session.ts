@@ -218,7 +218,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
    * client comes back. So is that of a call where the client comes back for the rest.
    */
   lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
-    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.host.subscriptions.maxAgeMs);
+    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.host.options.maxSubscriptionMs);
     return this.primes ? timeLeft(this.clock, endsAt) : undefined;
   }
 

@@ -10,6 +10,7 @@ import type { InputRequest, InputResponses } from "../../schema/types.js";
 import type { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, Result, ServerHost } from "../era.js";
+import { ASK_TIMEOUT_MS } from "../host-defaults.js";
 import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
 import { undeclaredFor } from "../undeclared-for.js";
@@ -65,7 +66,10 @@ export class Pushed implements Asker {
 
   async push(method: string, params: Params | undefined, options: AskOptions): Promise<Result> {
     const call = this.#call;
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#host.askTimeoutMs };
+    const limits = {
+      signal: options.signal,
+      timeoutMs: options.timeoutMs ?? this.#host.options.askTimeoutMs ?? ASK_TIMEOUT_MS,
+    };
     const scope = new CallScope(method, limits, this.#host.clock);
     const endWithCall = (reason: unknown) => scope.abort(reason);
     call.end.onAbort(endWithCall);

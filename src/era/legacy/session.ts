@@ -18,6 +18,7 @@ import type {
   ServerHost,
   ServerWire,
 } from "../era.js";
+import { MAX_SUBSCRIPTIONS } from "../host-defaults.js";
 import { isWanted } from "../logging-level.js";
 import { notePage, releasePage } from "../note-page.js";
 import type { PageOwner } from "../open-pages.js";
@@ -156,7 +157,7 @@ export class LegacySession implements EraSession, PageOwner {
 
   /** The call that asked last is what the client may hear by. */
   subscribe(uri: string, call: Call): void {
-    const { max } = this.#host.subscriptions;
+    const { maxSubscriptions: max = MAX_SUBSCRIPTIONS } = this.#host.options;
     const isNew = !this.#subscriptions.has(uri);
     if (isNew && this.#subscriptions.size >= max) {
       throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
@@ -215,7 +216,8 @@ export class LegacySession implements EraSession, PageOwner {
       this.#host.changes.subscribe((change) => this.#onChange(change)),
       this.#host.onLog((message) => this.#onLog(message)),
     );
-    if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
+    const { pings } = this.#host.options;
+    if (pings !== undefined) this.#pings = this.#startPinging(pings);
     for (const listener of this.#awaitingReady) listener();
     this.#awaitingReady.clear();
     return true;
@@ -223,7 +225,9 @@ export class LegacySession implements EraSession, PageOwner {
 
   /** The least severe message that goes to this client; undefined where the server does not log. */
   readonly #heard = (): LoggingLevel | undefined =>
-    this.#host.capabilities.logging === undefined ? undefined : (this.#logLevel ?? this.#host.logLevel);
+    this.#host.capabilities.logging === undefined
+      ? undefined
+      : (this.#logLevel ?? this.#host.options.logLevel ?? "debug");
 
   #onLog({ level, data, logger }: LogMessage): void {
     if (!isWanted(level, this.#heard())) return;

@@ -51,7 +51,7 @@ function stamp(method: string, result: Result, host: ServerHost): Result {
   const stamped: Record<string, unknown> = {
     ...result,
     resultType: result.resultType ?? "complete",
-    _meta: host.identify ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
+    _meta: host.options.identify !== false ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
   };
   if (method === "tools/list" && Array.isArray(stamped.tools)) stamped.tools = stamped.tools.map(withoutExecution);
   if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") hint(method, stamped, host);

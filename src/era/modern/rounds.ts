@@ -5,6 +5,7 @@ import type { InputRequest } from "../../schema/types.js";
 import type { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
+import { MAX_ROUNDS } from "../host-defaults.js";
 import { missingCapability } from "../input-capability.js";
 import { notePage } from "../note-page.js";
 import type { PageOwner } from "../open-pages.js";
@@ -214,11 +215,9 @@ export class Replay implements Asker {
   async seal(authored: unknown): Promise<string> {
     await this.#steps.settled();
     const round = this.#progress.round + 1;
-    if (round > this.#host.maxRounds) {
-      throw new Refusal(
-        INVALID_PARAMS,
-        `${this.#call.method} asked for more than ${this.#host.maxRounds} rounds of input`,
-      );
+    const { maxRounds = MAX_ROUNDS } = this.#host.options;
+    if (round > maxRounds) {
+      throw new Refusal(INVALID_PARAMS, `${this.#call.method} asked for more than ${maxRounds} rounds of input`);
     }
     const answers = Object.fromEntries(
       Object.entries(this.#progress.answers).filter(
