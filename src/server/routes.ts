@@ -22,11 +22,11 @@ const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["tools/list", lists("tools")],
   ["tools/call", callTool],
   ["prompts/list", lists("prompts")],
-  ["prompts/get", by(({ getPrompt }) => getPrompt)],
-  ["resources/list", by(({ listResources }) => listResources)],
+  ["prompts/get", by("getPrompt")],
+  ["resources/list", by("listResources")],
   ["resources/templates/list", lists("resources", "templates")],
-  ["resources/read", by(({ readResource }) => readResource)],
-  ["completion/complete", by(({ completeArgument }) => completeArgument)],
+  ["resources/read", by("readResource")],
+  ["completion/complete", by("completeArgument")],
 ];
 
 /** What the server itself answers, whatever the era: one entry per method of the specification. */
@@ -53,8 +53,8 @@ export function sees(host: SeeingHost, call: Call, uri: string): MaybePromise<bo
   return andThen(more(), ({ seesResource }) => seesResource(host, call, uri));
 }
 
-function by(pick: (part: More) => Serve): Serve {
-  return (registry, call, ctx) => andThen(more(), (part) => pick(part)(registry, call, ctx));
+function by(name: "getPrompt" | "listResources" | "readResource" | "completeArgument"): Serve {
+  return (registry, call, ctx) => andThen<More, HandlerResult>(more(), (part) => part[name](registry, call, ctx));
 }
 
 function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {

@@ -9,7 +9,7 @@ import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import type { Deprecation } from "../schema/deprecated.js";
-import { DefinitionError, RpcError } from "../schema/errors.js";
+import { DefinitionError, RpcError, toError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { assertOptions } from "../schema/known-options.js";
@@ -170,7 +170,7 @@ export class ServerCore implements ServerHost {
 
   report(error: unknown, context: ReportContext): void {
     const { logger, onError } = this.options;
-    const message = error instanceof Error ? error.message : String(error);
+    const { message } = toError(error);
     quietly(() => logger?.error?.(message, { ...context, error }));
     try {
       onError?.(error, context);

@@ -245,7 +245,7 @@ export class RegisteredTool {
     if (error instanceof ToolError) return failed(error.message);
     this.#running.report(error, this.listing.name);
     if (this.#running.maskErrors) return failed("The tool failed");
-    return failed(error instanceof Error ? error.message : String(error));
+    return failed(toError(error).message);
   }
 }
 

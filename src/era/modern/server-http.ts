@@ -1,15 +1,14 @@
-import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
-import { type HttpExchange, JSON_HEADERS } from "../../http/exchange.js";
+import { andThen, attempt, type MaybePromise } from "../../call/maybe-promise.js";
+import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
 import { accepts } from "../../http/media-type.js";
 import { rememberLast } from "../../http/remember-last.js";
-import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
-import { formatFailure } from "../../jsonrpc/format.js";
 import type { RpcRequest } from "../../jsonrpc/message.js";
-import { answerableId, type Parsed } from "../../jsonrpc/parse-call.js";
+import type { Parsed } from "../../jsonrpc/parse-call.js";
 import { late } from "../../schema/late.js";
 import { KEEP_ALIVE_MS, MAX_BEHIND } from "../endpoint-defaults.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
 import { type Envelope, hasEnvelope, readEnvelope } from "./envelope.js";
 import { arePlainlyMirrored, toMirrored } from "./mirrored.js";
 import { type Endpoint, ModernExchange, type ReplyForm } from "./server-exchange.js";
@@ -19,7 +18,7 @@ const LISTEN = "subscriptions/listen";
 /** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
 const LISTEN_GRACE_MS = 1_000;
 
-/** Notifications, handshakes, and headers that are not plainly what the body says. */
+/** What is no request, what is refused, and headers that are not plainly what the body says. */
 const uncommon = late(() => import("./serve-uncommon.js"));
 
 function uncommonly(run: (part: typeof import("./serve-uncommon.js")) => MaybePromise<void>): MaybePromise<void> {
@@ -75,17 +74,16 @@ export class ModernBinding implements HttpBinding {
   }
 
   #take(exchange: HttpExchange, body: Parsed | undefined): MaybePromise<void> {
-    if (this.#closed) throw new HttpRefusal(503, INTERNAL_ERROR, "The server is shutting down");
-    if (body === undefined) throw new HttpRefusal(405, INVALID_REQUEST, `${exchange.method} is not served here`);
-    if (body.kind === "request") return this.#serveRequest(exchange, body.message);
-    if (body.kind !== "notification") throw new HttpRefusal(400, ...faultOf(body));
-    return uncommonly(({ serveNotification }) => serveNotification(exchange, body.message, this.#serving));
+    if (!this.#closed && body?.kind === "request") return this.#serveRequest(exchange, body.message);
+    return uncommonly(({ serveOther }) => serveOther(exchange, body, this.#serving, this.#closed));
   }
 
   /** Metadata, then headers, then version: the first fault is the one that is told. */
   #serveRequest(exchange: HttpExchange, request: RpcRequest): MaybePromise<void> {
     const { method, params = {} } = request;
-    const form = this.#formFor(exchange, method);
+    const accepted = this.#formOf(exchange.header("accept"));
+    const form = method === LISTEN ? { ...STREAM_ALWAYS, stream: accepted.listen } : accepted;
+    if (!form.json && !form.stream) return uncommonly(({ refuseForm }) => refuseForm(method));
     if (method === "initialize" && !hasEnvelope(params))
       return uncommonly(({ serveHandshake }) => serveHandshake(exchange, params, this.#serving));
     const envelope = readEnvelope(params);
@@ -97,14 +95,6 @@ export class ModernBinding implements HttpBinding {
     });
   }
 
-  #formFor(exchange: HttpExchange, method: string): ReplyForm {
-    const form = this.#formOf(exchange.header("accept"));
-    const listens = method === LISTEN;
-    if (listens ? form.listen : form.json || form.stream) return listens ? STREAM_ALWAYS : form;
-    const forms = `${listens ? "" : "application/json or "}text/event-stream`;
-    throw new HttpRefusal(406, INVALID_REQUEST, `Not acceptable: ${method} is answered as ${forms}`);
-  }
-
   #serveCall(exchange: HttpExchange, request: RpcRequest, envelope: Envelope, form: ReplyForm): void {
     assertServed(this.#serving, envelope.version);
     const served = new ModernExchange(this.#endpoint, exchange, form);
@@ -113,29 +103,14 @@ export class ModernBinding implements HttpBinding {
 
   /** Whatever was thrown before a call began. */
   #refuse(exchange: HttpExchange, body: Parsed | undefined, error: unknown): void {
-    const { era, host } = this.#serving;
-    const id = body === undefined ? undefined : answerableId(body);
-    const method = body?.kind === "request" || body?.kind === "notification" ? body.message.method : undefined;
-    host.report(error, { where: "http", method, id });
-    const refusal = error instanceof Refusal ? error : new HttpRefusal(500, INTERNAL_ERROR, "Internal error");
-    const status = refusal instanceof HttpRefusal ? refusal.status : 400;
-    const headers = status === 405 ? METHOD_HEADERS : JSON_HEADERS;
-    exchange.reply(status, headers, formatFailure(id, era.encodeError(refusal, undefined)));
+    attempt(
+      () => uncommonly(({ refuse }) => refuse(exchange, body, error, this.#serving)),
+      () => {},
+      (cause) => refuseFailed(exchange, this.#serving.host, cause),
+    );
   }
 }
 
-/** A refusal by the transport itself. */
-class HttpRefusal extends Refusal {
-  constructor(
-    readonly status: number,
-    rpcCode: number,
-    message: string,
-  ) {
-    super(rpcCode, message);
-  }
-}
-
-const METHOD_HEADERS = { ...JSON_HEADERS, allow: "POST" };
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };
 
 function toForm(accept: string | undefined, { preferJson = false, responseMode }: HttpBindingOptions): ReplyForm {
@@ -143,10 +118,4 @@ function toForm(accept: string | undefined, { preferJson = false, responseMode }
   const json = responseMode !== "sse" && accepts(accept, "application/json");
   const stream = responseMode !== "json" && listen;
   return { json, stream, listen, streamAlways: stream && !json, streamWhenQuiet: stream && (!json || !preferJson) };
-}
-
-function faultOf(body: Parsed): [code: number, message: string] {
-  if (body.kind === "invalid") return [body.failure.code, body.failure.message];
-  const problem = body.kind === "batch" ? "a body is one message" : "a client sends no responses";
-  return [INVALID_REQUEST, `Invalid request: ${problem}`];
 }
