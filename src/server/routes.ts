@@ -6,7 +6,7 @@ import { contentChecks } from "./content-checks.js";
 import type { Context } from "./context.js";
 import type { Kind, Registry } from "./registry.js";
 import type { SeeingHost } from "./serve-resources.js";
-import type { RegisteredTool } from "./tool.js";
+import { extras, type RegisteredTool } from "./tool.js";
 import { unknownItem } from "./unknown-item.js";
 
 export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
@@ -41,7 +41,7 @@ export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
 export async function prepareRoutes(registry: Registry): Promise<void> {
   await Promise.all([
     registry.prepare(),
-    registry.tools.size > 0 && contentChecks(),
+    ...(registry.tools.size > 0 ? [contentChecks(), extras()] : []),
     ...registry.tools.values().map((tool) => tool.prepare()),
   ]);
 }

@@ -87,8 +87,8 @@ type ToolAnswer = CallToolResult | InputRequiredResult;
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
-/** What few tools need, loaded with the first that does. */
-const extras = late(() => import("./tool-extras.js"));
+/** What few tools need, and what tells of defects, loaded with the first that does. */
+export const extras = late(() => import("./tool-extras.js"));
 
 /** A tool, compiled: schemas converted, headers found, listing made. */
 export class RegisteredTool {
@@ -178,11 +178,8 @@ export class RegisteredTool {
     );
   }
 
-  /** What cannot be written is a defect of the server that a model cannot mend. */
-  #toUnwritable(error: unknown): CallToolResult {
-    if (error instanceof ToolError) return failed(error.message);
-    const { name } = this.listing;
-    throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
+  #toUnwritable(error: unknown): MaybePromise<CallToolResult> {
+    return andThen(extras(), ({ unwritable }) => unwritable(this.listing.name, error));
   }
 
   #run(args: unknown, ctx: Context): unknown {
@@ -209,7 +206,7 @@ export class RegisteredTool {
     return andThen(this.#parse(this.#output, given, "output"), (parsed) => this.#conform(parsed, own));
   }
 
-  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): CallToolResult {
+  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
     if (!parsed.ok) return this.#nonconforming(`a value that does not match it: ${describeIssues(parsed.issues)}`);
     return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
   }
@@ -225,18 +222,12 @@ export class RegisteredTool {
     }
   }
 
-  /** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */
-  #schemaThrew(what: string, cause: unknown): never {
-    const { name } = this.listing;
-    this.#running.report(new DefinitionError(`tool "${name}" ${what}: its schema threw`, { cause }), name);
-    throw new ToolError(`Tool ${name} could not check its ${what}`);
+  #schemaThrew(what: string, cause: unknown): MaybePromise<never> {
+    return andThen(extras(), ({ schemaThrew }) => schemaThrew(this.listing.name, what, cause, this.#running));
   }
 
-  #nonconforming(problem: string): CallToolResult {
-    const { name } = this.listing;
-    const message = `Tool ${name} has an output schema and returned ${problem}`;
-    this.#running.report(new DefinitionError(message), name);
-    return failed(this.#running.maskErrors ? "The tool failed" : message);
+  #nonconforming(problem: string): MaybePromise<CallToolResult> {
+    return andThen(extras(), ({ nonconforming }) => nonconforming(this.listing.name, problem, this.#running));
   }
 
   #toFailure(error: unknown, ctx: Context): CallToolResult {
