@@ -5,6 +5,7 @@ import { at, wantsJson } from "../scripts/lib/project.mjs";
 const help = `npm run bench -- [options]
 
   --short           fewer rounds, cells and peers: two minutes
+  --targets         only what the targets speak of, but as long as in a whole run: a quarter of an hour
   --only <name>     only what begins so, as "http modern", "client" or "cancel"; may be repeated
   --peer <name>     only this one beside Bowline and the floor, as "mcp-lite"; may be repeated
   --rounds <n>      rounds in which all take turns (5, short 3)
@@ -16,10 +17,12 @@ export function parseOptions(args) {
   const { values } = parse(args);
   if (values.help) leave(0, help);
   if (values.docs && (values.only ?? values.peer)) leave(2, "--docs tells of a whole run: leave --only and --peer out");
+  if (values.docs && values.targets) leave(2, "--docs tells of a whole run: leave --targets out");
   const rounds = Number(values.rounds ?? (values.short ? 3 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) leave(2, "--rounds takes a whole number from 1");
   return {
     short: values.short === true,
+    narrow: values.short === true || values.targets === true,
     docs: values.docs === true,
     json: wantsJson(),
     only: values.only ?? [],
@@ -38,6 +41,7 @@ function parse(args) {
       args,
       options: {
         short: flag,
+        targets: flag,
         docs: flag,
         json: flag,
         help: flag,

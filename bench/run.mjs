@@ -61,9 +61,9 @@ if (options.docs) writeDocs(document);
 const told = options.json ? toJson(document) : toLines(document.targets).join("\n");
 process.stdout.write(`${told}\n`, () => process.exit(results.failures.length === 0 ? 0 : 1));
 
-function isChosen({ name, long }) {
+function isChosen({ name, long, aside }) {
   if (options.only.length > 0) return options.only.some((word) => name.startsWith(word));
-  return !(options.short && long);
+  return !(options.narrow && aside) && !(options.short && long);
 }
 
 function put(tree, path, value) {

@@ -10,8 +10,8 @@ import { wires } from "./workload/wires.mjs";
 const networked = Object.keys(wires).filter((wire) => wires[wire].transport !== "memory");
 
 /**
- * Everything that is measured: a name to choose it by, where its result goes in the document, and how. What is `long` is
- * left out of the short form.
+ * Everything that is measured: a name to choose it by, where its result goes in the document, and how. What is `aside` has no
+ * target; that and what is `long` is left out of the short form.
  */
 export const sections = [
   ...Object.keys(wires).map((wire) => ({
@@ -23,14 +23,15 @@ export const sections = [
     name: `client ${wire}`,
     at: ["clients", wire],
     measure: (run) => measureClients(run, wire),
-    long: wires[wire].transport === "stdio" || wires[wire].json === true,
+    aside: wires[wire].transport === "stdio",
+    long: wires[wire].json === true,
   })),
   { name: "tools", at: ["scale", "tools"], measure: measureTools },
   { name: "sessions", at: ["scale", "sessions"], measure: measureSessions },
   { name: "memory of sessions", at: ["memory", "sessions"], measure: measureSessionMemory },
-  { name: "memory of calls", at: ["memory", "calls"], measure: measureCallMemory },
+  { name: "memory of calls", at: ["memory", "calls"], measure: measureCallMemory, aside: true },
   { name: "cancel", at: ["cancel"], measure: measureCancel },
-  { name: "stages", at: ["stages"], measure: measureStages },
+  { name: "stages", at: ["stages"], measure: measureStages, aside: true },
   { name: "start", at: ["start"], measure: measureStart },
   { name: "size", at: ["size"], measure: measureSize },
 ];

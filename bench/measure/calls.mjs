@@ -15,7 +15,7 @@ const whole = [
   ["progress", 1, 0.5],
   ["progress", 16, 0.5],
 ];
-const short = [
+const targeted = [
   ["echo", 16, 1],
   ["echo", 128, 1],
   ["list", 16, 1],
@@ -23,16 +23,16 @@ const short = [
 ];
 
 function planOf(run, keep = () => true) {
-  return (run.short ? short : whole)
+  return (run.narrow ? targeted : whole)
     .filter(([call, concurrency]) => keep(call, concurrency))
     .map(([call, concurrency, share]) => ({ call, concurrency, ms: run.windowMs * share }));
 }
 
-/** The short form leaves some cells to those that its targets speak of. */
-const inShort = ["bare", "bowline", "official-v2"];
+/** Where only targets count, some cells are left to those that they speak of. */
+const inTargets = ["bare", "bowline", "official-v2"];
 
 function limited(run, subject) {
-  return run.short && !inShort.includes(subject.name) ? { ...subject, can: ["echo"] } : subject;
+  return run.narrow && !inTargets.includes(subject.name) ? { ...subject, can: ["echo"] } : subject;
 }
 
 /** Every server of a wire under load by hand; in one process, every SDK's own client with its server. */
@@ -55,11 +55,13 @@ export async function measureClients(run, wire) {
   const starts = [];
   for (const peer of on(wire).filter((name) => peers[name].client)) {
     starts.push(() => withServer(peer, wire, peer, http));
-    if (http && !run.short) starts.push(() => withServer(peer, wire, floor, http));
+    if (http && !run.narrow) starts.push(() => withServer(peer, wire, floor, http));
   }
   if (http) starts.unshift(() => withServer(floor, wire, floor, http));
   const keep = (call, concurrency) =>
-    call === "echo" ? concurrency < 128 || !run.short : concurrency === 1 && !(call === "progress" && wires[wire].json);
+    call === "echo"
+      ? concurrency < 128 || !run.narrow
+      : concurrency === 1 && !(call === "progress" && wires[wire].json);
   return withSubjects(starts, (subjects) => measure(run, subjects, planOf(run, keep), http ? floor : undefined));
 }
 

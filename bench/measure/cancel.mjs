@@ -16,7 +16,7 @@ const mostMs = 60_000;
 export async function measureCancel(run) {
   const result = { raw: {}, clients: {} };
   for (const wire of run.short ? ["http modern", "in-process modern"] : Object.keys(wires)) {
-    const chosen = on(wire).filter((peer) => !run.short || peer === "bowline");
+    const chosen = on(wire).filter((peer) => !run.narrow || peer === "bowline");
     if (!run.short) {
       const able = chosen.filter((peer) => peers[peer].cancels[wire] !== undefined);
       await each(run, result.raw, wire, able, (peer) => cancellingByHand(peer, wire));

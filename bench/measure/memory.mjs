@@ -15,7 +15,7 @@ export async function measureSessionMemory(run) {
   const wire = "http legacy sse";
   const result = {};
   const chosen = on(wire).filter((peer) => peer !== "bare");
-  for (const peer of run.short ? ["bowline"] : chosen) {
+  for (const peer of run.narrow ? ["bowline"] : chosen) {
     const samples = [];
     for (let round = 0; round < (run.short ? 1 : 3); round++) {
       run.progress.step(`${peer}, ${sessions} sessions`);

@@ -10,8 +10,8 @@ import { rawSubject, withSubjects } from "./subjects.mjs";
  * 1 means that the cost is flat.
  */
 export async function measureTools(run) {
-  const counts = run.short ? [1, 1000] : [1, 10, 100, 1000];
-  const chosen = run.short ? ["bowline"] : ["bowline", "official-v2", "tmcp"];
+  const counts = run.narrow ? [1, 1000] : [1, 10, 100, 1000];
+  const chosen = run.narrow ? ["bowline"] : ["bowline", "official-v2", "tmcp"];
   return grow(run, chosen, counts, (peer, count) =>
     rawSubject(peer, "http modern", { name: String(count), env: { BENCH_TOOLS: String(count) } }),
   );
@@ -25,10 +25,10 @@ export async function measureSessions(run) {
     await openSessions(subject.port, wire, peer, count - 1);
     return subject;
   };
-  const most = run.short ? [1, 10_000] : [1, 100, 1000, 10_000];
+  const most = run.narrow ? [1, 10_000] : [1, 100, 1000, 10_000];
   const result = await grow(run, ["bowline"], most, start);
   // A server per session costs the others up to 0.2 MB each.
-  if (!run.short) Object.assign(result, await grow(run, ["official-v2", "mcp-lite"], [1, 1000], start));
+  if (!run.narrow) Object.assign(result, await grow(run, ["official-v2", "mcp-lite"], [1, 1000], start));
   return result;
 }
 

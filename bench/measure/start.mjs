@@ -34,7 +34,7 @@ export async function measureStart(run) {
   return result;
 }
 
-const isChosen = (run, peer) => !run.short || ["bare", "bowline", "official-v2"].includes(peer);
+const isChosen = (run, peer) => !run.narrow || ["bare", "bowline", "official-v2"].includes(peer);
 
 /** Peers take turns; the first round warms the file system's cache and does not count. */
 async function inRounds(run, chosen, once) {

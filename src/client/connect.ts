@@ -3,6 +3,7 @@ import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
 import { type ClientWire, NOBODY } from "../era/link.js";
+import { type Send, sendBy } from "../http/send.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { begin } from "./begin.js";
@@ -18,6 +19,8 @@ export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
+  /** How requests are sent where the author does not say. */
+  send(): Promise<Send>;
   /** What compiles schemas of servers: loaded when the first is needed. */
   validator(): Promise<JsonSchemaValidator>;
 }
@@ -133,7 +136,7 @@ async function openWire(
       kind: "http",
       target: {
         url: toUrl(target),
-        fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+        send: options.fetch === undefined ? await dialer.send() : sendBy(options.fetch),
         headers: options.headers ?? {},
         clock: client.clock,
         paramHeaders: (tool) => client.paramHeaders(tool),

@@ -1,4 +1,4 @@
-import { fetchSameOrigin } from "../http/same-origin-fetch.js";
+import { followSameOrigin } from "../http/same-origin.js";
 import { McpError } from "../schema/errors.js";
 import type { Icon } from "../schema/types.js";
 
@@ -61,9 +61,16 @@ async function download(
   const own = options.server === undefined ? undefined : new URL(options.server).origin;
   const allowed = [own, ...(options.allowOrigins ?? [])];
   if (!allowed.includes(url.origin)) throw refused(`its origin ${url.origin} is not the server's and was not allowed`);
-  const init: RequestInit = { method: "GET", credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
+  const init: RequestInit = {
+    method: "GET",
+    redirect: "manual",
+    credentials: "omit",
+    referrerPolicy: "no-referrer",
+    cache: "no-store",
+  };
   if (options.signal !== undefined) init.signal = options.signal;
-  const response = await fetchSameOrigin(options.fetch ?? ((at, how) => fetch(at, how)), url, init);
+  const load = options.fetch ?? ((at, how) => fetch(at, how));
+  const response = await followSameOrigin(url, true, (at) => load(at, init));
   if (response.status !== 200) {
     await response.body?.cancel();
     throw refused(`its server answered with status ${response.status}`);

@@ -32,10 +32,11 @@ export {
   identityAssertion,
   workloadIdentity,
 } from "../auth/client/grants.js";
+export type { Identity } from "../auth/client/identify.js";
 export { type ClientDocument, createClientDocument } from "../auth/client/metadata-document.js";
 export type { OAuth } from "../auth/client/oauth.js";
 export type { AuthorizeContext, OAuthOptions } from "../auth/client/options.js";
-export type { ClientMetadata, Identity } from "../auth/client/registration.js";
+export type { ClientMetadata } from "../auth/client/register.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
 export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
 export { AuthError, type AuthStep } from "../schema/auth-error.js";

@@ -6,13 +6,21 @@ import type { ClientOptions } from "../client/options.js";
 import type { Target } from "../client/target.js";
 import { legacyClient } from "../era/legacy/client-era.js";
 import { modernClient } from "../era/modern/client-era.js";
+import { sendBy } from "../http/send.js";
 
 const dialer: Dialer = {
   eras: [modernClient, legacyClient],
   memory: new Map<string, string>(),
   validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
+  send: async () =>
+    isOnNode() ? (await import("../http/direct-send.js")).directSend : sendBy((url, init) => fetch(url, init)),
   spawn: async (target) => (await import("../node/stdio-client.js")).createStdioClientChannel(target),
 };
+
+/** Or on what passes for it; whoever is asked further looks more closely. */
+function isOnNode(): boolean {
+  return typeof process === "object" && process.versions?.undici !== undefined;
+}
 
 /** Connects to a server of any protocol version: at an address, behind a command, in this process, or through a channel. */
 export function connect<S extends AnyServer = AnyServer>(

@@ -1,3 +1,4 @@
+import { AbortSwitch } from "../call/abort-switch.js";
 import { progressTokenOf, withProgressToken } from "../call/progress-token.js";
 import type { CallScope } from "../call/scope.js";
 import type { Params, RequestId, RpcResponse } from "../jsonrpc/message.js";
@@ -18,7 +19,7 @@ export class HttpCall {
   /** Told where the call's stream can be read on from, as long as it is not over. */
   readonly onEventId: ((eventId: string) => void) | undefined;
   /** Ends what the call has on the wire. */
-  readonly wire = new AbortController();
+  readonly wire = new AbortSwitch();
   readonly #onProgress: ((params: Params) => void) | undefined;
   readonly #token: RequestId | undefined;
   readonly #onOver: (call: HttpCall) => void;

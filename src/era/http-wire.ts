@@ -1,9 +1,11 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
 import type { CallScope } from "../call/scope.js";
 import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client-headers.js";
 import { answerLost, fetchFailed, type HttpRefusal, NOT_MCP, readRefusal, statusError } from "../http/http-failure.js";
 import { isEventStream, isJson } from "../http/media-type.js";
+import type { Life, Reply } from "../http/reply.js";
 import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
-import { fetchSameOrigin } from "../http/same-origin-fetch.js";
+import { followSameOrigin } from "../http/same-origin.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
 import { ConnectionError, ProtocolError, toError } from "../schema/errors.js";
 import type { HttpCall } from "./http-call.js";
@@ -25,7 +27,7 @@ export class HttpWire {
   /** Never shown in an error, even where the server repeats it. */
   secret: string | undefined;
   readonly #target: HttpTarget;
-  readonly #open = new Set<AbortController>();
+  readonly #open = new Set<AbortSwitch>();
 
   constructor(target: HttpTarget) {
     this.#target = target;
@@ -38,7 +40,7 @@ export class HttpWire {
   }
 
   /** Keeps `work` within the reach of `abortAll` until it has ended. */
-  async hold(wire: AbortController, work: Promise<void>): Promise<void> {
+  async hold(wire: AbortSwitch, work: Promise<void>): Promise<void> {
     this.#open.add(wire);
     try {
       await work;
@@ -48,7 +50,7 @@ export class HttpWire {
   }
 
   abortAll(): void {
-    for (const wire of this.#open) wire.abort();
+    for (const wire of this.#open) drop(wire);
   }
 
   /** Begins in the turn in which it is called. */
@@ -56,37 +58,38 @@ export class HttpWire {
     method: "POST" | "GET" | "DELETE",
     headers: HeaderRecord,
     body: string | null,
-    signal: AbortSignal,
+    end: AbortSwitch,
     patience?: CallScope,
-  ): Promise<Response> {
-    const { fetch, url, server = url } = this.#target;
-    return fetchSameOrigin(fetch, url, { method, headers, body, signal, patience, server });
+  ): Promise<Reply> {
+    const { send, url, server = url } = this.#target;
+    const sending = { method, headers, body, end, patience, server };
+    return followSameOrigin(url, method === "GET", (at) => send(at, sending));
   }
 
-  post(headers: HeaderRecord, body: string, signal: AbortSignal, patience?: CallScope): Promise<Response> {
-    return this.send("POST", headers, body, signal, patience);
+  post(headers: HeaderRecord, body: string, end: AbortSwitch, patience?: CallScope): Promise<Reply> {
+    return this.send("POST", headers, body, end, patience);
   }
 
   /** Posts a message that has no answer; resolves when the server has taken it, else rejects. */
-  async deliver(what: string, headers: HeaderRecord, body: string, wire: AbortController): Promise<void> {
-    await this.hold(wire, this.#deliver(what, headers, body, wire.signal));
+  async deliver(what: string, headers: HeaderRecord, body: string, wire: AbortSwitch): Promise<void> {
+    await this.hold(wire, this.#deliver(what, headers, body, wire));
   }
 
-  async #deliver(what: string, headers: HeaderRecord, body: string, signal: AbortSignal): Promise<void> {
+  async #deliver(what: string, headers: HeaderRecord, body: string, wire: AbortSwitch): Promise<void> {
     await nextInTurn;
-    let response: Response;
+    let response: Reply;
     try {
-      response = await this.post(headers, body, signal);
+      response = await this.post(headers, body, wire);
     } catch (error) {
       throw fetchFailed(what, error);
     }
-    if (!response.ok) throw await this.refusedBy(response, what, signal);
+    if (!response.ok) throw await this.refusedBy(response, what, wire);
     discard(response);
   }
 
   /** The error for a response that refuses; its body is done with. */
-  async refusedBy(response: Response, what: string, signal: AbortSignal): Promise<ConnectionError> {
-    return this.#statusError(what, await readRefusal(response, signal));
+  async refusedBy(response: Reply, what: string, life: Life): Promise<ConnectionError> {
+    return this.#statusError(what, await readRefusal(response, life));
   }
 
   #statusError(what: string, refusal: HttpRefusal): ConnectionError {
@@ -100,7 +103,7 @@ export class HttpWire {
    */
   async readReply(
     call: HttpCall,
-    response: Response,
+    response: Reply,
     onMessage: (parsed: Parsed) => void,
   ): Promise<StreamTrace | undefined> {
     const { status } = response;
@@ -124,17 +127,17 @@ export class HttpWire {
   }
 
   /** Reads one connection of a call's stream. After the answer the server is given a little time to end it. */
-  async readStream(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
+  async readStream(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
     const { clock, maxMessageBytes } = this.#target;
     let linger: unknown;
     const take = (parsed: Parsed) => {
       if (call.over) return;
       call.scope.touch();
       onMessage(parsed);
-      if (call.over) linger = clock.schedule(() => call.wire.abort(), LINGER_MS);
+      if (call.over) linger = clock.schedule(() => drop(call.wire), LINGER_MS);
     };
     const onEventId = call.onEventId && ((id: string) => this.guard(() => call.onEventId?.(id)));
-    const trace = await readEvents(response, maxMessageBytes, call.wire.signal, take, clock, onEventId);
+    const trace = await readEvents(response, maxMessageBytes, call.wire, take, clock, onEventId);
     if (linger !== undefined) clock.cancel(linger);
     return trace;
   }
@@ -156,16 +159,16 @@ export class HttpWire {
     }
   }
 
-  async #readRefusal(call: HttpCall, response: Response): Promise<void> {
-    const refusal = await readRefusal(response, call.wire.signal);
+  async #readRefusal(call: HttpCall, response: Reply): Promise<void> {
+    const refusal = await readRefusal(response, call.wire);
     if (refusal.rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
     else call.answer({ jsonrpc: "2.0", id: call.id, error: refusal.rpcError });
   }
 
-  async #readJson(call: HttpCall, response: Response, onMessage: (parsed: Parsed) => void): Promise<void> {
+  async #readJson(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<void> {
     let text: string;
     try {
-      text = await readText(response, this.#target.maxMessageBytes, call.wire.signal);
+      text = await readText(response, this.#target.maxMessageBytes, call.wire);
     } catch (cause) {
       call.fail(answerLost(call.method, `the response could not be read (${describe(cause)})`, { cause }));
       return;
@@ -176,8 +179,13 @@ export class HttpWire {
       return;
     }
     onMessage(parsed);
-    call.fail(answerLost(call.method, "the server's response does not answer this request"));
+    if (!call.over) call.fail(answerLost(call.method, "the server's response does not answer this request"));
   }
+}
+
+/** Ends what a request has on the wire. */
+export function drop(wire: AbortSwitch): void {
+  wire.abort(new DOMException("The request was given up", "AbortError"));
 }
 
 /** The error for a stream that is over while its call is not. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import type { CallScope } from "../call/scope.js";
 import type { ParamHeader } from "../http/param-headers.js";
-import type { Fetch } from "../http/same-origin-fetch.js";
+import type { Send } from "../http/send.js";
 import type { JsonText } from "../jsonrpc/format.js";
 import type {
   Params,
@@ -81,7 +81,7 @@ export interface HttpTarget {
   readonly url: URL;
   /** The address that the server is known by, where that is another one. */
   readonly server?: URL | undefined;
-  readonly fetch: Fetch;
+  readonly send: Send;
   /** Headers of the caller's own; the protocol's win. */
   readonly headers: HeadersInit;
   readonly clock: Clock;

@@ -1,6 +1,7 @@
 import type { RpcErrorObject } from "../jsonrpc/message.js";
 import { isFailure, parseFrame } from "../jsonrpc/parse.js";
 import { ConnectionError, McpError } from "../schema/errors.js";
+import type { Life, Reply } from "./reply.js";
 import { readExcerpt } from "./reply-reader.js";
 
 const MAX_ERROR_BYTES = 65_536;
@@ -53,13 +54,13 @@ export interface HttpRefusal {
 }
 
 /** Reads what a refusing response has to say, and is done with its body. Never rejects. */
-export async function readRefusal(response: Response, signal: AbortSignal): Promise<HttpRefusal> {
-  const text = await readExcerpt(response, MAX_ERROR_BYTES, signal);
+export async function readRefusal(reply: Reply, life: Life): Promise<HttpRefusal> {
+  const text = await readExcerpt(reply, MAX_ERROR_BYTES, life);
   const parsed = text.trimStart().startsWith("{") ? parseFrame(text) : undefined;
   const rpcError = parsed?.kind === "response" && isFailure(parsed.message) ? parsed.message.error : undefined;
   const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim();
   return {
-    status: response.status,
+    status: reply.status,
     rpcError,
     excerpt: line.length > EXCERPT_CHARS ? `${line.slice(0, EXCERPT_CHARS)}...` : line,
   };

@@ -1,7 +1,9 @@
 import type { Clock } from "../call/clock.js";
 import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
+import type { Life, Reply } from "./reply.js";
 import { readSse, type SseEvent, SseReader } from "./sse-reader.js";
 import { StreamPulse } from "./stream-pulse.js";
+import { sourceOf } from "./stream-source.js";
 
 export class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge";
@@ -11,64 +13,41 @@ export class BodyTooLarge extends Error {
 }
 
 /** Lets go of a body that nobody reads, so that its connection is free again. Never throws. */
-export function discard(response: Response): void {
-  if (response.body !== null && !response.bodyUsed) response.body.cancel().catch(() => {});
+export function discard(reply: Reply): void {
+  if (reply.body !== null && !reply.bodyUsed) reply.body.cancel().catch(() => {});
 }
 
 /** The whole body as text. Rejects with `BodyTooLarge`, the body's own error, or the signal's reason. */
-export async function readText(response: Response, maxBytes: number, signal: AbortSignal): Promise<string> {
-  if (response.body === null) return "";
-  const decoder = new TextDecoder();
-  let text = "";
+export async function readText(reply: Reply, maxBytes: number, life: Life): Promise<string> {
+  if (reply.body === null) return "";
+  const chunks: Uint8Array[] = [];
   let size = 0;
-  await readBody(response.body, signal, (chunk) => {
+  await sourceOf(reply.body, life).pump((chunk) => {
     size += chunk.byteLength;
     if (size > maxBytes) throw new BodyTooLarge(maxBytes);
-    text += decoder.decode(chunk, { stream: true });
+    return chunks.push(chunk) > 0;
   });
-  return text + decoder.decode();
+  const decoder = new TextDecoder();
+  if (chunks.length === 1) return decoder.decode(chunks[0]);
+  return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
 }
 
 /** The beginning of a body, for people; the rest is let go of. Never rejects. */
-export async function readExcerpt(response: Response, maxBytes: number, signal: AbortSignal): Promise<string> {
-  if (response.body === null) return "";
+export async function readExcerpt(reply: Reply, maxBytes: number, life: Life): Promise<string> {
+  if (reply.body === null) return "";
   const decoder = new TextDecoder();
   let text = "";
   let left = maxBytes;
   try {
-    await readBody(response.body, signal, (chunk) => {
+    await sourceOf(reply.body, life).pump((chunk) => {
       text += decoder.decode(chunk.subarray(0, left), { stream: true });
       left -= chunk.byteLength;
-      if (left <= 0) throw new BodyTooLarge(maxBytes);
+      return left > 0;
     });
   } catch {
     // What has been read so far is all there is to show.
   }
   return text;
-}
-
-async function readBody(
-  body: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-  onChunk: (chunk: Uint8Array) => void,
-): Promise<void> {
-  const source = body.getReader();
-  const cancel = () => void source.cancel(signal.reason).catch(() => {});
-  if (signal.aborted) cancel();
-  else signal.addEventListener("abort", cancel, { once: true });
-  try {
-    for (;;) {
-      const { done, value } = await source.read();
-      if (signal.aborted) throw signal.reason;
-      if (done) return;
-      onChunk(value);
-    }
-  } catch (error) {
-    cancel();
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener("abort", cancel);
-  }
 }
 
 /** What one connection of an event stream left behind. */
@@ -88,9 +67,9 @@ export interface StreamTrace {
  * of another type and events without data carry no message.
  */
 export async function readEvents(
-  response: Response,
+  reply: Reply,
   maxChars: number,
-  signal: AbortSignal,
+  life: Life,
   onMessage: (parsed: Parsed) => void,
   clock: Clock,
   onEventId?: ((id: string) => void) | undefined,
@@ -112,7 +91,7 @@ export async function readEvents(
     pulse.beat(reader.comments);
   };
   try {
-    if (response.body !== null) await readSse(response.body, reader, signal, onChunk);
+    if (reply.body !== null) await readSse(reply.body, reader, life, onChunk);
   } catch (reason) {
     error = reason;
   } finally {

@@ -1,4 +1,6 @@
 import { LONGEST_DELAY } from "../call/clock.js";
+import type { Life, ReplyBody } from "./reply.js";
+import { sourceOf } from "./stream-source.js";
 
 /** One dispatched event. */
 export interface SseEvent {
@@ -207,41 +209,24 @@ function findValue(text: string, start: number, end: number, field: string): num
 
 /**
  * Pumps a response body into a reader until the body ends, the reader is ended by its listener, or the signal fires.
- * The body is always either read to its end or cancelled. Rejects with the body's error, the reader's, the signal's
- * reason, or the one given to the `giveUp` that `onChunk` gets after each chunk.
+ * Rejects with the body's error, the reader's, the signal's reason, or the one given to the `giveUp` that `onChunk` gets
+ * after each chunk.
  */
 export async function readSse(
-  body: ReadableStream<Uint8Array>,
+  body: ReplyBody,
   reader: SseReader,
-  signal?: AbortSignal,
+  life?: Life,
   onChunk?: (giveUp: (reason: unknown) => void) => void,
 ): Promise<void> {
-  const source = body.getReader();
-  // Nobody waits for the cancellation: a source that never settles it must not hold up the caller.
-  const cancel = (reason: unknown) => void source.cancel(reason).catch(() => {});
-  const stop = () => cancel(signal?.reason);
-  let givenUp: { readonly reason: unknown } | undefined;
-  const giveUp = (reason: unknown) => {
-    givenUp = { reason };
-    cancel(reason);
-  };
-  if (signal?.aborted) stop();
-  else signal?.addEventListener("abort", stop, { once: true });
+  const source = sourceOf(body, life);
+  const giveUp = (reason: unknown) => void source.cancel(reason);
   try {
-    while (!reader.ended) {
-      const { done, value } = await source.read();
-      if (signal?.aborted) throw signal.reason;
-      if (givenUp !== undefined) throw givenUp.reason;
-      if (done) return reader.end();
-      reader.push(value);
+    await source.pump((chunk) => {
+      reader.push(chunk);
       onChunk?.(giveUp);
-    }
-    cancel(undefined);
-  } catch (error) {
-    reader.end();
-    cancel(error);
-    throw signal?.aborted ? signal.reason : error;
+      return !reader.ended;
+    });
   } finally {
-    signal?.removeEventListener("abort", stop);
+    reader.end();
   }
 }

@@ -2,7 +2,7 @@ import { type LookupAddress, type LookupOptions, lookup as systemLookup } from "
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { Readable } from "node:stream";
 import { isLoopback, isPrivate } from "../auth/address.js";
-import type { Fetch } from "../http/same-origin-fetch.js";
+import type { Fetch } from "../http/send.js";
 
 type LookupAll = (
   hostname: string,

@@ -93,18 +93,26 @@ async function settleOnce(client: Client): Promise<"answered" | ConnectionError>
   }
 }
 
+/** As node does it, and as everything else does. */
+const WAYS: readonly (readonly [string, ClientOptions])[] = [
+  ["direct", {}],
+  ["by fetch", { fetch: (url, init) => fetch(url, init) }],
+];
+const CASES = ERAS.flatMap((era) => WAYS.map(([way, options]) => ({ era, options, name: `${era}, ${way}` })));
+
 describe("an answer that is cut off", () => {
-  for (const era of ERAS) {
+  for (const { era, options, name } of CASES) {
     for (const [form, answer] of [
       ["json", jsonAnswer],
       ["a stream", streamAnswer],
     ] as const) {
-      test(`at every byte: ${form}, ${era}`, async (t) => {
+      test(`at every byte: ${form}, ${name}`, async (t) => {
         let cut = 0;
-        const client = await scripted(t, era, (res, id) => {
+        const cutOff = (res: ServerResponse, id: unknown) => {
           const { socket } = res;
           socket?.end(answer(id).subarray(0, cut), () => socket.destroy());
-        });
+        };
+        const client = await scripted(t, era, cutOff, options);
         // Ids grow with each call, by a byte now and then.
         const length = answer(1000).length;
         let answered = 0;
@@ -118,8 +126,8 @@ describe("an answer that is cut off", () => {
 });
 
 describe("an answer that does not come", () => {
-  for (const era of ERAS) {
-    test(`stalls after any part of it: ${era}`, async (t) => {
+  for (const { era, options, name } of CASES) {
+    test(`stalls after any part of it: ${name}`, async (t) => {
       const clock = new FakeClock();
       for (const part of [0, 20, 90, 130]) {
         let gone = 0;
@@ -132,7 +140,7 @@ describe("an answer that does not come", () => {
             if (part > 0) res.socket?.write(streamAnswer(id).subarray(0, part));
             stalled.open();
           },
-          { clock, timeoutMs: 1000 },
+          { ...options, clock, timeoutMs: 1000 },
         );
         const call = rejects(client.callTool("t"), { name: "TimeoutError", kind: "idle" });
         await stalled.opened;

@@ -61,15 +61,14 @@ async function dial(
   server: Server<ToolTypes>,
   options: ClientOptions,
 ): Promise<BareClient> {
-  const requests = new Counter();
-  const counted = (fetch: Fetch): Fetch => {
-    return (url, init) => {
-      requests.add();
-      return fetch(url, init).finally(requests.remove);
-    };
-  };
   if (transport === "fetch") {
-    const client = await connect("http://localhost/mcp", { ...options, fetch: counted(fetchInto(server)) });
+    const requests = new Counter();
+    const into = fetchInto(server);
+    const counted: Fetch = (url, init) => {
+      requests.add();
+      return into(url, init).finally(requests.remove);
+    };
+    const client = await connect("http://localhost/mcp", { ...options, fetch: counted });
     return { client, quiet: () => requests.down(0), close: () => server.close() };
   }
   if (transport === "node") {
@@ -77,12 +76,11 @@ async function dial(
     const responses = openResponses(running.server);
     const streams = options.era === "legacy" ? 1 : 0;
     const quiet = async () => {
-      await requests.down(0);
       await responses.down(streams);
       running.server.closeIdleConnections();
       await openSockets.down(2 * streams);
     };
-    return { client: await connect(running.url, { ...options, fetch: counted(fetch) }), quiet, close: running.close };
+    return { client: await connect(running.url, options), quiet, close: running.close };
   }
   const [ours, theirs] = transport === "stdio" ? createPipePair() : createChannelPair();
   await server.accept(theirs);

@@ -4,6 +4,8 @@ import { CallScope, type ScopeLimits } from "#src/call/scope.js";
 import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client-http.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
+import { directSend } from "#src/http/direct-send.js";
+import { type Fetch, sendBy } from "#src/http/send.js";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/jsonrpc/message.js";
 import { HttpScript } from "./http-script.js";
 
@@ -50,10 +52,13 @@ export class Recorder implements LinkReceiver {
 export const MODERN = "2026-07-28";
 export const LEGACY = "2025-11-25";
 
-export function createTarget(url: URL, more: Partial<HttpTarget> = {}): HttpTarget {
+/** Where a link goes, and how, if not as on node. */
+export type TargetOptions = Partial<HttpTarget> & { readonly fetch?: Fetch };
+
+export function createTarget(url: URL, { fetch, ...more }: TargetOptions = {}): HttpTarget {
   return {
     url,
-    fetch: (at, init) => fetch(at, init),
+    send: fetch === undefined ? directSend : sendBy(fetch),
     headers: {},
     clock: systemClock,
     paramHeaders: () => undefined,
@@ -70,14 +75,14 @@ export interface World<L extends Link> {
   call(request?: Partial<LinkRequest>, limits?: ScopeLimits, clock?: Clock): Promise<RpcResponse>;
 }
 
-export async function modernWorld(t: TestContext, more: Partial<HttpTarget> = {}): Promise<World<ModernHttpLink>> {
+export async function modernWorld(t: TestContext, more: TargetOptions = {}): Promise<World<ModernHttpLink>> {
   const script = await new HttpScript().start();
   return world(t, script, new ModernHttpLink(createTarget(script.url, more), MODERN));
 }
 
 export async function legacyWorld(
   t: TestContext,
-  more: Partial<HttpTarget> = {},
+  more: TargetOptions = {},
   options: LegacyHttpOptions = {},
 ): Promise<World<LegacyHttpLink>> {
   const script = await new HttpScript().start();
@@ -89,7 +94,7 @@ export const SESSION = "session-0123456789";
 /** A link in a session, handshake done; the server has no stream of its own unless the test takes the GET. */
 export async function sessionWorld(
   t: TestContext,
-  more: Partial<HttpTarget> = {},
+  more: TargetOptions = {},
   options: LegacyHttpOptions = {},
   version: string = LEGACY,
 ): Promise<World<LegacyHttpLink>> {

@@ -251,7 +251,7 @@ describe("readSse", () => {
     const { body, cancel } = createBody("data: a\n\n");
     const abort = new AbortController();
     const reason = new Error("enough");
-    const reading = readSse(body, new SseReader(() => abort.abort(reason)), abort.signal);
+    const reading = readSse(body, new SseReader(() => abort.abort(reason)), abort);
     await rejects(reading, (error) => error === reason);
     equal(await cancel, reason);
   });
@@ -260,7 +260,7 @@ describe("readSse", () => {
     const { body, cancel } = createBody("data: a\n\n");
     const seen: SseEvent[] = [];
     await rejects(
-      readSse(body, new SseReader((event) => seen.push(event)), AbortSignal.abort("no")),
+      readSse(body, new SseReader((event) => seen.push(event)), { signal: AbortSignal.abort("no") }),
       (error) => error === "no",
     );
     equal(await cancel, "no");

@@ -2,8 +2,9 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { test } from "node:test";
 import { CallScope } from "#src/call/scope.js";
-import type { HttpTarget, LinkRequest } from "#src/era/link.js";
+import type { LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
+import type { Fetch } from "#src/http/send.js";
 import { ConnectionError, ProtocolError } from "#src/schema/errors.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { createTarget, MODERN, modernWorld, settled } from "../support/http-links.js";
@@ -127,7 +128,7 @@ test("a server that cannot be reached never saw the call; one that hung up may h
 });
 
 test("a fetch that throws or ignores its signal does no harm", async () => {
-  const throwing: HttpTarget["fetch"] = () => {
+  const throwing: Fetch = () => {
     throw new TypeError("bad");
   };
   const url = new URL("http://127.0.0.1/mcp");
@@ -135,7 +136,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
   await rejects(broken.request(ping, new CallScope("ping", {})), { code: "connection_error", delivery: "sent" });
 
   let answer!: (response: Response) => void;
-  const deaf: HttpTarget["fetch"] = () =>
+  const deaf: Fetch = () =>
     new Promise((resolve) => {
       answer = resolve;
     });

@@ -1,5 +1,5 @@
 import { discard } from "../../http/reply-reader.js";
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import { AuthError } from "../../schema/auth-error.js";
 
 export interface BearerOptions {

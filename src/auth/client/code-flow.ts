@@ -2,8 +2,8 @@ import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomS
 import { AuthError } from "../../schema/auth-error.js";
 import { isLoopback } from "../address.js";
 import type { Guard } from "./discover.js";
+import type { Identity } from "./identify.js";
 import { oneLine, shown } from "./oauth-error.js";
-import type { Identity } from "./registration.js";
 import { scopesOf } from "./scope.js";
 import { assertCodeFlow } from "./server-metadata.js";
 

@@ -1,5 +1,5 @@
 import { AuthError } from "../../schema/auth-error.js";
-import type { ClientMetadata } from "./registration.js";
+import type { ClientMetadata } from "./register.js";
 
 /** Throws unless the text, as it is, can be the id of a client: https, a path, nothing that would be read in two ways. */
 export function assertMetadataUrl(text: string): void {

@@ -1,5 +1,5 @@
 import { discard, readText } from "../../http/reply-reader.js";
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import { AuthError, type AuthStep } from "../../schema/auth-error.js";
 import { type AddressPolicy, addressProblem } from "../address-policy.js";
 import { messageOf } from "./oauth-error.js";
@@ -61,7 +61,7 @@ export class OAuthHttp {
     try {
       return await withinTime(run, async (signal) => {
         const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
-        const text = await readText(response, MAX_BYTES, signal);
+        const text = await readText(response, MAX_BYTES, { signal });
         const body = text === "" ? null : text;
         return new Response(body, { status: response.status, headers: response.headers });
       });
@@ -85,15 +85,13 @@ export class OAuthHttp {
   }
 
   async #get(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Response> {
-    const init = { redirect: "manual", signal } as const;
-    const headers = { accept: "application/json" };
+    const ask = (more: Readonly<Record<string, string>>) =>
+      this.#fetch(url, { method: "GET", redirect: "manual", signal, headers: { accept: "application/json", ...more } });
     try {
-      return await this.#fetch(url, { ...init, method: "GET", headers: { ...headers, ...this.#discoveryHeaders } });
-    } catch (cause) {
-      if (signal.aborted || !isPreflightFailure(cause)) throw failure(url, cause, run, step);
-    }
-    try {
-      return await this.#fetch(url, { ...init, method: "GET", headers });
+      return await ask(this.#discoveryHeaders).catch((cause) => {
+        if (signal.aborted || !isPreflightFailure(cause)) throw cause;
+        return ask({});
+      });
     } catch (cause) {
       throw failure(url, cause, run, step);
     }
@@ -108,7 +106,7 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
   }
   let json: unknown;
   try {
-    json = JSON.parse(await readText(response, MAX_BYTES, signal));
+    json = JSON.parse(await readText(response, MAX_BYTES, { signal }));
   } catch (error) {
     if (run.signal.aborted) throw run.signal.reason;
     return { kind: "absent", why: error instanceof SyntaxError ? "not JSON" : messageOf(error), status };

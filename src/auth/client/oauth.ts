@@ -5,7 +5,7 @@ import {
   WWWAuthenticateChallengeError,
 } from "oauth4webapi";
 import { discard } from "../../http/reply-reader.js";
-import type { FetchInit } from "../../http/same-origin-fetch.js";
+import type { FetchInit } from "../../http/send.js";
 import { AuthError } from "../../schema/auth-error.js";
 import { Attempts } from "./attempts.js";
 import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";

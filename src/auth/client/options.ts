@@ -1,10 +1,10 @@
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import type { KnownClient } from "./client-auth.js";
 import type { Callback } from "./code-flow.js";
 import type { DiscoverOptions } from "./discover.js";
 import type { DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
-import type { ClientMetadata } from "./registration.js";
+import type { ClientMetadata } from "./register.js";
 import type { AuthStore } from "./store.js";
 
 export interface AuthorizeContext {

@@ -1,13 +1,13 @@
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import { AuthError } from "../../schema/auth-error.js";
 import { isLoopback, isPrivate } from "../address.js";
 import type { DiscoverOptions } from "./discover.js";
 import { DpopKeys, type DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
+import type { IdentityOptions } from "./identify.js";
 import { assertMetadataUrl } from "./metadata-document.js";
 import { OAuthHttp } from "./oauth-http.js";
 import type { OAuthOptions } from "./options.js";
-import type { IdentityOptions } from "./registration.js";
 import { AuthRecords, createMemoryStore } from "./store.js";
 
 /** The author's options, checked and completed. */

@@ -1,5 +1,5 @@
 import { discard, readText } from "../../http/reply-reader.js";
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import { type AddressPolicy, addressProblem } from "../address-policy.js";
 import { mediaType } from "./form.js";
 import { OAuthProblem } from "./oauth-problem.js";
@@ -42,7 +42,7 @@ export class DocumentFetcher {
         discard(response);
         throw new Error("not a JSON document");
       }
-      return { json: JSON.parse(await readText(response, this.#maxBytes, signal)), headers: response.headers };
+      return { json: JSON.parse(await readText(response, this.#maxBytes, { signal })), headers: response.headers };
     } catch (cause) {
       throw new OAuthProblem("invalid_client", "the document of the app cannot be had", { cause });
     }

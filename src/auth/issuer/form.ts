@@ -78,7 +78,7 @@ export function mediaType(message: Request | Response): string {
 
 async function readBody(request: Request, maxBytes: number): Promise<string> {
   try {
-    return await readText(new Response(request.body), maxBytes, request.signal);
+    return await readText(new Response(request.body), maxBytes, request);
   } catch (error) {
     if (!(error instanceof BodyTooLarge)) throw error;
     throw new OAuthProblem("invalid_request", `the body is larger than ${maxBytes} bytes`, { status: 413 });

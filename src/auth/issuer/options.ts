@@ -1,5 +1,5 @@
 import type { JWK } from "jose";
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import type { IdentityAssertionOptions, WorkloadIdentityOptions } from "./assertion-options.js";
 import type { ConfiguredClient, IssuerClient } from "./client.js";
 import type { ClientMetadata } from "./client-metadata.js";

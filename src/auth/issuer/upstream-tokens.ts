@@ -23,7 +23,7 @@ export async function requestUpstream(
   if (clientSecret !== undefined && !basic) body.set("client_secret", clientSecret);
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(new URL(tokenEndpoint), { method: "POST", body, headers, redirect: "manual", signal });
-  const text = await readText(response, MAX_BYTES, signal);
+  const text = await readText(response, MAX_BYTES, { signal });
   if (response.status !== 200) throw new Error(`the token endpoint upstream answered with status ${response.status}`);
   return toTokens(text, core.now());
 }

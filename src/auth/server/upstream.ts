@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from "oauth4webapi";
-import type { Fetch } from "../../http/same-origin-fetch.js";
+import type { Fetch } from "../../http/send.js";
 import { AuthError, type AuthStep } from "../../schema/auth-error.js";
 import { type AuthRun, type Document, OAuthHttp } from "../client/oauth-http.js";
 import { findServerMetadata } from "../client/server-metadata.js";

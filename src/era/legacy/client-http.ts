@@ -1,8 +1,10 @@
+import { AbortSwitch } from "../../call/abort-switch.js";
 import { pause } from "../../call/clock.js";
 import { cancelParams } from "../../call/exchange.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
 import { fetchFailed } from "../../http/http-failure.js";
+import type { Reply } from "../../http/reply.js";
 import { discard } from "../../http/reply-reader.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "../../jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../jsonrpc/message.js";
@@ -10,7 +12,7 @@ import type { Parsed } from "../../jsonrpc/parse.js";
 import { ConnectionError, toError } from "../../schema/errors.js";
 import type { HttpCall } from "../http-call.js";
 import { HttpLink } from "../http-link.js";
-import { nextInTurn } from "../http-wire.js";
+import { drop, nextInTurn } from "../http-wire.js";
 import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../link.js";
 import { ClientSession } from "./client-session.js";
 import { Incoming } from "./incoming.js";
@@ -52,7 +54,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
   readonly #session = new ClientSession();
   readonly #incoming: Incoming;
   /** The server's own stream. */
-  #listening: AbortController | undefined;
+  #listening: AbortSwitch | undefined;
   #terminated: Promise<void> = Promise.resolve();
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
@@ -118,12 +120,12 @@ export class LegacyHttpLink extends HttpLink implements Link {
     if (this.#session.id === undefined) return;
     const headers = { ...this.wire.headers.bare, ...this.#session.headers() };
     this.#session.id = undefined;
-    const wire = new AbortController();
-    const ended = this.wire.hold(wire, this.#delete(headers, wire.signal));
+    const wire = new AbortSwitch();
+    const ended = this.wire.hold(wire, this.#delete(headers, wire));
     try {
       await Promise.race([ended, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
     } finally {
-      wire.abort();
+      drop(wire);
     }
   }
 
@@ -151,9 +153,9 @@ export class LegacyHttpLink extends HttpLink implements Link {
     if (!call.begin()) return;
     try {
       const response = await this.wire.post(
-        { ...this.wire.headers.post, ...facts },
+        Object.assign({}, this.wire.headers.post, facts),
         body,
-        call.wire.signal,
+        call.wire,
         call.scope,
       );
       if (!call.over && isSessionLost(response.status, facts)) {
@@ -182,7 +184,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
   }
 
   /** Looks at the answer to a handshake as it passes by. */
-  #handshake(call: HttpCall, response: Response): (parsed: Parsed) => void {
+  #handshake(call: HttpCall, response: Reply): (parsed: Parsed) => void {
     const id = response.headers.get("mcp-session-id") ?? undefined;
     return (parsed) => {
       if (parsed.kind === "response" && "result" in parsed.message && call.owns(parsed.message)) {
@@ -196,7 +198,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
 
   #startOver(): void {
     this.#session.forget();
-    this.#listening?.abort();
+    if (this.#listening !== undefined) drop(this.#listening);
     this.#listening = undefined;
   }
 
@@ -204,7 +206,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
   async #post(what: string, body: string): Promise<boolean> {
     const facts = this.#session.headers();
     try {
-      await this.wire.deliver(what, { ...this.wire.headers.post, ...facts }, body, new AbortController());
+      await this.wire.deliver(what, { ...this.wire.headers.post, ...facts }, body, new AbortSwitch());
       return true;
     } catch (error) {
       if (this.closed) return false;
@@ -214,10 +216,10 @@ export class LegacyHttpLink extends HttpLink implements Link {
     }
   }
 
-  async #delete(headers: HeaderRecord, signal: AbortSignal): Promise<void> {
-    const response = await this.wire.send("DELETE", headers, null, signal);
+  async #delete(headers: HeaderRecord, wire: AbortSwitch): Promise<void> {
+    const response = await this.wire.send("DELETE", headers, null, wire);
     if (!response.ok && response.status !== 404 && response.status !== 405) {
-      throw await this.wire.refusedBy(response, "The end of the session", signal);
+      throw await this.wire.refusedBy(response, "The end of the session", wire);
     }
     discard(response);
   }
@@ -228,7 +230,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
    */
   async listen(): Promise<void> {
     if (this.#listening !== undefined || this.closed) return;
-    const wire = new AbortController();
+    const wire = new AbortSwitch();
     const tried = new AbortController();
     this.#listening = wire;
     const facts = this.#session.headers();
@@ -239,7 +241,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
       onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, facts, wasOpen),
       onGivenUp: (error: Error) => this.wire.guard(() => this.onDeaf(error)),
     };
-    void this.wire.hold(wire, listenToServer(this.#streams, facts, wire.signal, listener));
+    void this.wire.hold(wire, listenToServer(this.#streams, facts, wire, listener));
     if (this.#openMs > 0) await pause(this.target.clock, this.#openMs, tried.signal);
   }
 
@@ -259,23 +261,23 @@ export class LegacyHttpLink extends HttpLink implements Link {
    */
   #giveUp(call: HttpCall, facts: HeaderRecord, reason: unknown): void {
     const cancels = call.sent && call.cancellable && call.method !== "initialize";
-    if (!cancels || this.#streams.resuming.has(call)) call.wire.abort();
+    if (!cancels || this.#streams.resuming.has(call)) drop(call.wire);
     if (cancels) void this.#cancel(call, facts, reason);
   }
 
   /** Tells the server, within bounds, and then drops the call's stream. Never rejects. */
   async #cancel(call: HttpCall, facts: HeaderRecord, reason: unknown): Promise<void> {
-    const wire = new AbortController();
+    const wire = new AbortSwitch();
     const method = "notifications/cancelled";
     const body = formatNotification(method, cancelParams(call.id, reason));
     const told = this.wire.deliver(method, { ...this.wire.headers.post, ...facts }, body, wire);
     const tried = told.catch((error: unknown) => {
       const isGone = error instanceof ConnectionError && error.status === 404;
-      if (!wire.signal.aborted && !isGone) this.wire.report(toError(error));
+      if (!wire.aborted && !isGone) this.wire.report(toError(error));
     });
     await Promise.race([tried, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
-    wire.abort();
-    call.wire.abort();
+    drop(wire);
+    drop(call.wire);
   }
 
   #loseSession(facts: HeaderRecord): void {

@@ -1,13 +1,15 @@
+import { AbortSwitch } from "../../call/abort-switch.js";
 import { pause } from "../../call/clock.js";
 import type { CallScope } from "../../call/scope.js";
 import { fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
+import type { Reply } from "../../http/reply.js";
 import { discard } from "../../http/reply-reader.js";
 import { readSse, type SseEvent, SseReader } from "../../http/sse-reader.js";
 import type { Channel, ChannelEvents } from "../../jsonrpc/channel.js";
 import { ConnectionError, notConnected, ProtocolError } from "../../schema/errors.js";
 import { ChannelLink } from "../channel-link.js";
-import { describe, HttpWire } from "../http-wire.js";
+import { describe, drop, HttpWire } from "../http-wire.js";
 import type { HttpTarget, Link } from "../link.js";
 
 /** How long an open stream may leave open where to post. */
@@ -39,7 +41,7 @@ class SseClientChannel implements Channel {
   /** The life of connecting. */
   readonly #scope: CallScope;
   readonly #wire: HttpWire;
-  readonly #stream = new AbortController();
+  readonly #stream = new AbortSwitch();
   #poster: HttpWire | undefined;
   #events: ChannelEvents | undefined;
   #closed = false;
@@ -76,24 +78,23 @@ class SseClientChannel implements Channel {
 
   async send(text: string): Promise<void> {
     if (this.#closed || this.#poster === undefined) throw notConnected();
-    await this.#poster.deliver("A message", this.#wire.headers.post, text, new AbortController());
+    await this.#poster.deliver("A message", this.#wire.headers.post, text, new AbortSwitch());
   }
 
   async close(): Promise<void> {
-    this.#stream.abort();
+    drop(this.#stream);
     this.#poster?.abortAll();
     this.#end(undefined);
   }
 
-  async #get(): Promise<Response> {
-    const { signal } = this.#stream;
-    let response: Response;
+  async #get(): Promise<Reply> {
+    let response: Reply;
     try {
-      response = await this.#wire.send("GET", this.#wire.headers.get, null, signal, this.#scope);
+      response = await this.#wire.send("GET", this.#wire.headers.get, null, this.#stream, this.#scope);
     } catch (error) {
       throw fetchFailed(STREAM, error);
     }
-    if (!response.ok) throw await this.#wire.refusedBy(response, STREAM, signal);
+    if (!response.ok) throw await this.#wire.refusedBy(response, STREAM, this.#stream);
     const type = response.headers.get("content-type");
     if (isEventStream(type)) return response;
     discard(response);
@@ -116,10 +117,10 @@ class SseClientChannel implements Channel {
   }
 
   /** Reads the stream to its end, which is the end of the connection. Never rejects. */
-  async #read(response: Response, reader: SseReader): Promise<void> {
+  async #read(response: Reply, reader: SseReader): Promise<void> {
     let why = "it ended";
     try {
-      if (response.body !== null) await readSse(response.body, reader, this.#stream.signal);
+      if (response.body !== null) await readSse(response.body, reader, this.#stream);
     } catch (error) {
       why = `it broke off (${describe(error)})`;
     }

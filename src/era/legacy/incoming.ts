@@ -3,7 +3,7 @@ import type { Params, RpcNotification, RpcResponse } from "../../jsonrpc/message
 import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js";
 import { ProtocolError } from "../../schema/errors.js";
 import type { HttpCall } from "../http-call.js";
-import type { HttpWire } from "../http-wire.js";
+import { drop, type HttpWire } from "../http-wire.js";
 
 /** Sorts what the server sends on the streams of a session: to the calls it belongs to, and to the link's receiver. */
 export class Incoming {
@@ -59,7 +59,7 @@ export class Incoming {
     const other = id === undefined || id === null ? undefined : this.#inflight.find(id);
     if (call === undefined && other !== undefined) {
       other.answer(response);
-      other.wire.abort();
+      drop(other.wire);
       return;
     }
     const isLate = other === undefined && id !== undefined && id !== null && this.#inflight.hasMinted(id);

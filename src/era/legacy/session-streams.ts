@@ -1,7 +1,9 @@
+import type { AbortSwitch } from "../../call/abort-switch.js";
 import { type Clock, pause } from "../../call/clock.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
 import { answerLost, fetchFailed } from "../../http/http-failure.js";
 import { isEventStream } from "../../http/media-type.js";
+import type { Reply } from "../../http/reply.js";
 import { discard, readEvents, type StreamTrace } from "../../http/reply-reader.js";
 import type { Parsed } from "../../jsonrpc/parse.js";
 import { AuthError } from "../../schema/auth-error.js";
@@ -35,7 +37,7 @@ export interface ServerListener {
 
 /** One attempt to open a stream. */
 type Opened =
-  | { readonly kind: "open"; readonly response: Response }
+  | { readonly kind: "open"; readonly response: Reply }
   /** Worth another try. */
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "refused"; readonly error: Error };
@@ -51,6 +53,7 @@ export async function followReply(
   first: StreamTrace,
   take: (parsed: Parsed) => void,
 ): Promise<void> {
+  if (call.over) return;
   const cursor = new StreamCursor(streams.reconnect);
   cursor.ended(first);
   if (cursor.lastEventId === "") call.fail(streamLost(call, first));
@@ -67,7 +70,7 @@ export async function resumeReply(
 ): Promise<void> {
   const cursor = new StreamCursor(streams.reconnect);
   cursor.lastEventId = lastEventId;
-  await readOn(streams, call, facts, cursor, take, openStream(streams, cursor, facts, call.method, call.wire.signal));
+  await readOn(streams, call, facts, cursor, take, openStream(streams, cursor, facts, call.method, call.wire));
 }
 
 async function readOn(
@@ -82,7 +85,7 @@ async function readOn(
   while (!call.over) {
     if (cursor.exhausted) return void call.fail(gaveUp(call.method, cursor));
     streams.resuming.add(call);
-    const opened = await (next ?? reopen(streams, cursor, facts, call.method, call.wire.signal));
+    const opened = await (next ?? reopen(streams, cursor, facts, call.method, call.wire));
     next = undefined;
     streams.resuming.delete(call);
     if (opened.kind === "failed") cursor.failed(opened.error);
@@ -98,23 +101,23 @@ async function readOn(
 export async function listenToServer(
   streams: SessionStreams,
   facts: HeaderRecord,
-  signal: AbortSignal,
+  end: AbortSwitch,
   listener: ServerListener,
 ): Promise<void> {
   const what = "The server's own stream";
   const cursor = new StreamCursor(streams.reconnect);
-  let opened = await openStream(streams, cursor, facts, what, signal);
+  let opened = await openStream(streams, cursor, facts, what, end);
   listener.onFirstTry();
   let wasOpen = false;
-  while (!signal.aborted) {
+  while (!end.aborted) {
     wasOpen ||= opened.kind === "open";
     if (opened.kind === "refused") return listener.onRefused(opened.error, wasOpen);
     if (opened.kind === "failed") cursor.failed(opened.error);
-    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, signal, listener.take, streams.clock));
-    if (signal.aborted) return;
+    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, end, listener.take, streams.clock));
+    if (end.aborted) return;
     if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
-    opened = await reopen(streams, cursor, facts, what, signal);
-    if (opened.kind === "open" && cursor.lastEventId === "" && !signal.aborted) listener.onGap();
+    opened = await reopen(streams, cursor, facts, what, end);
+    if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
   }
   if (opened.kind === "open") discard(opened.response);
 }
@@ -124,36 +127,37 @@ async function reopen(
   cursor: StreamCursor,
   facts: HeaderRecord,
   what: string,
-  signal: AbortSignal,
+  end: AbortSwitch,
 ): Promise<Opened> {
   const { schedule } = streams.reconnect;
   try {
-    if (schedule === undefined) await pause(streams.clock, cursor.delayMs, signal);
-    else await scheduled(schedule, cursor, signal);
+    if (schedule === undefined) await pause(streams.clock, cursor.delayMs, end.signal);
+    else await scheduled(schedule, cursor, end);
   } catch (error) {
     return { kind: "refused", error: toError(error) };
   }
-  if (signal.aborted) return { kind: "failed", error: signal.reason };
-  return openStream(streams, cursor, facts, what, signal);
+  if (end.aborted) return { kind: "failed", error: end.reason };
+  return openStream(streams, cursor, facts, what, end);
 }
 
-/** Leaves it to the caller when to go on; at once when the signal fires, with what was scheduled called off. */
+/** Leaves it to the caller when to go on; at once when the stream is given up, with what was scheduled called off. */
 function scheduled(
   schedule: NonNullable<ReconnectOptions["schedule"]>,
   cursor: StreamCursor,
-  signal: AbortSignal,
+  end: AbortSwitch,
 ): Promise<void> {
   return new Promise((resolve) => {
+    let callOff: (() => void) | undefined;
     const onAbort = () => {
       callOff?.();
       resolve();
     };
     const reconnect = () => {
-      signal.removeEventListener("abort", onAbort);
+      end.offAbort(onAbort);
       resolve();
     };
-    signal.addEventListener("abort", onAbort, { once: true });
-    const callOff = schedule(reconnect, cursor.delayMs, cursor.attempt);
+    end.onAbort(onAbort);
+    callOff = schedule(reconnect, cursor.delayMs, cursor.attempt);
   });
 }
 
@@ -162,13 +166,13 @@ async function openStream(
   { lastEventId }: StreamCursor,
   facts: HeaderRecord,
   what: string,
-  signal: AbortSignal,
+  end: AbortSwitch,
 ): Promise<Opened> {
   const headers = { ...wire.headers.get, ...facts };
   if (lastEventId !== "") headers["last-event-id"] = lastEventId;
-  let response: Response;
+  let response: Reply;
   try {
-    response = await wire.send("GET", headers, null, signal);
+    response = await wire.send("GET", headers, null, end);
   } catch (reason) {
     const error = fetchFailed(what, reason);
     // To try again would send the user off again; only a failed refresh may pass by itself.
@@ -176,7 +180,7 @@ async function openStream(
     return { kind: final ? "refused" : "failed", error };
   }
   if (!response.ok) {
-    const error = await wire.refusedBy(response, what, signal);
+    const error = await wire.refusedBy(response, what, end);
     return { kind: isPassing(response.status) ? "failed" : "refused", error };
   }
   const type = response.headers.get("content-type");

@@ -1,3 +1,4 @@
+import { AbortSwitch } from "../../call/abort-switch.js";
 import type { CallScope } from "../../call/scope.js";
 import type { HeaderRecord } from "../../http/client-headers.js";
 import { fetchFailed } from "../../http/http-failure.js";
@@ -7,7 +8,7 @@ import type { Parsed } from "../../jsonrpc/parse.js";
 import { ProtocolError, toError } from "../../schema/errors.js";
 import type { HttpCall } from "../http-call.js";
 import { HttpLink } from "../http-link.js";
-import { nextInTurn, streamLost } from "../http-wire.js";
+import { drop, nextInTurn, streamLost } from "../http-wire.js";
 import type { HttpTarget, Link, LinkRequest } from "../link.js";
 import { requestHeaders } from "./request-headers.js";
 
@@ -57,9 +58,9 @@ export class ModernHttpLink extends HttpLink implements Link {
     await nextInTurn;
     if (!call.begin()) return;
     try {
-      const response = await this.wire.post(headers, body, call.wire.signal, call.scope);
+      const response = await this.wire.post(headers, body, call.wire, call.scope);
       const trace = await this.wire.readReply(call, response, (parsed) => this.#take(call, parsed));
-      if (trace !== undefined) call.fail(streamLost(call, trace));
+      if (trace !== undefined && !call.over) call.fail(streamLost(call, trace));
     } catch (error) {
       call.fail(fetchFailed(call.method, error));
     }
@@ -68,7 +69,7 @@ export class ModernHttpLink extends HttpLink implements Link {
   async #notify(method: string, params: Params | undefined): Promise<void> {
     try {
       const body = formatNotification(method, params);
-      await this.wire.deliver(method, this.#headers(method, params), body, new AbortController());
+      await this.wire.deliver(method, this.#headers(method, params), body, new AbortSwitch());
     } catch (error) {
       this.wire.report(toError(error));
     }
@@ -112,7 +113,7 @@ export class ModernHttpLink extends HttpLink implements Link {
 }
 
 function abortPost(call: HttpCall): void {
-  call.wire.abort();
+  drop(call.wire);
 }
 
 function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {

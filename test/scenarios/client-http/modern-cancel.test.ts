@@ -1,8 +1,9 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { CallScope } from "#src/call/scope.js";
-import type { HttpTarget, LinkRequest } from "#src/era/link.js";
+import type { LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
+import type { Fetch } from "#src/http/send.js";
 import { TimeoutError } from "#src/schema/errors.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { createTarget, MODERN, modernWorld, Recorder, sessionWorld, settled } from "../../support/http-links.js";
@@ -14,7 +15,7 @@ const request: LinkRequest = { method: "tools/call", params: { name: "t" }, canc
 /** A fetch that the test answers, and that takes its time to notice an abort. */
 class SlowFetch {
   readonly calls: { resolve(response: Response): void; reject(reason: unknown): void; signal: AbortSignal }[] = [];
-  readonly fetch: HttpTarget["fetch"] = (_url, init) =>
+  readonly fetch: Fetch = (_url, init) =>
     new Promise((resolve, reject) => this.calls.push({ resolve, reject, signal: init.signal as AbortSignal }));
 }
 
@@ -288,7 +289,7 @@ proves(
   wire,
   "a thousand calls leave no listener on a shared signal",
   async () => {
-    const fetch: HttpTarget["fetch"] = async (_url, init) => jsonResponse(JSON.parse(String(init.body)).id, {});
+    const fetch: Fetch = async (_url, init) => jsonResponse(JSON.parse(String(init.body)).id, {});
     const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), MODERN);
     const { signal } = new AbortController();
     for (let n = 0; n < 1000; n++) {

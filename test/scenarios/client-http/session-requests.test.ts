@@ -2,7 +2,8 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { CallScope } from "#src/call/scope.js";
 import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
-import type { HttpTarget, LinkRequest } from "#src/era/link.js";
+import type { LinkRequest } from "#src/era/link.js";
+import type { Fetch } from "#src/http/send.js";
 import { ConnectionError } from "#src/schema/errors.js";
 import {
   createTarget,
@@ -29,7 +30,7 @@ interface Fetched {
 /** A link whose every fetch is answered by the test. */
 function heldLink() {
   const fetched: Fetched[] = [];
-  const fetch: HttpTarget["fetch"] = (_url, init) =>
+  const fetch: Fetch = (_url, init) =>
     new Promise((resolve) => {
       fetched.push({ message: JSON.parse(String(init.body)), signal: init.signal as AbortSignal, resolve });
     });
@@ -182,7 +183,7 @@ proves(
 );
 
 proves("client-transport:http:signal-listeners", wire, "many calls leave no listener on a shared signal", async () => {
-  const fetch: HttpTarget["fetch"] = async (_url, init) =>
+  const fetch: Fetch = async (_url, init) =>
     Response.json({ jsonrpc: "2.0", id: JSON.parse(String(init.body)).id, result: {} });
   const link = new LegacyHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), { session });
   const { signal } = new AbortController();

@@ -5,8 +5,9 @@ import { createBearer } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { CallScope } from "#src/call/scope.js";
 import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
-import type { HttpTarget, LinkRequest } from "#src/era/link.js";
+import type { LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
+import type { Fetch } from "#src/http/send.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-links.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
@@ -121,7 +122,7 @@ proves(
   async () => {
     const seen: [method: string, version: string | undefined][] = [];
     const held: (() => void)[] = [];
-    const fetch: HttpTarget["fetch"] = async (_url, init) => {
+    const fetch: Fetch = async (_url, init) => {
       const { id, method } = JSON.parse(String(init.body));
       await new Promise<void>((go) => held.push(go));
       seen.push([method, (init.headers as Record<string, string>)["mcp-protocol-version"]]);
@@ -150,7 +151,7 @@ proves(
   async () => {
     const seen: [method: string, version: string | undefined][] = [];
     const held: (() => void)[] = [];
-    const fetch: HttpTarget["fetch"] = async (_url, init) => {
+    const fetch: Fetch = async (_url, init) => {
       const { id, method } = JSON.parse(String(init.body));
       await new Promise<void>((go) => held.push(go));
       seen.push([method, (init.headers as Record<string, string>)["mcp-protocol-version"]]);

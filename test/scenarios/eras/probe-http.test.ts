@@ -12,6 +12,7 @@ import {
 import { connectWith } from "#src/client/connect.js";
 import { legacyClient } from "#src/era/legacy/client-era.js";
 import { modernClient } from "#src/era/modern/client-era.js";
+import { directSend } from "#src/http/direct-send.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
 import { LEGACY, MODERN } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";
@@ -122,7 +123,7 @@ proves(
     );
     const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
     const none = () => Promise.reject(new Error("not needed here"));
-    const dialer = { eras, memory: new Map(), spawn: none, validator: none };
+    const dialer = { eras, memory: new Map(), spawn: none, validator: none, send: async () => directSend };
     const client = await connectWith(dialer, corrected.url, {});
     t.after(() => client.close());
     equal(client.version, "2026-01-31");

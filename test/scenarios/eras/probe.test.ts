@@ -33,7 +33,7 @@ function dial(t: TestContext, script: ServerScript, options: ClientOptions = {})
 function dialTwoVersions(t: TestContext, script: ServerScript): Promise<Client> {
   const eras = [{ ...modernClient, versions: [MODERN, "2026-01-31"] }, legacyClient];
   const none = () => Promise.reject(new Error("not needed here"));
-  const dialer = { eras, memory: new Map(), spawn: none, validator: none };
+  const dialer = { eras, memory: new Map(), spawn: none, validator: none, send: none };
   const connecting = connectWith(dialer, { channel: script.channel }, {});
   t.after(async () => (await connecting.catch(() => undefined))?.close());
   return connecting;

@@ -64,6 +64,20 @@ proves("client-transport:sse:waits-for-endpoint", sse, "nothing is posted before
   }
 });
 
+proves("client-transport:sse:waits-for-endpoint", sse, "where a stream was moved to is where it is from", async (t) => {
+  for (const fetch of [undefined, (url: URL, init: RequestInit) => globalThis.fetch(url, init)]) {
+    const script = await oldServer(t);
+    const connecting = connect(script.url, { era: "legacy", ...(fetch && { fetch }) });
+    const moved = await script.next("GET");
+    moved.response.writeHead(307, { location: "/v1/stream" }).end();
+    const stream = (await script.next((r) => r.path === "/v1/stream")).stream().raw("event: endpoint\ndata: post\n\n");
+    const posted = await script.next((r) => r.rpcMethod === "initialize" && r.path === "/v1/post");
+    answer(stream, posted, HELLO);
+    (await script.next("notifications/initialized")).status(202);
+    await (await connecting).close();
+  }
+});
+
 proves("client-transport:sse:waits-for-endpoint", sse, "no endpoint, no connection", async (t) => {
   for (const how of ["end", "cut", "silence"] as const) {
     const script = await oldServer(t);

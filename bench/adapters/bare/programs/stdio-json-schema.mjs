@@ -1,0 +1,3 @@
+import { serveLines } from "./serve-lines.mjs";
+
+serveLines((value) => value);

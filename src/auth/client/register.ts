@@ -1,0 +1,127 @@
+import { AuthError } from "../../schema/auth-error.js";
+import { warnByProcess, warnOnce } from "../../schema/deprecated.js";
+import { isLoopback } from "../address.js";
+import { chooseMethod } from "./client-auth.js";
+import type { Guard } from "./discover.js";
+import { quoted, readOAuthError, shown } from "./oauth-error.js";
+import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import type { ClientRecord } from "./store.js";
+
+const REGISTRATION = {
+  code: "deprecated_client_registration",
+  message: "dynamic client registration is deprecated by PR 2858: use a client metadata document (clientMetadataUrl)",
+};
+
+/** What a client says about itself when it registers (RFC 7591). Members that are not given are filled in. */
+export interface ClientMetadata {
+  readonly client_name?: string;
+  readonly client_uri?: string;
+  readonly application_type?: "native" | "web";
+  readonly redirect_uris?: readonly string[];
+  readonly grant_types?: readonly string[];
+  readonly token_endpoint_auth_method?: string;
+  readonly scope?: string;
+  readonly [member: string]: unknown;
+}
+
+export interface RegistrationOptions {
+  readonly registration?: ClientMetadata | undefined;
+  readonly redirectUrl?: string | undefined;
+  /** Whether the developer hears that registering is deprecated. */
+  readonly warnDeprecated?: boolean | undefined;
+}
+
+/** Makes this client known to an authorization server. */
+export async function register(
+  http: OAuthHttp,
+  { issuer, metadata }: Guard,
+  options: RegistrationOptions,
+  run: AuthRun,
+): Promise<ClientRecord> {
+  if (options.warnDeprecated !== false) warnOnce(REGISTRATION, warnByProcess);
+  const submitted = toRegistration(options, metadata.token_endpoint_auth_methods_supported);
+  const init = {
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify(submitted),
+  };
+  const response = await http.post(new URL(metadata.registration_endpoint as string), init, run, "registration");
+  const { json, error, text } = await readOAuthError(response);
+  if (error !== undefined || json === undefined) {
+    const why = error ?? { error: "no client was returned" };
+    throw new AuthError("registration", `${issuer} refused to register this client: ${shown(why)}`, {
+      ...error,
+      tried: run.tried,
+      status: response.status,
+      submitted,
+      // What is no refusal may hold a secret.
+      body: response.ok ? undefined : text,
+    });
+  }
+  return readRegistration(json, submitted, issuer, metadata.token_endpoint_auth_methods_supported, run);
+}
+
+function readRegistration(
+  json: { readonly [member: string]: unknown },
+  submitted: ClientMetadata,
+  issuer: string,
+  listed: unknown,
+  run: AuthRun,
+): ClientRecord {
+  const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
+  const fail = (why: string) =>
+    new AuthError("registration", `${issuer} registered this client in a way that it cannot use: ${why}`, {
+      tried: run.tried,
+      submitted,
+    });
+  const clientId = text(json.client_id);
+  if (clientId === undefined) throw fail("there is no client_id");
+  const clientSecret = text(json.client_secret);
+  const method =
+    text(json.token_endpoint_auth_method) ??
+    (clientSecret === undefined ? "none" : (submittedSecretMethod(submitted) ?? chooseMethod(true, listed)));
+  if (!["none", "client_secret_basic", "client_secret_post"].includes(method))
+    throw fail(`it is to use ${quoted(method)}`);
+  if (method !== "none" && clientSecret === undefined) throw fail(`it is to use ${method} and has no secret`);
+  const expires = Number(json.client_secret_expires_at ?? 0);
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    secretExpiresAt: Number.isFinite(expires) ? expires : 0,
+    method,
+    redirectUris: submitted.redirect_uris,
+  };
+}
+
+function submittedSecretMethod({ token_endpoint_auth_method: method }: ClientMetadata): string | undefined {
+  return method === "client_secret_basic" || method === "client_secret_post" ? method : undefined;
+}
+
+/** What is sent to register: the author's members as they are, the others by what fits. */
+function toRegistration({ registration = {}, redirectUrl }: RegistrationOptions, listed: unknown): ClientMetadata {
+  const redirects = registration.redirect_uris ?? (redirectUrl === undefined ? [] : [redirectUrl]);
+  const type = registration.application_type ?? (redirects.some(isNative) || redirects.length === 0 ? "native" : "web");
+  const method = preferredMethod(type, listed);
+  return {
+    client_name: "MCP client",
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
+    ...registration,
+    redirect_uris: redirects,
+    application_type: type,
+  };
+}
+
+function isNative(redirect: string): boolean {
+  if (!URL.canParse(redirect)) return true;
+  const { protocol, hostname } = new URL(redirect);
+  return (protocol !== "https:" && protocol !== "http:") || isLoopback(hostname);
+}
+
+/** A program on the user's machine can keep no secret; what runs on a server can. */
+function preferredMethod(type: "native" | "web", listed: unknown): string | undefined {
+  if (!Array.isArray(listed)) return undefined;
+  const secret = ["client_secret_basic", "client_secret_post"];
+  return (type === "native" ? ["none", ...secret] : [...secret, "none"]).find((method) => listed.includes(method));
+}
