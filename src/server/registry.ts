@@ -30,7 +30,7 @@ export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
 };
 export type ResourceChanges = Partial<ResourceOptions> & { readonly uri?: string; readonly handler?: ResourceHandler };
 
-interface Changes {
+interface ChangesOf {
   readonly tools: ToolChanges;
   readonly prompts: PromptChanges;
   readonly resources: ResourceChanges;
@@ -129,7 +129,7 @@ export class Registry {
     this.#announce(kind);
   }
 
-  edit<K extends Kind>(kind: K, key: string): Editable<Changes[K]> {
+  edit<K extends Kind>(kind: K, key: string): Editable<ChangesOf[K]> {
     const { noun, key: member } = KINDS[kind];
     const catalogue = this.#catalogueOf(kind, this.templates.get(key));
     const rebuild = (was: string, present: Item, changes: object) => {
