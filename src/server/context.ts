@@ -218,7 +218,9 @@ export class Context {
 
   /** What reports is there since the call began, if its caller asked for reports. */
   #report(run: (part: typeof import("./report-progress.js")) => void | Promise<void>): void | Promise<void> {
-    if (this.#call.progressToken !== undefined) return andThen(reporting(), run);
+    const { progressToken, method, id } = this.#call;
+    if (progressToken === undefined) return;
+    return andThen(reporting(), run, (error) => this.#host.report(error, { where: "progress", method, id }));
   }
 
   get #reports(): Reports {

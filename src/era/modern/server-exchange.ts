@@ -30,6 +30,9 @@ export interface Endpoint {
   readonly maxBehind: number;
 }
 
+type Part = typeof import("./reply-stream.js");
+type Say = (stream: ReplyStream) => void | Promise<void>;
+
 /** What streams, loaded by the first call that says something before it is done. */
 const streaming = late(() => import("./reply-stream.js"));
 
@@ -45,8 +48,8 @@ export class ModernExchange implements ServerWire, Quiet {
   readonly #exchange: HttpExchange;
   readonly #form: ReplyForm;
   #stream: ReplyStream | undefined;
-  /** What is being loaded for those who speak already: the answer comes after them. */
-  #loading: Promise<unknown> | undefined;
+  /** The turn of the last who speaks while what streams is loaded: the answer comes after it. */
+  #loading: Promise<Part> | undefined;
   #ended = false;
 
   constructor(endpoint: Endpoint, exchange: HttpExchange, form: ReplyForm) {
@@ -89,7 +92,8 @@ export class ModernExchange implements ServerWire, Quiet {
   #abort(reason: string): boolean {
     if (this.#ended) return false;
     this.#finish();
-    return this.call.end.abort(new ConnectionError(reason));
+    this.call.end.abort(new ConnectionError(reason));
+    return true;
   }
 
   #settle(outcome: Outcome): void {
@@ -131,21 +135,33 @@ export class ModernExchange implements ServerWire, Quiet {
     this.#exchange.reply(503, JSON_HEADERS, formatFailure(this.call.id, error));
   }
 
-  #speak(say: (stream: ReplyStream) => void | Promise<void>): void | Promise<void> {
+  #speak(say: Say): void | Promise<void> {
     if (this.#ended) return;
+    const part = this.#loading ?? streaming();
+    return part instanceof Promise ? this.#speakAfter(part, say) : say(this.#open(part));
+  }
+
+  /** Those who speak while what streams is loaded are heard in their order. */
+  #speakAfter(loading: Promise<Part>, say: Say): Promise<void> {
+    let written: void | Promise<void>;
+    const turn: Promise<Part> = loading.then((part) => {
+      if (this.#loading === turn) this.#loading = undefined;
+      if (!this.#ended) written = say(this.#open(part));
+      return part;
+    });
+    this.#loading = turn;
+    return turn.then(
+      () => written,
+      (error: unknown) => this.#endpoint.host.report(error, { where: "stream", id: this.call.id }),
+    );
+  }
+
+  #open({ ReplyStream }: Part): ReplyStream {
     const { host, maxBehind } = this.#endpoint;
-    const part = streaming();
-    if (part instanceof Promise) {
-      this.#loading = part;
-      return part.then(
-        () => this.#speak(say),
-        (error: unknown) => host.report(error, { where: "stream", id: this.call.id }),
-      );
-    }
     const onLost = () => this.#abort("the client does not read its stream");
-    this.#stream ??= new part.ReplyStream(this.#exchange, maxBehind, onLost);
+    this.#stream ??= new ReplyStream(this.#exchange, maxBehind, onLost);
     this.spokeAt = host.clock.now();
-    return say(this.#stream);
+    return this.#stream;
   }
 
   #finish(): void {
