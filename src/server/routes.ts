@@ -35,13 +35,14 @@ export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
 }
 
 /**
- * Loads what calls of all that is defined would load: for wires that may end right after a call, which is answered only if
+ * Loads what calls of all that is defined, or will be, could load: for wires that may end right after a call, which is answered only if
  * it waits for nothing.
  */
 export async function prepareRoutes(registry: Registry): Promise<void> {
   await Promise.all([
     registry.prepare(),
-    ...(registry.tools.size > 0 ? [contentChecks(), extras()] : []),
+    contentChecks(),
+    extras(),
     ...registry.tools.values().map((tool) => tool.prepare()),
   ]);
 }

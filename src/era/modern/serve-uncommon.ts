@@ -10,6 +10,7 @@ import { metaOf, VERSION_KEY } from "./envelope.js";
 import { ModernSession, refuseHandshake } from "./session.js";
 import { assertServed, type Serving } from "./to-call.js";
 
+export { withChannels } from "./with-channels.js";
 export { assertRequestHeaders };
 
 /** What belongs to no request has no way back. */

@@ -32,5 +32,5 @@ export const modernServer: ServerEra = {
   encodeProgress: (_call, progressToken, progress) => ({ progressToken, ...progress }),
   settle: settleInRounds,
   http: (host, options) => new ModernBinding(modernServer, host, options),
-  load: async () => (await import("./with-channels.js")).withChannels(modernServer),
+  load: async () => (await import("./serve-uncommon.js")).withChannels(modernServer),
 };
