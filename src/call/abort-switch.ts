@@ -7,9 +7,8 @@ export type AbortListener = (reason: unknown) => void;
 export class AbortSwitch {
   #aborted = false;
   #reason: unknown;
-  /** Mostly there is one. */
-  #listener: AbortListener | undefined;
-  #others: AbortListener[] | undefined;
+  /** Made for the first who listens. */
+  #listeners: AbortListener[] | undefined;
   #controller: AbortController | undefined;
 
   get aborted(): boolean {
@@ -34,9 +33,8 @@ export class AbortSwitch {
     if (this.#aborted) return false;
     this.#aborted = true;
     this.#reason = reason;
-    const listeners = [...(this.#listener === undefined ? [] : [this.#listener]), ...(this.#others ?? [])];
-    this.#listener = undefined;
-    this.#others = undefined;
+    const listeners = this.#listeners ?? [];
+    this.#listeners = undefined;
     try {
       tellAll(listeners, reason);
     } finally {
@@ -47,19 +45,14 @@ export class AbortSwitch {
 
   /** Calls the listener once when the switch is thrown; at once if it has been. */
   onAbort(listener: AbortListener): void {
-    if (this.#aborted) listener(this.#reason);
-    else if (this.#others !== undefined) this.#others.push(listener);
-    else if (this.#listener === undefined) this.#listener = listener;
-    else this.#others = [listener];
+    if (this.#aborted) return listener(this.#reason);
+    this.#listeners ??= [];
+    this.#listeners.push(listener);
   }
 
   offAbort(listener: AbortListener): void {
-    if (this.#listener === listener) {
-      this.#listener = undefined;
-      return;
-    }
-    const at = this.#others?.indexOf(listener) ?? -1;
-    if (at >= 0) this.#others?.splice(at, 1);
+    const at = this.#listeners?.indexOf(listener) ?? -1;
+    if (at >= 0) this.#listeners?.splice(at, 1);
   }
 
   /** Whether an error is only the echo of this end: its reason, or an error made of it. */

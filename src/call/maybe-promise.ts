@@ -5,3 +5,27 @@ export type MaybePromise<T> = T | Promise<T>;
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
+
+/** Goes on with a value: in this turn if it is there. `fail` hears of a promise that rejects. */
+export function andThen<T, R>(
+  value: MaybePromise<T>,
+  next: (value: T) => MaybePromise<R>,
+  fail?: (error: unknown) => MaybePromise<R>,
+): MaybePromise<R> {
+  return value instanceof Promise ? value.then(next, fail) : next(value);
+}
+
+/** Goes on with what `run` gives; `fail` hears of what it throws and of a promise that rejects, and of nothing after that. */
+export function attempt<T, R>(
+  run: () => MaybePromise<T>,
+  next: (value: T) => MaybePromise<R>,
+  fail: (error: unknown) => MaybePromise<R>,
+): MaybePromise<R> {
+  let value: MaybePromise<T>;
+  try {
+    value = run();
+  } catch (error) {
+    return fail(error);
+  }
+  return andThen(value, next, fail);
+}

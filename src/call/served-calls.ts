@@ -1,5 +1,5 @@
 import type { RequestId } from "../jsonrpc/message.js";
-import { isRequestId } from "../jsonrpc/parse.js";
+import { isRequestId } from "../jsonrpc/parse-call.js";
 import { findByEither } from "../jsonrpc/request-id.js";
 import { SlotMap } from "../jsonrpc/slot-map.js";
 import type { AbortSwitch } from "./abort-switch.js";

@@ -13,7 +13,7 @@ const dialer: Dialer = {
   memory: new Map<string, string>(),
   validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
   send: async () =>
-    isOnNode() ? (await import("../http/direct-send.js")).directSend : sendBy((url, init) => fetch(url, init)),
+    isOnNode() ? (await import("../node/direct-send.js")).directSend : sendBy((url, init) => fetch(url, init)),
   spawn: async (target) => (await import("../node/stdio-client.js")).createStdioClientChannel(target),
 };
 

@@ -17,7 +17,7 @@ import type {
   RpcRequest,
   RpcResponse,
 } from "../jsonrpc/message.js";
-import type { Parsed } from "../jsonrpc/parse.js";
+import type { Parsed } from "../jsonrpc/parse-call.js";
 import type { Deprecation } from "../schema/deprecated.js";
 import type { RpcError } from "../schema/errors.js";
 import type {
@@ -34,8 +34,8 @@ import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { Asking } from "./asking.js";
 import type { MethodTable } from "./method-table.js";
+import type { OpenPages } from "./open-pages.js";
 import type { PreparedResult } from "./prepared-result.js";
-import type { UrlElicitations } from "./url-elicitations.js";
 
 /** What is known about the client that made a call. */
 export interface ClientFacts {
@@ -89,7 +89,8 @@ export interface CallOrigin {
 
 export interface CallFacts {
   readonly era: ServerEra;
-  readonly session: EraSession;
+  /** Undefined where nothing is kept between requests. */
+  readonly session: EraSession | undefined;
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;
@@ -176,32 +177,47 @@ export interface SessionLimits {
   readonly clientMayListen?: boolean | undefined;
 }
 
+/** What the author of a server says about what eras do. Where nothing is said, they know what to do. */
+export interface HostOptions {
+  readonly instructions?: string | undefined;
+  /** How long a pushed question may stay unanswered. */
+  readonly askTimeoutMs?: number | undefined;
+  /** How to watch whether clients are there, if at all. */
+  readonly pings?: PingOptions | undefined;
+  /** The shortest time between two reports of progress of a call, if there is one. */
+  readonly progressIntervalMs?: number | undefined;
+  /** How many times one call may come back with questions. */
+  readonly maxRounds?: number | undefined;
+  /** How many subscriptions there may be, how many different changes may wait for each, and how long it lives. */
+  readonly maxSubscriptions?: number | undefined;
+  readonly maxWaitingChanges?: number | undefined;
+  readonly maxSubscriptionMs?: number | undefined;
+  /** Whether results name the server. They do unless told otherwise. */
+  readonly identify?: boolean | undefined;
+  /** What clients hear that need not ask, until they do. */
+  readonly logLevel?: LoggingLevel | undefined;
+  /** Told when the first client begins to watch a resource, and when the last has stopped. */
+  readonly resources?:
+    | {
+        readonly onSubscribe?: (uri: string) => void;
+        readonly onUnsubscribe?: (uri: string) => void;
+      }
+    | undefined;
+}
+
 /** What an era may ask of the server that it serves. */
 export interface ServerHost {
+  readonly options: HostOptions;
   readonly info: Implementation;
-  readonly instructions: string | undefined;
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
   readonly clock: Clock;
-  readonly seal: StateSeal;
-  readonly askTimeoutMs: number;
+  /** What seals is loaded with the first state: few servers ask. */
+  seal(): MaybePromise<StateSeal>;
   /** The pages that clients were asked to send their users to. */
-  readonly pages: UrlElicitations;
-  /** How to watch whether clients are there, if at all. */
-  readonly pings: PingOptions | undefined;
-  /** The shortest time between two reports of progress of a call, if there is one. */
-  readonly progressIntervalMs: number | undefined;
-  /** How many times one call may come back with questions. */
-  readonly maxRounds: number;
-  /** The subscriptions that are open, how many there may be, how many different changes may wait for each, and how long it lives. */
-  readonly subscriptions: {
-    readonly max: number;
-    readonly maxWaiting: number;
-    readonly maxAgeMs: number | undefined;
-    open: number;
-  };
-  /** Whether results name the server. */
-  readonly identify: boolean;
+  readonly pages: OpenPages;
+  /** How many subscriptions are open. */
+  readonly subscriptions: { open: number };
   /** Every version that this server speaks, newest first. */
   readonly versions: readonly string[];
   /** Serves one call to its end: in this turn, unless something in it takes time. Never throws or rejects. */
@@ -216,8 +232,13 @@ export interface ServerHost {
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined;
   /** What is told about keeping results of a method that do not say so themselves. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
-  /** A notification from a client, for handlers of the server's author. */
-  receive(notification: RpcNotification, session: EraSession): void;
+  /** Loads what notifications and reports of progress take: for eras and wires on which they may not wait. */
+  prepare?(): unknown;
+  /**
+   * A notification from a client, for handlers of the server's author. `aside` makes what belongs to no request but may ask
+   * and tell as a call can, where the era lets it. Never throws or rejects.
+   */
+  receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void>;
   /** Looks at what a client can do, where some of it is deprecated. */
   meet?(capabilities: ClientCapabilities): void;
   /** A feature that the protocol has deprecated is being used. */
@@ -228,15 +249,12 @@ export interface ServerHost {
   debug(message: string, fields: Record<string, unknown>): void;
   /** Calls the listener when the server begins to close; returns the way to stop listening. */
   onClosing(listener: () => void): () => void;
-  /** What clients hear that need not ask, until they do. */
-  readonly logLevel: LoggingLevel;
   /** Hears of log messages that belong to no call; returns the way to stop. */
   onLog(listener: (message: LogMessage) => void): () => void;
   /** Tells of a change of a resource if the maker of a call may see it: at once where all may, and otherwise once it is known. */
   ifSeen(call: Call, uri: string, tell: () => void): void;
-  /** Somebody begins to watch a resource, and stops. */
-  retain(uri: string): void;
-  release(uri: string): void;
+  /** How many clients watch each resource. */
+  readonly watched: Map<string, number>;
 }
 
 /** A log message on its way to clients. */
@@ -258,10 +276,8 @@ export interface EraSession {
   readonly established?: ClientFacts | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
-  /** A notification other than a cancellation. */
-  receive(notification: RpcNotification): void;
-  /** Something that belongs to no request but may ask and tell as a call can, where the era lets it. It ends with the session. */
-  aside(method: string): Call;
+  /** A notification other than a cancellation. Never throws or rejects. */
+  receive(notification: RpcNotification): MaybePromise<void>;
   /** Whether an inbound array may be taken apart. */
   acceptsBatch(items: readonly unknown[]): boolean;
   /** Whether a cancellation may end this call. */
@@ -287,20 +303,24 @@ export interface HttpBinding {
   close(): void | Promise<void>;
 }
 
+/** What the author says about sessions: `false` for none. */
+export type SessionOptions = false | Partial<Omit<SessionLimits, "enabled">>;
+
+/** How an endpoint is to be served, as far as its author says. */
 export interface HttpBindingOptions {
-  readonly sessions: SessionLimits;
+  readonly sessions?: SessionOptions | undefined;
   /** Answer with one JSON document instead of a stream wherever that loses nothing the client asked for. */
-  readonly preferJson: boolean;
+  readonly preferJson?: boolean | undefined;
   /** A comment is written on a stream that has been silent this long. */
-  readonly keepAliveMs: number;
+  readonly keepAliveMs?: number | undefined;
   /** The form of answers that is insisted on: only streams, or never one but for subscriptions. */
   readonly responseMode?: "auto" | "sse" | "json" | undefined;
-  /** Remembers what was streamed, so that a lost stream can be read on; `true` for one in memory. */
-  readonly eventLog: EventLog | boolean | undefined;
+  /** Remembers what was streamed, so that a lost stream can be read on; `true` for a log in memory. */
+  readonly resumable?: EventLog | boolean | undefined;
   /** What clients are told to wait before they reconnect. */
-  readonly retryMs: number | undefined;
-  /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless given. */
-  readonly maxBehind: number;
+  readonly retryMs?: number | undefined;
+  /** A stream whose reader is further behind than this many characters is ended. */
+  readonly maxBehind?: number | undefined;
   /** The largest request body, in bytes. */
   readonly maxBodyBytes?: number | undefined;
   /** The two paths of the transport with a stream of its own, in the era that had it. */
@@ -333,7 +353,8 @@ export interface OfferedEra {
   specifies(method: string): boolean;
   /** This era's way of speaking HTTP, for one server. */
   http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
-  load(): Promise<ServerEra>;
+  /** The era with all that serving a channel takes. */
+  load(): Promise<ChannelEra>;
 }
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
@@ -344,8 +365,6 @@ export interface ServerEra extends OfferedEra {
   readonly typesResults: boolean;
   /** What the era itself answers. */
   readonly builtins: ReadonlyMap<string, BuiltinHandler>;
-  /** What this era keeps for one connection. */
-  attach(host: ServerHost, wire: ServerWire): EraSession;
   encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
   /** What a report of progress looks like in this era. */
@@ -354,6 +373,12 @@ export interface ServerEra extends OfferedEra {
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   settle(call: Call, host: ServerHost, run: Run): MaybePromise<HandlerResult>;
+}
+
+/** An era that can be spoken over channels. */
+export interface ChannelEra extends ServerEra {
+  /** What this era keeps for one connection. */
+  attach(host: ServerHost, wire: ServerWire): EraSession;
 }
 
 /** Picks the era that a message is written in. The last era takes what no other claims. */

@@ -1,12 +1,10 @@
-/** Methods and notifications that mean the same in every protocol version; each era adds its own members. */
+/** Methods that mean the same in every protocol version; each era adds its own members. */
 import type { Check } from "../schema/check.js";
-import { anyObject, number, object, optional, present, record, string, stringOrInteger, uri } from "../schema/shape.js";
-import * as shapes from "../schema/shapes.js";
+import { anyObject, object, optional, record, string, uri } from "../schema/shape.js";
+import { completionReference, params } from "../schema/shapes.js";
 import type { MethodShape } from "./method-table.js";
 
 type Members = { readonly [member: string]: Check };
-
-const { params } = shapes;
 
 /** Nothing but perhaps `_meta`. */
 export const noParams: Check = optional(params({}));
@@ -36,20 +34,7 @@ export function resourceParams(extra: Members): Check {
 export const complete: MethodShape = {
   from: "client",
   params: params(
-    { ref: shapes.completionReference, argument: object({ name: string, value: string }) },
+    { ref: completionReference, argument: object({ name: string, value: string }) },
     { context: object({}, { arguments: record(string) }) },
   ),
 };
-
-/** The notifications that every version has, but for the cancellation. */
-export const notifications: ReadonlyMap<string, Check> = new Map([
-  [
-    "notifications/progress",
-    params({ progressToken: stringOrInteger, progress: number }, { total: number, message: string }),
-  ],
-  ["notifications/message", params({ level: shapes.loggingLevel, data: present }, { logger: string })],
-  ["notifications/resources/updated", params({ uri: string })],
-  ["notifications/resources/list_changed", noParams],
-  ["notifications/tools/list_changed", noParams],
-  ["notifications/prompts/list_changed", noParams],
-]);

@@ -6,7 +6,7 @@ import type { Call, CallFacts, CallOrigin, ClientFacts, EraSession, ServerEra, S
 /** One request being served. All it needs is given at birth; it ends once. */
 export class ServedCall implements Call {
   readonly era: ServerEra;
-  readonly session: EraSession;
+  readonly session: EraSession | undefined;
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;

@@ -59,29 +59,37 @@ export interface HttpExchange {
   readonly judge?: GateAdmission["judge"];
 }
 
-export class BodyTooLarge extends Error {
+/** Why a request body cannot be had. `status` is what to answer with, where there is anybody to answer. */
+export class BodyFailure extends Error {
+  readonly status: number | undefined = undefined;
+}
+
+export class BodyTooLarge extends BodyFailure {
   override readonly name = "BodyTooLarge";
+  override readonly status = 413;
   constructor(readonly limit: number) {
     super(`request body is larger than ${limit} bytes`);
   }
 }
 
-export class BodyNotText extends Error {
+export class BodyNotText extends BodyFailure {
   override readonly name = "BodyNotText";
+  override readonly status = 400;
   constructor() {
     super("request body is not valid UTF-8");
   }
 }
 
-export class BodyIncomplete extends Error {
+export class BodyIncomplete extends BodyFailure {
   override readonly name = "BodyIncomplete";
   constructor(options?: ErrorOptions) {
     super("the client went away before the whole request body had arrived", options);
   }
 }
 
-export class BodyTaken extends Error {
+export class BodyTaken extends BodyFailure {
   override readonly name = "BodyTaken";
+  override readonly status = 500;
   constructor() {
     super("request body was read before it came here; take the body parser away or hand its result over as `body`");
   }

@@ -1,4 +1,5 @@
 import type { HttpExchange } from "./exchange.js";
+import { rememberLast } from "./remember-last.js";
 
 /** Why a request is not served. */
 export interface Refusal {
@@ -21,25 +22,25 @@ export interface GuardOptions {
   readonly allowedOrigins?: readonly string[] | "*" | false;
 }
 
-interface Authority {
+/** Where something is: of a rule, what is undefined may be anything. */
+interface Address {
+  readonly scheme: string | undefined;
+  /** The rule is for the subdomains of `host`, not for `host` itself. */
+  readonly subdomains: boolean;
   /** Lower case, without a trailing dot; an IPv6 literal in its shortest form, in brackets. */
   readonly host: string;
   readonly port: string | undefined;
 }
 
-interface Rule extends Authority {
-  /** The rule is for the subdomains of `host`, not for `host` itself. */
-  readonly subdomains: boolean;
-  /** Undefined stands for http and https. */
-  readonly scheme: string | undefined;
-}
-
-type Check = (value: string) => boolean;
-
 const LOOPBACK = ["localhost", "*.localhost", "127.0.0.1", "[::1]"];
-const AUTHORITY = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{0,5}))?$/i;
-const ORIGIN = /^([a-z][a-z0-9+.-]*):\/\/(.+)$/i;
-const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };
+const ADDRESS =
+  /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{0,5}))?$/;
+/** An IPv6 address is unmistakable without its brackets too. */
+const BARE_IPV6 = /^(.*:\/\/)?([^[/]*::[^[/]*)$/;
+const WEB_PORTS: ReadonlyMap<string | undefined, string> = new Map([
+  ["http", "80"],
+  ["https", "443"],
+]);
 /** Longer values are refused unread: no host name needs more. */
 const MAX_LENGTH = 512;
 
@@ -48,111 +49,69 @@ const MAX_LENGTH = 512;
  * they point at this machine (Host; DNS rebinding). It reads headers only and runs before anything else.
  * Throws a TypeError for an entry that could never match.
  */
-export function createGuard(options: GuardOptions = {}): (exchange: HttpExchange) => Refusal | undefined {
-  const allowsHost = createHostCheck(options.allowedHosts ?? LOOPBACK);
-  const allowsOrigin = createOriginCheck(options.allowedOrigins ?? LOOPBACK);
+export function createGuard({
+  allowedHosts,
+  allowedOrigins,
+}: GuardOptions = {}): (exchange: HttpExchange) => Refusal | undefined {
+  const hostProblem = createCheck("Host", allowedHosts, "Host header is missing");
+  const originProblem = createCheck("Origin", allowedOrigins, undefined);
   return (exchange) => {
-    if (allowsHost !== undefined) {
-      const host = exchange.header("host");
-      if (host === undefined) return refusal("Host header is missing");
-      if (!allowsHost(host)) return refusal(`Host ${quote(host)} is not allowed here`);
-    }
-    if (allowsOrigin !== undefined) {
-      const origin = exchange.header("origin");
-      if (origin !== undefined && !allowsOrigin(origin)) return refusal(`Origin ${quote(origin)} is not allowed here`);
-    }
-    return undefined;
+    const message = hostProblem(exchange.header("host")) ?? originProblem(exchange.header("origin"));
+    return message === undefined ? undefined : { status: 403, message };
   };
 }
 
-function refusal(message: string): Refusal {
-  return { status: 403, message };
-}
-
-function quote(value: string): string {
-  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}...` : value);
-}
-
-function isOff(allowed: readonly string[] | "*" | false): allowed is "*" | false {
-  return allowed === "*" || allowed === false || allowed.includes("*");
-}
-
-function createHostCheck(allowed: readonly string[] | "*" | false): Check | undefined {
-  if (isOff(allowed)) return undefined;
-  const rules = allowed.map((entry) => parseRule("allowedHosts", entry, undefined, entry));
+/** Tells what is wrong with a header; `missing` if it is not there. */
+function createCheck(
+  name: "Host" | "Origin",
+  allowed: readonly string[] | "*" | false = LOOPBACK,
+  missing: string | undefined,
+): (value: string | undefined) => string | undefined {
+  if (allowed === false || allowed.includes("*")) return () => undefined;
+  const entries = allowed as readonly string[];
+  const isOrigin = name === "Origin";
+  const isNull = (text: string) => isOrigin && text === "null";
+  const rules = entries.filter((entry) => !isNull(entry)).map((entry) => parseRule(entry, name, isOrigin));
   return rememberLast((value) => {
-    const authority = parseAuthority(value);
-    return authority !== undefined && rules.some((rule) => matches(rule, authority));
+    if (value === undefined) return missing;
+    const address = parseAddress(value);
+    const isAllowed = isNull(value)
+      ? entries.includes(value)
+      : address !== undefined &&
+        !address.subdomains &&
+        (address.scheme !== undefined) === isOrigin &&
+        rules.some((rule) => matches(rule, address));
+    return isAllowed ? undefined : `${name} ${quote(value)} is not allowed here`;
   });
 }
 
-function createOriginCheck(allowed: readonly string[] | "*" | false): Check | undefined {
-  if (isOff(allowed)) return undefined;
-  const allowsNull = allowed.includes("null");
-  const rules = allowed.filter((entry) => entry !== "null").map(parseOriginRule);
-  return rememberLast((value) => {
-    if (value === "null") return allowsNull;
-    const [, scheme, rest] = splitOrigin(value);
-    const authority = rest === undefined ? undefined : parseAuthority(rest);
-    if (scheme === undefined || authority === undefined) return false;
-    const port = authority.port ?? DEFAULT_PORTS[scheme];
-    return rules.some((rule) => matchesScheme(rule, scheme) && matches(rule, { host: authority.host, port }));
-  });
+function parseRule(entry: string, name: string, isOrigin: boolean): Address {
+  const rule = parseAddress(entry.replace(BARE_IPV6, "$1[$2]"));
+  if (rule !== undefined && (isOrigin || rule.scheme === undefined)) return rule;
+  throw new TypeError(`allowed${name}s: ${quote(entry)} names no host`);
 }
 
-function parseOriginRule(entry: string): Rule {
-  const [, scheme, rest] = splitOrigin(entry);
-  if (scheme === undefined || rest === undefined) return parseRule("allowedOrigins", entry, undefined, entry);
-  const rule = parseRule("allowedOrigins", rest, scheme, entry);
-  return { ...rule, port: rule.port ?? DEFAULT_PORTS[scheme] };
+function matches(rule: Address, { scheme, host, port }: Address): boolean {
+  const isPort = rule.port === undefined || rule.port === port;
+  const isScheme = rule.scheme === undefined ? scheme === undefined || WEB_PORTS.has(scheme) : rule.scheme === scheme;
+  return isPort && isScheme && (rule.subdomains ? host.endsWith(`.${rule.host}`) : host === rule.host);
 }
 
-function parseRule(option: string, text: string, scheme: string | undefined, entry: string): Rule {
-  const subdomains = text.startsWith("*.");
-  const bare = subdomains ? text.slice(2) : text;
-  // An IPv6 address is unmistakable without its brackets too.
-  const authority = parseAuthority(bare) ?? (bare.includes("::") ? parseAuthority(`[${bare}]`) : undefined);
-  if (authority === undefined) throw new TypeError(`${option}: ${quote(entry)} names no host`);
-  return { ...authority, subdomains, scheme };
-}
-
-function matches(rule: Rule, authority: Authority): boolean {
-  if (rule.port !== undefined && rule.port !== authority.port) return false;
-  return rule.subdomains ? authority.host.endsWith(`.${rule.host}`) : authority.host === rule.host;
-}
-
-function matchesScheme(rule: Rule, scheme: string): boolean {
-  return rule.scheme === undefined ? scheme === "http" || scheme === "https" : rule.scheme === scheme;
-}
-
-function splitOrigin(value: string): [string, string | undefined, string | undefined] {
-  const match = value.length > MAX_LENGTH ? null : ORIGIN.exec(value);
-  return [value, match?.[1]?.toLowerCase(), match?.[2]];
-}
-
-function parseAuthority(value: string): Authority | undefined {
-  const match = value.length > MAX_LENGTH ? null : AUTHORITY.exec(value);
-  const name = match?.[1]?.toLowerCase();
-  if (match === null || name === undefined) return undefined;
-  const host = name.startsWith("[") ? toShortIpv6(name) : name.endsWith(".") ? name.slice(0, -1) : name;
-  const port = match[2] ? Number(match[2]) : undefined;
-  if (host === undefined || (port !== undefined && port > 65535)) return undefined;
-  return { host, port: port === undefined ? undefined : String(port) };
+function parseAddress(text: string): Address | undefined {
+  const match = text.length > MAX_LENGTH ? null : ADDRESS.exec(text.toLowerCase());
+  if (match === null) return undefined;
+  const [, scheme, wildcard, name = "", digits] = match;
+  const host = name.startsWith("[") ? toShortIpv6(name) : name.replace(/\.$/, "");
+  if (host === undefined || Number(digits) > 65535) return undefined;
+  const port = digits ? String(Number(digits)) : WEB_PORTS.get(scheme);
+  return { scheme, subdomains: wildcard !== undefined, host, port };
 }
 
 function toShortIpv6(literal: string): string | undefined {
-  if (literal === "[::1]") return literal;
   const url = `http://${literal}`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** Most requests of an endpoint carry the same value; the one allowed last is not parsed again. */
-function rememberLast(check: Check): Check {
-  let last: string | undefined;
-  return (value) => {
-    if (value === last) return true;
-    if (!check(value)) return false;
-    last = value;
-    return true;
-  };
+function quote(value: string): string {
+  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}...` : value);
 }

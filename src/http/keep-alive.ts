@@ -1,5 +1,4 @@
 import { type Clock, LONGEST_DELAY, unref } from "../call/clock.js";
-import { SlotMap } from "../jsonrpc/slot-map.js";
 
 /** Something open that may fall silent. */
 export interface Quiet {
@@ -18,7 +17,7 @@ const SHARE = 8;
  * nobody.
  */
 export class KeepAlive<T extends Quiet> implements Iterable<T> {
-  readonly #open = new SlotMap<T, T>();
+  readonly #open = new Set<T>();
   readonly #clock: Clock;
   readonly #intervalMs: number;
   readonly #enabled: boolean;
@@ -36,11 +35,11 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
   }
 
   [Symbol.iterator](): Iterator<T> {
-    return this.#open.values().values();
+    return this.#open.values();
   }
 
   add(item: T): void {
-    this.#open.set(item, item);
+    this.#open.add(item);
     if (this.#enabled && this.#timer === undefined) this.#arm(this.#intervalMs);
   }
 
@@ -73,7 +72,7 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
     const now = this.#clock.now();
     const limit = now - this.#intervalMs + this.#intervalMs / SHARE;
     let oldest = now;
-    for (const item of this.#open.values()) {
+    for (const item of [...this.#open]) {
       if (item.spokeAt <= limit) item.onQuiet(now);
       else if (item.spokeAt < oldest) oldest = item.spokeAt;
     }

@@ -20,16 +20,23 @@ export function discard(reply: Reply): void {
 /** The whole body as text. Rejects with `BodyTooLarge`, the body's own error, or the signal's reason. */
 export async function readText(reply: Reply, maxBytes: number, life: Life): Promise<string> {
   if (reply.body === null) return "";
-  const chunks: Uint8Array[] = [];
+  const decoder = new TextDecoder();
+  let first: Uint8Array | undefined;
+  let text = "";
   let size = 0;
   await sourceOf(reply.body, life).pump((chunk) => {
     size += chunk.byteLength;
     if (size > maxBytes) throw new BodyTooLarge(maxBytes);
-    return chunks.push(chunk) > 0;
+    // Most bodies are one chunk, which is read at once.
+    if (size === chunk.byteLength) first = chunk;
+    else {
+      if (first !== undefined) text = decoder.decode(first, { stream: true });
+      first = undefined;
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return true;
   });
-  const decoder = new TextDecoder();
-  if (chunks.length === 1) return decoder.decode(chunks[0]);
-  return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
+  return text + decoder.decode(first);
 }
 
 /** The beginning of a body, for people; the rest is let go of. Never rejects. */

@@ -15,16 +15,16 @@ export type ReplyBody = ReadableStream<Uint8Array> | ByteSource;
 /** Bytes without the ceremony of a stream. They end with the request that they answer. */
 export interface ByteSource {
   /**
-   * Hands out each chunk in the turn in which it comes, and those that are there already before it returns. Settles when the
-   * bytes have ended or the listener wants no more. Rejects with what broke the source, what the listener threw, or the
+   * Hands out each chunk as it comes, and those that are there already before it returns. Settles when the bytes have ended
+   * or the listener wants no more. Rejects with what broke the source, what the listener threw, or the
    * reason that the source was cancelled for. To be called once.
    */
   pump(onChunk: OnChunk): Promise<void>;
   cancel(reason?: unknown): Promise<void>;
 }
 
-/** Tells whether it wants more. */
-export type OnChunk = (chunk: Uint8Array) => boolean;
+/** Tells whether it wants more, at once or when it has made room. */
+export type OnChunk = (chunk: Uint8Array) => boolean | Promise<boolean>;
 
 /** What the reading of a response ends with. Its signal is asked for where there is no other way. */
 export interface Life {

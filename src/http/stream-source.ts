@@ -25,7 +25,7 @@ export function sourceOf(body: ReplyBody, life?: Life): ByteSource {
           const { done, value } = await reader.read();
           if (cancelled !== undefined) throw cancelled.reason;
           if (done) return;
-          if (!onChunk(value)) return void cancel();
+          if (!(await onChunk(value))) return void cancel();
         }
       } catch (error) {
         void cancel(error);

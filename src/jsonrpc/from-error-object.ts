@@ -1,4 +1,4 @@
-import { RpcError, USER_REJECTED, UserRejectedError } from "../schema/errors.js";
+import type { RpcError } from "../schema/errors.js";
 import {
   type RequiredUrl,
   requiredUrlProblem,
@@ -6,15 +6,15 @@ import {
   UrlElicitationRequiredError,
 } from "../schema/url-elicitation-error.js";
 import type { RpcErrorObject } from "./message.js";
+import { toRpcError } from "./to-rpc-error.js";
 
 /** The error as a class of its own where its code has one; a known code with data that makes no sense is a plain error. */
 export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
-  if (error.code === USER_REJECTED) return new UserRejectedError(error.message);
   if (error.code === URL_ELICITATION_REQUIRED) {
     const { elicitations } = (error.data ?? {}) as { elicitations?: readonly RequiredUrl[] };
     if (requiredUrlProblem(elicitations) === undefined) {
       return new UrlElicitationRequiredError(elicitations as readonly RequiredUrl[], error.message);
     }
   }
-  return new RpcError(error.code, error.message, error.data, { method });
+  return toRpcError(error, method);
 }

@@ -1,60 +1,20 @@
-import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
+import { isObject } from "../schema/json.js";
+import type { RpcMessage, RpcResponse } from "./message.js";
+import { classifyCall, isRequestId, type Parsed, parseText } from "./parse-call.js";
 
-/** Why a text is not a JSON-RPC message; `id` is the request's own where it could be read. */
-export interface ParseFailure {
-  readonly code: -32700 | -32600;
-  readonly message: string;
-  readonly id: string | number | undefined;
-  /** Whether the text was meant as an answer: those are never answered themselves. */
-  readonly answer: boolean;
-  /** Whether it is a whole batch that is refused. */
-  readonly batch?: boolean;
-}
-
-export type Parsed =
-  | { readonly kind: "request"; readonly message: RpcRequest }
-  | { readonly kind: "notification"; readonly message: RpcNotification }
-  | { readonly kind: "response"; readonly message: RpcResponse }
-  | { readonly kind: "batch"; readonly items: readonly unknown[] }
-  | { readonly kind: "invalid"; readonly failure: ParseFailure };
+export { answerableId, isRequestId, type Parsed, type ParseFailure } from "./parse-call.js";
 
 export function parseFrame(text: string): Parsed {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return {
-      kind: "invalid",
-      failure: { code: -32700, message: "Parse error: not JSON", id: undefined, answer: false },
-    };
-  }
-  return Array.isArray(value) ? { kind: "batch", items: value } : classify(value);
+  return parseText(text, classify);
 }
 
-/** Tells what a parsed JSON value is on the wire. Unknown members are allowed; known ones must have their type. */
+/** Tells what a parsed JSON value is on the wire. */
 export function classify(value: unknown): Parsed {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return invalid("a message must be an object", undefined);
-  }
-  const message = value as Record<string, unknown>;
+  return classifyCall(value) ?? classifyResponse(value as Record<string, unknown>);
+}
+
+function classifyResponse(message: Record<string, unknown>): Parsed {
   const id = isRequestId(message.id) ? message.id : undefined;
-  if (message.jsonrpc !== "2.0") return invalid('jsonrpc must be "2.0"', id);
-  if (typeof message.method === "string") return classifyCall(message, id);
-  if ("method" in message) return invalid("method must be a string", id);
-  return classifyResponse(message, id);
-}
-
-function classifyCall(message: Record<string, unknown>, id: string | number | undefined): Parsed {
-  const params = message.params;
-  if (params !== undefined && (typeof params !== "object" || params === null || Array.isArray(params))) {
-    return invalid("params must be an object", id);
-  }
-  if (id !== undefined) return { kind: "request", message: message as unknown as RpcRequest };
-  if ("id" in message) return invalid("id must be a string or an integer", undefined);
-  return { kind: "notification", message: message as unknown as RpcNotification };
-}
-
-function classifyResponse(message: Record<string, unknown>, id: string | number | undefined): Parsed {
   if ("error" in message) {
     if ("result" in message) return invalidAnswer("result and error exclude each other", id);
     if (!isErrorObject(message.error)) return invalidAnswer("error must have an integer code and a message", id);
@@ -62,25 +22,14 @@ function classifyResponse(message: Record<string, unknown>, id: string | number 
   }
   if (!("result" in message)) return invalidAnswer("a message needs a method, a result or an error", id);
   if (id === undefined) return invalidAnswer("a result needs the id of its request", undefined);
-  const result = message.result;
-  if (typeof result !== "object" || result === null || Array.isArray(result)) {
-    return invalidAnswer("result must be an object", id);
-  }
+  if (!isObject(message.result)) return invalidAnswer("result must be an object", id);
   return { kind: "response", message: message as unknown as RpcResponse };
-}
-
-export function isRequestId(value: unknown): value is string | number {
-  return typeof value === "string" || (typeof value === "number" && Number.isInteger(value));
 }
 
 function isErrorObject(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const error = value as Record<string, unknown>;
   return Number.isInteger(error.code) && typeof error.message === "string";
-}
-
-function invalid(message: string, id: string | number | undefined): Parsed {
-  return { kind: "invalid", failure: { code: -32600, message: `Invalid request: ${message}`, id, answer: false } };
 }
 
 function invalidAnswer(message: string, id: string | number | undefined): Parsed {
@@ -91,10 +40,4 @@ export function isFailure(
   response: RpcMessage,
 ): response is RpcResponse & { error: { code: number; message: string } } {
   return "error" in response;
-}
-
-/** The id that an error in answer to this message carries, where one can be read. */
-export function answerableId(parsed: Parsed): RequestId | undefined {
-  if (parsed.kind === "request") return parsed.message.id;
-  return parsed.kind === "invalid" && !parsed.failure.answer ? parsed.failure.id : undefined;
 }

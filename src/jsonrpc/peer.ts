@@ -1,5 +1,4 @@
-import { AuthError } from "../schema/auth-error.js";
-import { ConnectionError, type McpError, notConnected, ProtocolError, toError } from "../schema/errors.js";
+import { ConnectionError, McpError, notConnected, ProtocolError, toError } from "../schema/errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable } from "./inflight-table.js";
@@ -208,7 +207,7 @@ export class Peer {
 
 /** The channel knows best how far the frame had got. What an authorization failed with stands for itself. */
 function notWritten(cause: Error): McpError {
-  if (cause instanceof AuthError) return cause;
+  if (cause instanceof McpError && cause.code === "auth_error") return cause;
   const { delivery = "not_sent" as const, status } = cause instanceof ConnectionError ? cause : {};
   return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, status, cause });
 }

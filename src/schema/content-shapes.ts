@@ -1,6 +1,7 @@
 /** The shapes of what servers show: content, resources, tools and messages. */
 import type { Check } from "./check.js";
-import { anyObject, array, boolean, choose, number, object, oneOf, satisfying, string, tagged } from "./shape.js";
+import { choose, number, tagged } from "./more-shape.js";
+import { anyObject, array, boolean, object, oneOf, satisfying, string } from "./shape.js";
 import { annotations, icons, result, role } from "./shapes.js";
 
 const strings = array(string);

@@ -30,6 +30,12 @@ export function warnOfDeprecated(feature: keyof typeof CAPABILITIES, warn: Warn 
   warnOnce({ code: `deprecated_${feature}`, message }, warn);
 }
 
+/** As `warnOnce`, of the capabilities that a client or a server has. */
+export function warnOfUsed(used: { readonly [feature in keyof typeof CAPABILITIES]?: unknown }, warn: Warn): void {
+  for (const feature of ["roots", "sampling", "logging"] as const)
+    if (used[feature] !== undefined) warnOfDeprecated(feature, warn);
+}
+
 /** The way of the runtime to warn of what is deprecated, which its user can silence; nothing where it has none. */
 export const warnByProcess: Warn = (message, { code }) => {
   const { process } = globalThis as { process?: { emitWarning?(message: string, options: object): void } };

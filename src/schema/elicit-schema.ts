@@ -13,7 +13,7 @@ import {
 } from "./check-answer.js";
 import { DefinitionError } from "./errors.js";
 import { isObject } from "./json.js";
-import { expectDialect } from "./json-schema/dialects.js";
+import { expectDialect } from "./json-schema/expect-dialect.js";
 import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
 import {
   type AnySchema,

@@ -1,26 +1,20 @@
 /** What a server may ask of a client in the middle of a request, and what the client answers. */
 import type { Check } from "./check.js";
 import { contentBlock, media, text, tool } from "./content-shapes.js";
+import { choose, integer, number, oneOrMany, pattern, tagged, url } from "./more-shape.js";
 import {
   anyObject,
   anything,
   array,
   boolean,
-  choose,
-  integer,
   nullish,
-  number,
   object,
   oneOf,
-  oneOrMany,
   optional,
-  pattern,
   range,
   record,
   satisfying,
   string,
-  tagged,
-  url,
 } from "./shape.js";
 import { params, result, role } from "./shapes.js";
 

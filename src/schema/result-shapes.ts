@@ -1,8 +1,10 @@
 /** The shapes that only results have: what a server checks nothing by. */
 import type { Check } from "./check.js";
 import { described } from "./content-shapes.js";
-import { anyObject, array, boolean, integer, nullish, object, string } from "./shape.js";
-import { annotations, flags, listChanged, result } from "./shapes.js";
+import { integer } from "./more-shape.js";
+import { flags, listChanged } from "./peer-shapes.js";
+import { anyObject, array, boolean, nullish, object, string } from "./shape.js";
+import { annotations, result } from "./shapes.js";
 
 /** One page of a list; null ends the list just as an absent cursor does. */
 export function page(member: string, of: Check): Check {

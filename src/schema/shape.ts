@@ -1,22 +1,16 @@
 /**
- * A small kit for wire checks. Each function returns a `Check` made once, at import; a value that fits costs no
+ * A small kit for wire checks; `more-shape.ts` has what few need. Each function returns a `Check` made once, at import; a value that fits costs no
  * allocation. Objects are open: unknown members pass. Member names in a problem's path are the peer's own, values
  * never appear.
  */
 import type { Check, Problem } from "./check.js";
+import { isObject, pointerTo } from "./json.js";
 
-type Members = { readonly [member: string]: unknown };
-type Checks = { readonly [member: string]: Check };
+export type Checks = { readonly [member: string]: Check };
 
 /** Puts a problem one level deeper: `/name` inside `params` is `/params/name`. */
-export function within(member: string | number, problem: Problem): Problem {
-  const segment = String(member).replaceAll("~", "~0").replaceAll("/", "~1");
-  return { path: `/${segment}${problem.path}`, expected: problem.expected };
-}
-
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+export function within(member: string | number, { path, expected }: Problem): Problem {
+  return { path: pointerTo(member) + path, expected };
 }
 
 /** A check from a test and the words for what was expected. */
@@ -26,11 +20,8 @@ export function satisfying(expected: string, fits: (value: unknown) => boolean):
 }
 
 export const anything: Check = () => undefined;
-export const present: Check = satisfying("any value", (value) => value !== undefined);
 export const string: Check = satisfying("a string", (value) => typeof value === "string");
 export const boolean: Check = satisfying("a boolean", (value) => typeof value === "boolean");
-export const number: Check = satisfying("a finite number", Number.isFinite);
-export const integer: Check = satisfying("an integer", Number.isSafeInteger);
 export const stringOrInteger: Check = satisfying(
   "a string or an integer",
   (value) => typeof value === "string" || Number.isSafeInteger(value),
@@ -40,7 +31,6 @@ export const dateTime: Check = satisfying(
   "a date and time with an offset",
   (value) => typeof value === "string" && isDateTime(value),
 );
-export const url: Check = satisfying("a URL", (value) => typeof value === "string" && URL.canParse(value));
 export const uri: Check = satisfying("an absolute URI", (value) => typeof value === "string" && isUri(value));
 
 /** A number from `low` to `high`, both included. */
@@ -49,11 +39,6 @@ export function range(low: number, high: number): Check {
     `a number from ${low} to ${high}`,
     (value) => typeof value === "number" && value >= low && value <= high,
   );
-}
-
-/** A string that fits a pattern; `expected` names what the pattern stands for. */
-export function pattern(expected: string, regexp: RegExp): Check {
-  return satisfying(expected, (value) => typeof value === "string" && regexp.test(value));
 }
 
 /** Exactly one of these strings. */
@@ -72,15 +57,6 @@ export function nullish(check: Check): Check {
   return (value) => (value === undefined || value === null ? undefined : check(value));
 }
 
-/** A check that is made elsewhere and may not exist yet. */
-export function lazy(make: () => Check): Check {
-  let check: Check | undefined;
-  return (value) => {
-    check ??= make();
-    return check(value);
-  };
-}
-
 const notArray: Problem = Object.freeze({ path: "", expected: "an array" });
 
 /** A list whose items all fit, of at most `max` items. */
@@ -97,7 +73,7 @@ export function array(of: Check, max = Number.POSITIVE_INFINITY): Check {
   };
 }
 
-const notObject: Problem = Object.freeze({ path: "", expected: "an object" });
+export const notObject: Problem = Object.freeze({ path: "", expected: "an object" });
 
 /** An object used as a map: every value fits, names are free. */
 export function record(of: Check): Check {
@@ -133,32 +109,6 @@ export function object(required: Checks, optionals: Checks = {}): Check {
     }
     return undefined;
   };
-}
-
-/** Both checks, in turn. */
-export function both(first: Check, second: Check): Check {
-  return (value) => first(value) ?? second(value);
-}
-
-/** Picks the check by looking at the object, so that alternatives are not tried in vain. */
-export function choose(pick: (value: Members) => Check): Check {
-  return (value) => (isObject(value) ? pick(value)(value) : notObject);
-}
-
-/**
- * An object of the kind that its member `tag` names. An unknown kind is a problem, unless `open`: then it passes with
- * any members, as long as its tag is a string.
- */
-export function tagged(tag: string, kinds: Checks, options: { readonly open?: boolean } = {}): Check {
-  const table = new Map(Object.entries(kinds));
-  const unknownKind = object({ [tag]: options.open === true ? string : oneOf(...table.keys()) });
-  return choose((value) => table.get(value[tag] as string) ?? unknownKind);
-}
-
-/** One value, or a list of such values. */
-export function oneOrMany(check: Check): Check {
-  const many = array(check);
-  return (value) => (Array.isArray(value) ? many(value) : check(value));
 }
 
 /** A scheme, and no character that a URI cannot hold. */

@@ -1,6 +1,6 @@
 /** The shapes that requests, results and notifications share. What a shape leaves out is not checked. */
 import type { Check } from "./check.js";
-import { LOGGING_LEVELS } from "./logging-levels.js";
+import { isObject } from "./json.js";
 import {
   anyObject,
   anything,
@@ -14,7 +14,6 @@ import {
   record,
   string,
   stringOrInteger,
-  tagged,
   uri,
 } from "./shape.js";
 
@@ -33,34 +32,10 @@ export function result(required: { [member: string]: Check }, optionals: { [memb
 
 export const role: Check = oneOf("user", "assistant");
 
-export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
-
 export const annotations: Check = object({}, { audience: array(role), priority: range(0, 1), lastModified: dateTime });
 
 /** Mere decoration: what a peer gets wrong about it never fails a listing (icons:old-peers). */
 export const icons: Check = anything;
-
-export const implementation: Check = object(
-  { name: string, version: string },
-  { title: string, description: string, websiteUrl: string, icons },
-);
-
-/* Capabilities */
-
-export const listChanged: Check = object({}, { listChanged: boolean });
-export const flags: Check = record(anyObject);
-
-export const clientCapabilities: Check = object(
-  {},
-  {
-    experimental: flags,
-    roots: listChanged,
-    sampling: object({}, { context: anyObject, tools: anyObject }),
-    elicitation: object({}, { form: object({}, { applyDefaults: boolean }), url: anyObject }),
-    tasks: anyObject,
-    extensions: anyObject,
-  },
-);
 
 export const subscriptionFilter: Check = object(
   {},
@@ -74,10 +49,11 @@ export const subscriptionFilter: Check = object(
 
 /* Completion */
 
-export const completionReference: Check = tagged("type", {
-  "ref/prompt": object({ name: string }, { title: string }),
-  "ref/resource": object({ uri: string }),
-});
+const promptReference = object({ type: oneOf("ref/prompt", "ref/resource"), name: string }, { title: string });
+const resourceReference = object({ uri: string });
+
+export const completionReference: Check = (value) =>
+  isObject(value) && value.type === "ref/resource" ? resourceReference(value) : promptReference(value);
 
 /** What a retried request carries. Which answer belongs to which question is known only to whoever asked. */
 export const inputParams: { readonly [member: string]: Check } = {

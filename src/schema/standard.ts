@@ -1,4 +1,4 @@
-import { DefinitionError } from "./errors.js";
+import { DefinitionError, toError } from "./errors.js";
 import { isObject, pointerTo } from "./json.js";
 import { eachSubschema } from "./json-schema/subschemas.js";
 import type { JsonSchema, SchemaCompiler, SchemaIssue } from "./json-schema/types.js";
@@ -159,7 +159,7 @@ function inconvertible(
   direction: SchemaDirection,
   cause: unknown,
 ): DefinitionError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = toError(cause).message;
   const place = locate(schema, direction, 0);
   const message = `${where}: the schema cannot be converted to JSON Schema at ${place}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
   return new DefinitionError(message, { cause });
@@ -216,6 +216,6 @@ function named<T>(where: string, run: () => T): T {
   try {
     return run();
   } catch (cause) {
-    throw new DefinitionError(`${where}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new DefinitionError(`${where}: ${toError(cause).message}`, { cause });
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from "../schema/defined.js";
 import type { CacheScope } from "../schema/types.js";
 
 /** What clients are told about keeping a result. */
@@ -28,8 +29,5 @@ export function toWireHints({ ttlMs, scope }: CacheHints): {
   readonly ttlMs?: number;
   readonly cacheScope?: CacheScope;
 } {
-  return {
-    ...(ttlMs === undefined ? undefined : { ttlMs }),
-    ...(scope === undefined ? undefined : { cacheScope: scope }),
-  };
+  return defined<ReturnType<typeof toWireHints>>({ ttlMs, cacheScope: scope });
 }

@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { HandlerResult } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
@@ -14,30 +14,27 @@ export interface Listed {
 }
 
 interface Entry<T> {
+  readonly key: string;
   readonly ordinal: number;
   readonly item: T;
   readonly enabled: boolean;
 }
 
-export interface CatalogueOptions {
-  /** What one entry is called in errors: "tool". */
-  readonly noun: string;
-  /** The member of the result that holds the page: "tools". */
-  readonly member: string;
-  readonly pageSize: number;
-}
-
 /** The things of one kind that a server offers, in the order of their registration. Pages are made once per change. */
 export class Catalogue<T extends Listed> {
-  readonly #options: CatalogueOptions;
+  readonly #noun: string;
+  readonly #member: string;
+  readonly #pageSize: number | undefined;
   readonly #entries = new Map<string, Entry<T>>();
   readonly #pages = new Map<number, PreparedResult>();
   #shown: readonly Entry<T>[] | undefined;
   #nextOrdinal = 1;
-  #offered = false;
 
-  constructor(options: CatalogueOptions) {
-    this.#options = options;
+  /** `noun` is what one entry is called in errors, as in "tool"; `member` holds the page in a result. */
+  constructor(noun: string, member: string, pageSize: number | undefined) {
+    this.#noun = noun;
+    this.#member = member;
+    this.#pageSize = pageSize;
   }
 
   /** How many there are, switched off or not. */
@@ -47,7 +44,7 @@ export class Catalogue<T extends Listed> {
 
   /** Whether there has ever been one: what was offered once is answered for, even when nothing is left. */
   get offered(): boolean {
-    return this.#offered;
+    return this.#nextOrdinal > 1;
   }
 
   /** Whether the listing depends on who asks. */
@@ -57,8 +54,7 @@ export class Catalogue<T extends Listed> {
 
   add(key: string, item: T): void {
     this.#assertFree(key);
-    this.#entries.set(key, { ordinal: this.#nextOrdinal++, item, enabled: true });
-    this.#offered = true;
+    this.#entries.set(key, { key, ordinal: this.#nextOrdinal++, item, enabled: true });
     this.#changed();
   }
 
@@ -67,7 +63,7 @@ export class Catalogue<T extends Listed> {
     const entry = this.#entry(key);
     if (newKey !== key) this.#assertFree(newKey);
     this.#entries.delete(key);
-    this.#entries.set(newKey, { ...entry, item });
+    this.#entries.set(newKey, { ...entry, key: newKey, item });
     this.#changed();
   }
 
@@ -100,14 +96,11 @@ export class Catalogue<T extends Listed> {
   }
 
   /** What a caller means by a key: undefined when it does not exist for this caller. */
-  find(key: string, ctx: Context): T | undefined | Promise<T | undefined> {
+  find(key: string, ctx: Context): MaybePromise<T | undefined> {
     const entry = this.#entries.get(key);
     if (entry === undefined || !entry.enabled) return undefined;
     const { item } = entry;
-    if (item.access === undefined) return item;
-    const visible = item.access(ctx);
-    if (visible instanceof Promise) return visible.then((yes) => (yes ? item : undefined));
-    return visible ? item : undefined;
+    return item.access === undefined ? item : andThen(item.access(ctx), (visible) => (visible ? item : undefined));
   }
 
   /** All that is switched on, in order. */
@@ -133,12 +126,11 @@ export class Catalogue<T extends Listed> {
   }
 
   #makePage(entries: readonly Entry<T>[], after: number): { readonly [key: string]: unknown } {
-    const { member, pageSize } = this.#options;
     const rest = entries.filter((entry) => entry.ordinal > after);
-    const shown = rest.slice(0, pageSize);
-    const last = shown[shown.length - 1];
-    const nextCursor = last !== undefined && rest.length > shown.length ? { nextCursor: this.#writeCursor(last) } : {};
-    return { [member]: shown.map((entry) => entry.item.listing), ...nextCursor };
+    const shown = rest.slice(0, this.#pageSize);
+    const last = shown.at(-1);
+    const nextCursor = last !== undefined && rest.length > shown.length ? { nextCursor: writeCursor(last) } : {};
+    return { [this.#member]: shown.map((entry) => entry.item.listing), ...nextCursor };
   }
 
   #enabled(): readonly Entry<T>[] {
@@ -155,18 +147,12 @@ export class Catalogue<T extends Listed> {
 
   #entry(key: string): Entry<T> {
     const entry = this.#entries.get(key);
-    if (entry === undefined) throw new DefinitionError(`${this.#options.noun} "${key}" is not defined`);
+    if (entry === undefined) throw new DefinitionError(`${this.#noun} "${key}" is not defined`);
     return entry;
   }
 
   #assertFree(key: string): void {
-    if (this.#entries.has(key)) throw new DefinitionError(`${this.#options.noun} "${key}" is defined twice`);
-  }
-
-  /** Names the last entry shown, for any instance that has it, and its place, for when it has gone. */
-  #writeCursor(last: Entry<T>): string {
-    const [key] = [...this.#entries].find(([, entry]) => entry === last) ?? [""];
-    return `p${last.ordinal.toString(36)}.${encodeURIComponent(key)}`;
+    if (this.#entries.has(key)) throw new DefinitionError(`${this.#noun} "${key}" is defined twice`);
   }
 
   #readCursor(cursor: unknown): number {
@@ -176,6 +162,11 @@ export class Catalogue<T extends Listed> {
     if (ordinal > 0 && ordinal < this.#nextOrdinal) return ordinal;
     throw invalidCursor();
   }
+}
+
+/** Names the last entry shown, for any instance that has it, and its place, for when it has gone. */
+function writeCursor({ ordinal, key }: Entry<unknown>): string {
+  return `p${ordinal.toString(36)}.${encodeURIComponent(key)}`;
 }
 
 /** The error for a cursor that was never given out. */

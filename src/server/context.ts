@@ -1,12 +1,12 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import { ProgressReporter, toReport } from "../call/progress-reporter.js";
+import { andThen } from "../call/maybe-promise.js";
 import type { Asking, AskOptions, ElicitAnswer, Questions } from "../era/asking.js";
 import type { Call, ClientFacts, Result, ServerHost } from "../era/era.js";
 import { isWanted } from "../era/logging-level.js";
 import type { Params } from "../jsonrpc/message.js";
 import type { FormSchema } from "../schema/elicit-schema.js";
 import { McpError } from "../schema/errors.js";
-import { PARTIAL_CONTENT_KEY } from "../schema/partial-content.js";
+import { late } from "../schema/late.js";
 import type { OutputOf, StandardSchema } from "../schema/standard.js";
 import type {
   ContentBlock,
@@ -16,10 +16,13 @@ import type {
   InputResponses,
   LoggingLevel,
   Meta,
-  ProgressToken,
   RequestId,
   Root,
 } from "../schema/types.js";
+import type { Reports } from "./report-progress.js";
+
+/** What reports progress, loaded with the first call whose caller asks for reports. */
+export const reporting = late(() => import("./report-progress.js"));
 
 /** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
 export class Context {
@@ -29,7 +32,6 @@ export class Context {
   readonly #end: AbortSwitch;
   /** The context that reports for this one too, when this is the same call with another end. */
   readonly #root: Context;
-  #progress: ProgressReporter | undefined;
 
   constructor(call: Call, asking: Asking, host: ServerHost, end: AbortSwitch = call.end, root?: Context) {
     this.#root = root ?? this;
@@ -118,14 +120,12 @@ export class Context {
 
   /** Reports progress, if the caller asked for it. Values must grow: others are left out, and reported as a mistake. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
-    return this.#reporter()?.report(toReport(progress, total, message));
+    return this.#report(({ reportProgress }) => reportProgress(this.#reports, progress, total, message));
   }
 
   /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
   partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
-    const reporter = this.#reporter();
-    const _meta = { [PARTIAL_CONTENT_KEY]: content };
-    return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
+    return this.#report(({ reportPartial }) => reportPartial(this.#reports, content, message));
   }
 
   /**
@@ -216,12 +216,15 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  #reporter(): ProgressReporter | undefined {
-    const { progressToken } = this.#call;
-    if (progressToken === undefined) return undefined;
-    const root = this.#root;
-    root.#progress ??= createReporter(this.#call, progressToken, this.#host);
-    return root.#progress;
+  /** What reports is there since the call began, if its caller asked for reports. */
+  #report(run: (part: typeof import("./report-progress.js")) => void | Promise<void>): void | Promise<void> {
+    const { progressToken, method, id } = this.#call;
+    if (progressToken === undefined) return;
+    return andThen(reporting(), run, (error) => this.#host.report(error, { where: "progress", method, id }));
+  }
+
+  get #reports(): Reports {
+    return { by: this.#root, call: this.#call, host: this.#host };
   }
 
   async #questions(method: string): Promise<Questions> {
@@ -242,18 +245,6 @@ export class Context {
     this.#end.throwIfAborted();
     if (!this.#call.open) throw new McpError("call_over", `${method}: the call that asks is over`);
   }
-}
-
-function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
-  const { clock, progressIntervalMs: intervalMs } = host;
-  const { method, id } = call;
-  const reporter = new ProgressReporter(
-    (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
-    (error) => host.report(error, { where: "progress", method, id }),
-    intervalMs === undefined ? undefined : { clock, intervalMs },
-  );
-  if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();
-  return reporter;
 }
 
 /** Progress may only be told of a request that is in progress and asked for it. */

@@ -1,12 +1,5 @@
-import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
-import {
-  type AnySchema,
-  compileSchema,
-  type OutputOf,
-  type ParseOutcome,
-  type UsableSchema,
-} from "../schema/standard.js";
+import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
 import type { ClientCapabilities } from "../schema/types.js";
 import type { Context } from "./context.js";
 
@@ -40,7 +33,7 @@ export class CustomMethod {
   readonly requires: ClientCapabilities | undefined;
   readonly sealState: boolean;
   readonly nameFrom: string | undefined;
-  readonly #params: UsableSchema | undefined;
+  readonly params: UsableSchema | undefined;
 
   constructor(
     readonly name: string,
@@ -52,25 +45,7 @@ export class CustomMethod {
     this.sealState = options.sealState ?? false;
     this.nameFrom = options.nameFrom;
     const schema = options.params;
-    this.#params =
+    this.params =
       schema === undefined ? undefined : compileSchema(schema, `method "${name}" params`, "input", validator);
-  }
-
-  /**
-   * The params as the handler wants them; throws a refusal that names the place otherwise. A promise only where the
-   * schema validates asynchronously.
-   */
-  parse(params: unknown): unknown {
-    if (this.#params === undefined) return params;
-    const { _meta, ...own } = (params ?? {}) as Record<string, unknown>;
-    const parsed = this.#params.parse(own);
-    return parsed instanceof Promise ? parsed.then((later) => this.#accept(later)) : this.#accept(parsed);
-  }
-
-  /** Libraries may repeat the value in their messages: only the places are told. */
-  #accept(parsed: ParseOutcome): unknown {
-    if (parsed.ok) return parsed.value;
-    const places = parsed.issues.map(({ path }) => path || "/").join(", ");
-    throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.name}: ${places} must fit the schema`);
   }
 }

@@ -1,11 +1,10 @@
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult, ServerHost } from "../era/era.js";
 import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
 import { params } from "../schema/shapes.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
-import { customs } from "./late-checks.js";
-import type { Route } from "./routes.js";
+import { more, type Route } from "./routes.js";
 
 /** What is asked of the params of a method that only the author knows. */
 const anyParams = params({});
@@ -32,12 +31,7 @@ export function dispatch(server: Dispatcher, call: Call): MaybePromise<HandlerRe
   if (problem !== undefined) throw invalidParams(method, problem);
 
   const custom = server.methods.get(method);
-  if (custom !== undefined) {
-    const part = customs();
-    return part instanceof Promise
-      ? part.then(({ runCustom }) => runCustom(server.host, custom, call))
-      : part.runCustom(server.host, custom, call);
-  }
+  if (custom !== undefined) return andThen(more(), ({ runCustom }) => runCustom(server.host, custom, call));
 
   const builtin = era.builtins.get(method);
   if (builtin !== undefined) return builtin(call, server.host);

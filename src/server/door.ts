@@ -7,11 +7,11 @@ import { ServedCalls } from "../call/served-calls.js";
 import {
   type Call,
   type CallOrigin,
+  type ChannelEra,
   type ClientFacts,
   type EraSession,
   type Outcome,
   pickEra,
-  type ServerEra,
   type ServerHost,
   type ServerWire,
 } from "../era/era.js";
@@ -41,15 +41,15 @@ export class Door implements ServedConnection, ServerWire {
   readonly shared = true;
   readonly closed: Promise<void>;
   readonly #host: ServerHost;
-  readonly #eras: readonly ServerEra[];
+  readonly #eras: readonly ChannelEra[];
   readonly #origin: () => CallOrigin;
   readonly #peer: Peer;
-  readonly #sessions = new Map<ServerEra, EraSession>();
+  readonly #sessions = new Map<ChannelEra, EraSession>();
   readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
-  constructor(host: ServerHost, eras: readonly ServerEra[], channel: Channel, origin: () => CallOrigin) {
+  constructor(host: ServerHost, eras: readonly ChannelEra[], channel: Channel, origin: () => CallOrigin) {
     this.#host = host;
     this.#eras = eras;
     this.#origin = origin;
@@ -143,7 +143,7 @@ export class Door implements ServedConnection, ServerWire {
     call.afterAnswer?.();
   }
 
-  #refuse(request: RpcRequest, era: ServerEra, error: unknown): void {
+  #refuse(request: RpcRequest, era: ChannelEra, error: unknown): void {
     if (error instanceof RpcError) return this.#peer.respondError(request.id, era.encodeError(error, undefined));
     this.#host.report(error, { where: "decode", method: request.method, id: request.id });
     this.#peer.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
@@ -157,7 +157,7 @@ export class Door implements ServedConnection, ServerWire {
 
   #cancel(params: Params | undefined): void {
     const call = this.#served.find(params?.requestId);
-    if (call === undefined || !call.session.cancellable(call)) return;
+    if (call === undefined || call.session?.cancellable(call) !== true) return;
     const reason = cancelledBy(params);
     if (call.end.abort(reason)) {
       this.#host.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
@@ -172,7 +172,7 @@ export class Door implements ServedConnection, ServerWire {
     if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
   }
 
-  #sessionFor(era: ServerEra): EraSession {
+  #sessionFor(era: ChannelEra): EraSession {
     let session = this.#sessions.get(era);
     if (session === undefined) {
       session = era.attach(this.#host, this);

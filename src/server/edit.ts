@@ -13,45 +13,30 @@ export interface Editable<Changes> {
   remove(): void;
 }
 
-/** The way to one entry of a catalogue, also after its key has changed. */
-export class CatalogueEntry<T extends Listed, Changes> implements Editable<Changes> {
-  readonly #catalogue: Catalogue<T>;
-  readonly #rebuild: (present: T, changes: Changes) => { readonly key: string; readonly item: T };
-  readonly #announce: () => void;
-  #key: string;
-
-  constructor(
-    catalogue: Catalogue<T>,
-    key: string,
-    rebuild: (present: T, changes: Changes) => { readonly key: string; readonly item: T },
-    announce: () => void,
-  ) {
-    this.#catalogue = catalogue;
-    this.#key = key;
-    this.#rebuild = rebuild;
-    this.#announce = announce;
-  }
-
-  get enabled(): boolean {
-    return this.#catalogue.isEnabled(this.#key);
-  }
-
-  enable(): void {
-    if (this.#catalogue.enable(this.#key, true)) this.#announce();
-  }
-
-  disable(): void {
-    if (this.#catalogue.enable(this.#key, false)) this.#announce();
-  }
-
-  update(changes: Changes): void {
-    const { key, item } = this.#rebuild(this.#catalogue.expect(this.#key), changes);
-    this.#catalogue.replace(this.#key, key, item);
-    this.#key = key;
-    this.#announce();
-  }
-
-  remove(): void {
-    if (this.#catalogue.remove(this.#key)) this.#announce();
-  }
+/** The way to the entry of a catalogue that has this key now, also after the key has changed. */
+export function editEntry<T extends Listed, Changes>(
+  catalogue: Catalogue<T>,
+  key: string,
+  rebuild: (key: string, present: T, changes: Changes) => { readonly key: string; readonly item: T },
+  announce: () => void,
+): Editable<Changes> {
+  catalogue.expect(key);
+  let present = key;
+  const announceIf = (changed: boolean) => {
+    if (changed) announce();
+  };
+  return {
+    get enabled() {
+      return catalogue.isEnabled(present);
+    },
+    enable: () => announceIf(catalogue.enable(present, true)),
+    disable: () => announceIf(catalogue.enable(present, false)),
+    update(changes) {
+      const { key: next, item } = rebuild(present, catalogue.expect(present), changes);
+      catalogue.replace(present, next, item);
+      present = next;
+      announce();
+    },
+    remove: () => announceIf(catalogue.remove(present)),
+  };
 }

@@ -1,13 +1,6 @@
 import { type OfferedEra, pickEra } from "../era/era.js";
-import type { RpcMessage } from "../jsonrpc/message.js";
-import { classify, type Parsed, parseFrame } from "../jsonrpc/parse.js";
-
-/** What is no message names no era. */
-const NO_MESSAGE: RpcMessage = { jsonrpc: "2.0", method: "" };
-
-export function messageOf(body: Parsed): RpcMessage {
-  return "message" in body ? body.message : NO_MESSAGE;
-}
+import { classify, parseFrame } from "../jsonrpc/parse.js";
+import { messageOf } from "./message-of.js";
 
 /** The era that a request would be served in. Reads a copy of its body, unless the body is given. */
 export async function eraOfRequest(eras: readonly OfferedEra[], request: Request, body?: unknown): Promise<OfferedEra> {

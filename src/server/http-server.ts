@@ -1,6 +1,6 @@
 import { pause } from "../call/clock.js";
 import type { AcceptChannel, OfferedEra } from "../era/era.js";
-import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
+import { completePage } from "../era/open-pages.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { DefinitionError, McpError } from "../schema/errors.js";
@@ -98,9 +98,9 @@ export class HttpServer<
     this.changes = new Changes(this.core.changes);
     const { registry } = this.core;
     this.edit = {
-      tool: (name) => registry.editTool(name),
-      prompt: (name) => registry.editPrompt(name),
-      resource: (uri) => registry.editResource(uri),
+      tool: (name) => registry.edit("tools", name),
+      prompt: (name) => registry.edit("prompts", name),
+      resource: (uri) => registry.edit("resources", uri),
     };
     // What is wrong with the options is said where they are written.
     if (options.http !== undefined) this.#front = this.#createFront();
@@ -123,7 +123,8 @@ export class HttpServer<
     options: ToolOptions<I, O>,
     handler: ToolHandler<I, O>,
   ): HttpServer<Tools & ToolType<Name, I, O>, Prompts, Resources> {
-    this.core.registry.addTool(
+    this.core.registry.add(
+      "tools",
       name,
       options as ToolOptions<AnySchema, AnySchema>,
       handler as ToolHandler<AnySchema, AnySchema>,
@@ -132,7 +133,7 @@ export class HttpServer<
   }
 
   removeTool(name: string): boolean {
-    return this.core.registry.removeTool(name);
+    return this.core.registry.remove("tools", name);
   }
 
   prompt<const Name extends string, A extends AnySchema | undefined = undefined>(
@@ -140,12 +141,12 @@ export class HttpServer<
     options: PromptOptions<A>,
     handler: PromptHandler<A>,
   ): HttpServer<Tools, Prompts & PromptType<Name, A>, Resources> {
-    this.core.registry.addPrompt(name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
+    this.core.registry.add("prompts", name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
     return this as unknown as HttpServer<Tools, Prompts & PromptType<Name, A>, Resources>;
   }
 
   removePrompt(name: string): boolean {
-    return this.core.registry.removePrompt(name);
+    return this.core.registry.remove("prompts", name);
   }
 
   /** A resource at a URI, or a family of them at a URI template. */
@@ -154,12 +155,12 @@ export class HttpServer<
     options: ResourceOptions<V>,
     handler: ResourceHandler<Uri, V>,
   ): HttpServer<Tools, Prompts, Resources & ResourceType<Uri>> {
-    this.core.registry.addResource(uri, options, handler as unknown as ResourceHandler);
+    this.core.registry.add("resources", uri, options, handler as unknown as ResourceHandler);
     return this as unknown as HttpServer<Tools, Prompts, Resources & ResourceType<Uri>>;
   }
 
   removeResource(uri: string): boolean {
-    return this.core.registry.removeResource(uri);
+    return this.core.registry.remove("resources", uri);
   }
 
   /** Answers a method of the author's own, or one of the specification in place of the SDK. */
@@ -200,7 +201,7 @@ export class HttpServer<
 
   /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
   elicitationCompleted(elicitationId: string): void {
-    if (this.core.pages.complete(elicitationId)) return;
+    if (completePage(this.core.pages, elicitationId)) return;
     throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
   }
 
@@ -247,14 +248,11 @@ export class HttpServer<
 
   /** Told by whoever listens for this server: which host it is bound to, and which paths beside the endpoint's it has. */
   onListening(host: string): readonly string[] {
-    const { allowedHosts, gate, sse } = this.#http;
+    const { allowedHosts, gate } = this.#http;
     if (ANY_ADDRESS.has(host) && allowedHosts === undefined) {
       this.core.warn(`listening on all interfaces (${host}) without http.allowedHosts: only local names are served`);
     }
-    const paths = gate?.paths ?? [];
-    if (sse === undefined || sse === false) return paths;
-    const { stream, messages } = resolveSsePaths(sse);
-    return [stream, pathOf(messages), ...paths];
+    return gate?.paths ?? [];
   }
 
   /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */

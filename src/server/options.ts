@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { Call, HandlerResult, ReportContext, SessionLimits, SsePaths } from "../era/era.js";
+import type { Call, HandlerResult, ReportContext, SessionOptions, SsePaths } from "../era/era.js";
 import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -29,7 +29,7 @@ export interface HttpServerOptions extends GuardOptions {
   /** The largest request body, in bytes. 4 MiB unless told otherwise. */
   readonly maxBodyBytes?: number;
   /** Sessions for clients that need a handshake: `false` keeps none, each request stands alone. */
-  readonly sessions?: false | Partial<Omit<SessionLimits, "enabled">>;
+  readonly sessions?: SessionOptions;
   /** Answer handshake-era requests with one JSON document instead of a stream. */
   readonly preferJson?: boolean;
   /**
@@ -137,16 +137,8 @@ export interface ServerOptions {
 }
 
 export const DEFAULTS = {
-  askTimeoutMs: 300_000,
-  maxRounds: 16,
-  maxSubscriptions: 10_000,
-  maxWaitingChanges: 1024,
   stateTtlMs: 600_000,
   maxBodyBytes: 4 * 1024 * 1024,
-  maxBehind: 8 * 1024 * 1024,
-  sessionIdleMs: 30 * 60_000,
-  maxSessions: 10_000,
-  keepAliveMs: 15_000,
 } as const;
 
 export function clockOf(options: ServerOptions): Clock {

@@ -1,3 +1,4 @@
+import { defined } from "../schema/defined.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../schema/standard.js";
 import { isStandardSchema } from "../schema/standard-schema.js";
@@ -44,7 +45,7 @@ export class RegisteredPrompt {
     name: string,
     readonly options: PromptOptions<AnySchema>,
     readonly handler: PromptHandler<AnySchema>,
-    validator: SchemaCompiler | undefined,
+    { validator }: { readonly validator: SchemaCompiler | undefined },
   ) {
     const schema = options.arguments;
     this.arguments =
@@ -64,14 +65,14 @@ export class RegisteredPrompt {
 
 function toListing(name: string, options: PromptOptions<AnySchema>, schema: UsableSchema | undefined): Prompt {
   const { title, description, icons, meta } = options;
-  return {
+  return defined<Prompt>({
     name,
-    ...(title === undefined ? undefined : { title }),
-    ...(description === undefined ? undefined : { description }),
-    ...(schema === undefined ? undefined : { arguments: toArguments(schema) }),
-    ...(icons === undefined ? undefined : { icons: [...icons] }),
-    ...(meta === undefined ? undefined : { _meta: meta }),
-  };
+    title,
+    description,
+    arguments: schema && toArguments(schema),
+    icons: icons && [...icons],
+    _meta: meta,
+  });
 }
 
 /** Prompts list their arguments by name instead of by schema. */
@@ -80,10 +81,7 @@ function toArguments(schema: UsableSchema): PromptArgument[] {
     properties?: Record<string, { title?: string; description?: string }>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, { title, description }]) => ({
-    name,
-    ...(title === undefined ? undefined : { title }),
-    ...(description === undefined ? undefined : { description }),
-    ...(required.includes(name) ? { required: true } : undefined),
-  }));
+  return Object.entries(properties).map(([name, { title, description }]) =>
+    defined<PromptArgument>({ name, title, description, required: required.includes(name) || undefined }),
+  );
 }

@@ -1,26 +1,27 @@
+import { defined } from "../schema/defined.js";
 import { DefinitionError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
 import type { CacheScope, ServerCapabilities } from "../schema/types.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import { assertDefinition } from "./assert-definition.js";
 import { assertCacheHints } from "./cache-hints.js";
-import { Catalogue } from "./catalogue.js";
+import { Catalogue, type Listed } from "./catalogue.js";
 import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
-import { CatalogueEntry, type Editable } from "./edit.js";
+import { type Editable, editEntry } from "./edit.js";
 import { METHOD, PROMPT, RESOURCE, TOOL } from "./option-names.js";
 import type { ServerOptions } from "./options.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
 import { type AnyToolHandler, type AnyToolOptions, RegisteredTool, type RunningToolOptions } from "./tool.js";
 
-export type Kind = "tools" | "prompts" | "resources";
+/** What an author gives to define one thing of each kind, beside the name or URI that is its key. */
+interface Definitions {
+  readonly tools: { readonly options: AnyToolOptions; readonly handler: AnyToolHandler };
+  readonly prompts: { readonly options: PromptOptions<AnySchema>; readonly handler: PromptHandler<AnySchema> };
+  readonly resources: { readonly options: ResourceOptions; readonly handler: ResourceHandler };
+}
 
-/** The methods that the definitions of each kind answer. */
-const METHODS: { readonly [kind in Kind]: readonly string[] } = {
-  tools: ["tools/list", "tools/call"],
-  prompts: ["prompts/list", "prompts/get"],
-  resources: ["resources/list", "resources/templates/list", "resources/read"],
-};
+export type Kind = keyof Definitions;
 
 export type ToolChanges = Partial<AnyToolOptions> & { readonly name?: string; readonly handler?: AnyToolHandler };
 export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
@@ -28,6 +29,56 @@ export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
   readonly handler?: PromptHandler<AnySchema>;
 };
 export type ResourceChanges = Partial<ResourceOptions> & { readonly uri?: string; readonly handler?: ResourceHandler };
+
+interface ChangesOf {
+  readonly tools: ToolChanges;
+  readonly prompts: PromptChanges;
+  readonly resources: ResourceChanges;
+}
+
+/** A definition, compiled, of whichever kind. */
+interface Item extends Listed {
+  readonly options: object;
+  readonly handler: unknown;
+  /** Set for a family of resources. */
+  readonly template?: unknown;
+}
+
+interface KindFacts {
+  readonly noun: string;
+  /** What the key is called among changes. */
+  readonly key: "name" | "uri";
+  readonly known: { readonly [option: string]: 1 };
+  /** The methods that the definitions of this kind answer. */
+  readonly methods: readonly string[];
+  readonly Item: new (key: string, options: never, handler: never, running: RunningToolOptions) => Item;
+}
+
+const KINDS: { readonly [kind in Kind]: KindFacts } = {
+  tools: { noun: "tool", key: "name", known: TOOL, methods: ["tools/list", "tools/call"], Item: RegisteredTool },
+  prompts: {
+    noun: "prompt",
+    key: "name",
+    known: PROMPT,
+    methods: ["prompts/list", "prompts/get"],
+    Item: RegisteredPrompt,
+  },
+  resources: {
+    noun: "resource",
+    key: "uri",
+    known: RESOURCE,
+    methods: ["resources/list", "resources/templates/list", "resources/read"],
+    Item: RegisteredResource,
+  },
+};
+
+/** What the result of a method lists. */
+const LISTED: ReadonlyMap<string, readonly (Kind | "templates")[]> = new Map([
+  ["tools/list", ["tools"]],
+  ["prompts/list", ["prompts"]],
+  ["resources/list", ["resources", "templates"]],
+  ["resources/templates/list", ["templates"]],
+]);
 
 /** All that an author registered, compiled. One registry serves every connection of every era. */
 export class Registry {
@@ -44,113 +95,86 @@ export class Registry {
   extensions: ServerCapabilities["extensions"];
   readonly #changes: ChangeBus;
   readonly #options: ServerOptions;
-  readonly #toolOptions: RunningToolOptions;
+  readonly #running: RunningToolOptions;
   readonly #unannounced = new Set<Kind>();
 
-  constructor(options: ServerOptions, changes: ChangeBus, toolOptions: RunningToolOptions) {
-    const pageSize = options.pageSize ?? Number.POSITIVE_INFINITY;
-    this.tools = new Catalogue({ noun: "tool", member: "tools", pageSize });
-    this.prompts = new Catalogue({ noun: "prompt", member: "prompts", pageSize });
-    this.resources = new Catalogue({ noun: "resource", member: "resources", pageSize });
-    this.templates = new Catalogue({ noun: "resource template", member: "resourceTemplates", pageSize });
+  constructor(options: ServerOptions, changes: ChangeBus, running: RunningToolOptions) {
+    const { pageSize, cache = {}, capabilities } = options;
+    this.tools = new Catalogue("tool", "tools", pageSize);
+    this.prompts = new Catalogue("prompt", "prompts", pageSize);
+    this.resources = new Catalogue("resource", "resources", pageSize);
+    this.templates = new Catalogue("resource template", "resourceTemplates", pageSize);
     this.#changes = changes;
     this.#options = options;
-    this.#toolOptions = toolOptions;
-    this.extensions = options.capabilities?.extensions;
-    assertCacheHints("cache", options.cache ?? {});
-    for (const [method, hints] of Object.entries(options.cache?.methods ?? {})) {
-      assertCacheHints(`cache of ${method}`, hints);
-    }
+    this.#running = running;
+    this.extensions = capabilities?.extensions;
+    assertCacheHints("cache", cache);
+    for (const [method, hints] of Object.entries(cache.methods ?? {})) assertCacheHints(`cache of ${method}`, hints);
   }
 
-  addTool(name: string, options: AnyToolOptions, handler: AnyToolHandler): void {
-    assertDefinition("tool", name, options, handler, TOOL);
-    this.#assertOwnMethods("tools", `tool "${name}"`);
-    this.tools.add(name, new RegisteredTool(name, options, handler, this.#toolOptions));
-    this.#announce("tools");
+  /** Adds a definition; `key` is its name, or its URI or URI template. */
+  add<K extends Kind>(
+    kind: K,
+    key: string,
+    options: Definitions[K]["options"],
+    handler: Definitions[K]["handler"],
+  ): void {
+    const { noun, known, methods } = KINDS[kind];
+    assertDefinition(noun, key, options, handler, known);
+    const taken = methods.find((method) => this.methods.has(method));
+    if (taken !== undefined)
+      throw new DefinitionError(`${noun} "${key}": a method of the author's own answers ${taken} already`);
+    const item = this.#make(kind, key, options, handler);
+    this.#catalogueOf(kind, item).add(key, item);
+    this.#announce(kind);
   }
 
-  editTool(name: string): Editable<ToolChanges> {
-    this.tools.expect(name);
-    const rebuild = (tool: RegisteredTool, changes: ToolChanges) => {
-      const { name: key = tool.listing.name, handler = tool.handler, ...options } = changes;
-      return { key, item: new RegisteredTool(key, { ...tool.options, ...options }, handler, this.#toolOptions) };
+  edit<K extends Kind>(kind: K, key: string): Editable<ChangesOf[K]> {
+    const { noun, key: member } = KINDS[kind];
+    const catalogue = this.#catalogueOf(kind, this.templates.get(key));
+    const rebuild = (was: string, present: Item, changes: object) => {
+      const { [member]: key = was, handler = present.handler, ...options } = changes as Record<string, unknown>;
+      const item = this.#make(kind, key as string, { ...present.options, ...options }, handler);
+      if (this.#catalogueOf(kind, item) === catalogue) return { key: key as string, item };
+      throw new DefinitionError(`${noun} "${was}" cannot turn into "${key}": one of them is a template`);
     };
-    return new CatalogueEntry(this.tools, name, rebuild, () => this.#announce("tools"));
+    return editEntry(catalogue, key, rebuild, () => this.#announce(kind));
   }
 
-  addPrompt(name: string, options: PromptOptions<AnySchema>, handler: PromptHandler<AnySchema>): void {
-    assertDefinition("prompt", name, options, handler, PROMPT);
-    this.#assertOwnMethods("prompts", `prompt "${name}"`);
-    this.prompts.add(name, new RegisteredPrompt(name, options, handler, this.#toolOptions.validator));
-    this.#announce("prompts");
+  remove(kind: Kind, key: string): boolean {
+    const removed = this[kind].remove(key) || (kind === "resources" && this.templates.remove(key));
+    if (removed) this.#announce(kind);
+    return removed;
   }
 
-  editPrompt(name: string): Editable<PromptChanges> {
-    this.prompts.expect(name);
-    const rebuild = (prompt: RegisteredPrompt, changes: PromptChanges) => {
-      const { name: key = prompt.listing.name, handler = prompt.handler, ...options } = changes;
-      const { validator } = this.#toolOptions;
-      return { key, item: new RegisteredPrompt(key, { ...prompt.options, ...options }, handler, validator) };
-    };
-    return new CatalogueEntry(this.prompts, name, rebuild, () => this.#announce("prompts"));
+  #make(kind: Kind, key: string, options: unknown, handler: unknown): Item {
+    return new KINDS[kind].Item(key, options as never, handler as never, this.#running);
   }
 
-  addResource(uri: string, options: ResourceOptions, handler: ResourceHandler): void {
-    assertDefinition("resource", uri, options, handler, RESOURCE);
-    this.#assertOwnMethods("resources", `resource "${uri}"`);
-    const resource = new RegisteredResource(uri, options, handler, this.#toolOptions.validator);
-    (resource.template === undefined ? this.resources : this.templates).add(uri, resource);
-    this.#announce("resources");
-  }
-
-  editResource(uri: string): Editable<ResourceChanges> {
-    const catalogue = this.templates.get(uri) === undefined ? this.resources : this.templates;
-    catalogue.expect(uri);
-    const rebuild = (resource: RegisteredResource, changes: ResourceChanges) => {
-      const { uri: key = resource.uri, handler = resource.handler, ...options } = changes;
-      const item = new RegisteredResource(
-        key,
-        { ...resource.options, ...options },
-        handler,
-        this.#toolOptions.validator,
-      );
-      if ((item.template === undefined) === (resource.template === undefined)) return { key, item };
-      throw new DefinitionError(`resource "${resource.uri}" cannot turn into "${key}": one of them is a template`);
-    };
-    return new CatalogueEntry(catalogue, uri, rebuild, () => this.#announce("resources"));
-  }
-
-  removeTool(name: string): boolean {
-    return this.#removed("tools", this.tools.remove(name));
-  }
-
-  removePrompt(name: string): boolean {
-    return this.#removed("prompts", this.prompts.remove(name));
-  }
-
-  removeResource(uri: string): boolean {
-    return this.#removed("resources", this.resources.remove(uri) || this.templates.remove(uri));
+  #catalogueOf(kind: Kind, item: Item | undefined): Catalogue<Item> {
+    const catalogue = kind === "resources" && item?.template !== undefined ? this.templates : this[kind];
+    return catalogue as unknown as Catalogue<Item>;
   }
 
   /** A method of the author's own. One that definitions answer already cannot be taken from them. */
   addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
     assertDefinition("method", name, options, handler, METHOD);
-    const taken = (Object.keys(METHODS) as Kind[]).find((kind) => this.#defines(kind) && METHODS[kind].includes(name));
-    if (taken !== undefined) {
+    const taken = (Object.keys(KINDS) as Kind[]).find(
+      (kind) => this.#defines(kind) && KINDS[kind].methods.includes(name),
+    );
+    if (taken !== undefined)
       throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
-    }
-    this.methods.set(name, new CustomMethod(name, options, handler, this.#toolOptions.validator));
+    this.methods.set(name, new CustomMethod(name, options, handler, this.#running.validator));
   }
 
   addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
     assertDefinition("notification", name, options, handler, METHOD);
-    this.notifications.set(name, new CustomMethod(name, options, handler, this.#toolOptions.validator));
+    this.notifications.set(name, new CustomMethod(name, options, handler, this.#running.validator));
   }
 
   /** Loads what checking values by the schemas of all definitions would load. */
   prepare(): unknown {
-    return this.#toolOptions.validator?.prepare?.();
+    return this.#running.validator?.prepare?.();
   }
 
   get allowsUnsafePaths(): boolean {
@@ -168,66 +192,43 @@ export class Registry {
     const methods = cache.methods ?? {};
     const own = Object.hasOwn(methods, method) ? methods[method] : undefined;
     const { ttlMs = cache.ttlMs ?? 0, scope = cache.scope ?? "private" } = own ?? {};
-    return { ttlMs, cacheScope: this.#dependsOnCaller(method) ? "private" : scope };
+    const dependsOnCaller = LISTED.get(method)?.some((catalogue) => this[catalogue].filtered);
+    return { ttlMs, cacheScope: dependsOnCaller === true ? "private" : scope };
   }
 
   /** Names a capability for each feature that is there and for no other. */
   get capabilities(): ServerCapabilities {
     const { experimental, logging } = this.#options.capabilities ?? {};
     const { extensions } = this;
-    const features = this.offers("tools") || this.offers("prompts") || this.offers("resources");
-    return {
-      ...(experimental === undefined ? undefined : { experimental: { ...experimental } }),
-      ...((logging ?? features) ? { logging: {} } : undefined),
-      ...(this.hasCompletions || this.methods.has("completion/complete") ? { completions: {} } : undefined),
-      ...(this.offers("prompts") ? { prompts: this.#announced("prompts") } : undefined),
-      ...(this.offers("resources") ? { resources: this.#announced("resources") } : undefined),
-      ...(this.offers("tools") ? { tools: this.#announced("tools") } : undefined),
-      ...(extensions === undefined ? undefined : { extensions: { ...extensions } }),
-    };
+    const prompts = this.#announced("prompts");
+    const resources = this.#announced("resources");
+    const tools = this.#announced("tools");
+    return defined<ServerCapabilities>({
+      experimental: experimental && { ...experimental },
+      logging: (logging ?? tools ?? prompts ?? resources) ? {} : undefined,
+      completions: this.hasCompletions || this.methods.has("completion/complete") ? {} : undefined,
+      prompts,
+      resources: resources && { subscribe: true, ...resources },
+      tools,
+      extensions: extensions && { ...extensions },
+    });
   }
 
-  #announced(kind: Kind): { listChanged: boolean; subscribe?: boolean } {
+  #announced(kind: Kind): { listChanged: boolean } | undefined {
     const declared = this.#options.capabilities?.[kind];
-    const flags = typeof declared === "object" ? declared : {};
-    return { ...(kind === "resources" ? { subscribe: true } : undefined), listChanged: true, ...flags };
+    if (this.offers(kind)) return { listChanged: true, ...(typeof declared === "object" ? declared : undefined) };
+    return undefined;
   }
 
   /** Whether the methods of a kind are answered. */
   offers(kind: Kind): boolean {
     const declared = this.#options.capabilities?.[kind];
     const defined = this[kind].offered || (kind === "resources" && this.templates.offered);
-    return defined || (declared ?? false) !== false || METHODS[kind].some((method) => this.methods.has(method));
+    return defined || (declared ?? false) !== false || KINDS[kind].methods.some((method) => this.methods.has(method));
   }
 
   #defines(kind: Kind): boolean {
     return this[kind].size > 0 || (kind === "resources" && this.templates.size > 0);
-  }
-
-  #dependsOnCaller(method: string): boolean {
-    switch (method) {
-      case "tools/list":
-        return this.tools.filtered;
-      case "prompts/list":
-        return this.prompts.filtered;
-      case "resources/list":
-        return this.resources.filtered || this.templates.filtered;
-      case "resources/templates/list":
-        return this.templates.filtered;
-      default:
-        return false;
-    }
-  }
-
-  #assertOwnMethods(kind: Kind, what: string): void {
-    const taken = METHODS[kind].find((method) => this.methods.has(method));
-    if (taken !== undefined)
-      throw new DefinitionError(`${what}: a method of the author's own answers ${taken} already`);
-  }
-
-  #removed(kind: Kind, removed: boolean): boolean {
-    if (removed) this.#announce(kind);
-    return removed;
   }
 
   /** Changes of one turn are told once, after the last of them. */

@@ -1,3 +1,4 @@
+import { defined } from "../schema/defined.js";
 import { DefinitionError, RpcError } from "../schema/errors.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { isUri } from "../schema/shape.js";
@@ -80,7 +81,7 @@ export class RegisteredResource {
     readonly uri: string,
     readonly options: ResourceOptions,
     readonly handler: ResourceHandler,
-    validator: SchemaCompiler | undefined,
+    { validator }: { readonly validator: SchemaCompiler | undefined },
   ) {
     const { cache = {}, list } = options;
     assertCacheHints(`resource "${uri}" cache`, cache);
@@ -125,15 +126,14 @@ function templateProblem(template: string): string | undefined {
 
 function toListing(uri: string, options: ResourceOptions, isTemplate: boolean): Resource | ResourceTemplate {
   const { name, title, description, mimeType, size, annotations, icons, meta } = options;
-  return {
-    ...(isTemplate ? { uriTemplate: uri } : { uri }),
+  return defined<Resource | ResourceTemplate>({
+    ...(isTemplate ? { uriTemplate: uri } : { uri, size }),
     name,
-    ...(title === undefined ? undefined : { title }),
-    ...(description === undefined ? undefined : { description }),
-    ...(mimeType === undefined ? undefined : { mimeType }),
-    ...(size === undefined || isTemplate ? undefined : { size }),
-    ...(annotations === undefined ? undefined : { annotations }),
-    ...(icons === undefined ? undefined : { icons: [...icons] }),
-    ...(meta === undefined ? undefined : { _meta: meta }),
-  } as Resource | ResourceTemplate;
+    title,
+    description,
+    mimeType,
+    annotations,
+    icons: icons && [...icons],
+    _meta: meta,
+  });
 }

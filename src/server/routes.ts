@@ -1,30 +1,32 @@
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/era.js";
 import { methodNotFound } from "../jsonrpc/error-codes.js";
 import { late } from "../schema/late.js";
+import { contentChecks } from "./content-checks.js";
 import type { Context } from "./context.js";
-import { contentChecks, customs } from "./late-checks.js";
 import type { Kind, Registry } from "./registry.js";
-import type { RegisteredTool } from "./tool.js";
+import type { SeeingHost } from "./serve-resources.js";
+import { extras, type RegisteredTool } from "./tool.js";
 import { unknownItem } from "./unknown-item.js";
 
 export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
-type Serve = (registry: Registry, call: Call, ctx: Context) => HandlerResult | Promise<HandlerResult>;
+type Serve = (registry: Registry, call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
-const prompts = late(() => import("./serve-prompts.js"));
-const resources = late(() => import("./serve-resources.js"));
-const completions = late(() => import("./complete-argument.js"));
+type More = typeof import("./serve-more.js");
+
+/** What reads resources and prompts, completes, runs methods of authors' own and hands them notifications. */
+export const more = late(() => import("./serve-more.js"));
 
 const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["tools/list", lists("tools")],
   ["tools/call", callTool],
   ["prompts/list", lists("prompts")],
-  ["prompts/get", by(prompts, ({ getPrompt }) => getPrompt)],
-  ["resources/list", by(resources, ({ listResources }) => listResources)],
+  ["prompts/get", by("getPrompt")],
+  ["resources/list", by("listResources")],
   ["resources/templates/list", lists("resources", "templates")],
-  ["resources/read", by(resources, ({ readResource }) => readResource)],
-  ["completion/complete", by(completions, ({ completeArgument }) => completeArgument)],
+  ["resources/read", by("readResource")],
+  ["completion/complete", by("completeArgument")],
 ];
 
 /** What the server itself answers, whatever the era: one entry per method of the specification. */
@@ -33,38 +35,27 @@ export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
 }
 
 /**
- * Loads what calls of all that is defined would load: for wires that may end right after a call, which is answered only if
+ * Loads what calls of all that is defined, or will be, could load: for wires that may end right after a call, which is answered only if
  * it waits for nothing.
  */
 export async function prepareRoutes(registry: Registry): Promise<void> {
   await Promise.all([
     registry.prepare(),
-    registry.tools.size > 0 && contentChecks(),
+    contentChecks(),
+    extras(),
     ...registry.tools.values().map((tool) => tool.prepare()),
-    registry.prompts.size > 0 && prompts(),
-    registry.resources.size + registry.templates.size > 0 && resources(),
-    registry.hasCompletions && completions(),
-    registry.methods.size > 0 && customs(),
   ]);
 }
 
 /** Whether a caller may hear of a resource. */
-export function sees(registry: Registry, uri: string, contextOf: () => Context): true | Promise<boolean> {
-  if (!registry.resources.filtered && !registry.templates.filtered) return true;
-  const part = resources();
-  return part instanceof Promise
-    ? part.then(({ seesResource }) => seesResource(registry, uri, contextOf))
-    : part.seesResource(registry, uri, contextOf);
+export function sees(host: SeeingHost, call: Call, uri: string): MaybePromise<boolean> {
+  const { resources, templates } = host.registry;
+  if (!resources.filtered && !templates.filtered) return true;
+  return andThen(more(), ({ seesResource }) => seesResource(host, call, uri));
 }
 
-/** Not every server is asked for this, so it is loaded by those that are, once. */
-function by<Part>(loading: () => Part | Promise<Part>, pick: (part: Part) => Serve): Serve {
-  return (registry, call, ctx) => {
-    const part = loading();
-    return part instanceof Promise
-      ? part.then((loaded) => pick(loaded)(registry, call, ctx))
-      : pick(part)(registry, call, ctx);
-  };
+function by(name: "getPrompt" | "listResources" | "readResource" | "completeArgument"): Serve {
+  return (registry, call, ctx) => andThen<More, HandlerResult>(more(), (part) => part[name](registry, call, ctx));
 }
 
 function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
@@ -76,11 +67,9 @@ function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
 
 function callTool(registry: Registry, call: Call, ctx: Context): MaybePromise<HandlerResult> {
   if (!registry.offers("tools")) throw methodNotFound(call.method);
-  const found = registry.tools.find(call.params.name as string, ctx);
-  return found instanceof Promise ? found.then((tool) => runTool(tool, call, ctx)) : runTool(found, call, ctx);
-}
-
-function runTool(tool: RegisteredTool | undefined, call: Call, ctx: Context): MaybePromise<HandlerResult> {
-  if (tool === undefined) throw unknownItem("tool", call.params.name as string);
-  return tool.call(call.params.arguments, ctx);
+  const name = call.params.name as string;
+  return andThen<RegisteredTool | undefined, HandlerResult>(registry.tools.find(name, ctx), (tool) => {
+    if (tool === undefined) throw unknownItem("tool", name);
+    return tool.call(call.params.arguments, ctx);
+  });
 }

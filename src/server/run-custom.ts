@@ -6,12 +6,13 @@ import type { CompleteResult } from "../schema/types.js";
 import { boundCompletion } from "./completion.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./custom-method.js";
+import { parseParams } from "./parse-params.js";
 
 /** Serves a call of a method of the author's own. */
 export async function runCustom(host: ServerHost, custom: CustomMethod, call: Call): Promise<HandlerResult> {
   const missing = undeclared(custom.requires, call.client.capabilities);
   if (missing !== undefined) throw missingCapability(missing);
-  const parsed = await custom.parse(call.params);
+  const parsed = await parseParams(custom, call.params);
   call.sealsState = custom.sealState;
   return call.era.settle(call, host, async (asker) => {
     const value = await custom.handler(parsed as never, new Context(call, asker, host));

@@ -30,7 +30,12 @@ export interface SealOptions {
 
 export const KEY_BYTES = 32;
 
-export function assertSealOptions({ keys, codec, ttlMs }: SealOptions): void {
+/** Says what is wrong with the options of a server that concern its seal. */
+export function assertSealOptions(
+  keys: readonly SealKey[] | undefined,
+  codec: StateCodec | undefined,
+  ttlMs: number,
+): void {
   if (keys !== undefined && codec !== undefined) {
     throw new DefinitionError("stateKeys and stateCodec exclude each other: a codec has keys of its own");
   }

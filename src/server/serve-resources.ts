@@ -1,16 +1,21 @@
-import type { Call, HandlerResult } from "../era/era.js";
+import type { MaybePromise } from "../call/maybe-promise.js";
+import type { Asking } from "../era/asking.js";
+import type { Call, HandlerResult, ServerHost } from "../era/era.js";
 import { PreparedResult } from "../era/prepared-result.js";
 import { INVALID_PARAMS, methodNotFound } from "../jsonrpc/error-codes.js";
 import { readResourceResult } from "../schema/content-shapes.js";
-import { RpcError } from "../schema/errors.js";
+import { McpError, RpcError } from "../schema/errors.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../schema/types.js";
-import { toBase64 } from "./content.js";
-import type { Context } from "./context.js";
+import { Context } from "./context.js";
 import { matchUri } from "./match-uri.js";
 import { isUnsafePath } from "./path-safety.js";
 import type { Registry } from "./registry.js";
 import { type RegisteredResource, type ResourcePart, type ResourceReturn, resourceNotFound } from "./resource.js";
+import { toBase64 } from "./to-base64.js";
 import { isInputRequired } from "./tool-result.js";
+
+/** A server that knows who may see what. */
+export type SeeingHost = ServerHost & { readonly registry: Registry };
 
 type Variables = Record<string, string | string[]>;
 
@@ -69,15 +74,21 @@ export async function findResource(
 }
 
 /** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
-export function seesResource(registry: Registry, uri: string, contextOf: () => Context): true | Promise<boolean> {
+export function seesResource(host: SeeingHost, call: Call, uri: string): MaybePromise<boolean> {
+  const { registry } = host;
   const family = registry.templates
     .values()
     .filter(({ template }) => template !== undefined && matchUri(template, uri) !== undefined);
   const single = registry.resources.get(uri);
   const all = single === undefined ? family : [single, ...family];
   if (all.length === 0 || all.some(({ access }) => access === undefined)) return true;
-  return findResource(registry, uri, contextOf()).then((found) => found !== undefined);
+  return findResource(registry, uri, new Context(call, NO_QUESTIONS, host)).then((found) => found !== undefined);
 }
+
+/** Whether somebody may hear of something is not for them to say. */
+const NO_QUESTIONS: Asking = {
+  open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
+};
 
 /** Whether no variable that is looked at could lead a file system astray. */
 function isSafe({ options: { unsafePaths = false } }: RegisteredResource, variables: Variables): boolean {

@@ -1,43 +1,29 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
-import type { MaybePromise } from "../call/maybe-promise.js";
-import type { PingOptions } from "../call/ping-loop.js";
+import { andThen, attempt, type MaybePromise } from "../call/maybe-promise.js";
 import { quietly } from "../call/quietly.js";
-import type { Asking } from "../era/asking.js";
-import type {
-  Call,
-  EraSession,
-  HandlerResult,
-  LogMessage,
-  OfferedEra,
-  Outcome,
-  ReportContext,
-  ServerHost,
-  StateSeal,
-} from "../era/era.js";
-import { UrlElicitations } from "../era/url-elicitations.js";
+import type { Call, HandlerResult, LogMessage, OfferedEra, Outcome, ReportContext, ServerHost } from "../era/era.js";
+import type { OpenPages } from "../era/open-pages.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { INTERNAL_ERROR, Refusal } from "../jsonrpc/error-codes.js";
 import { isWritable } from "../jsonrpc/format.js";
 import type { RpcNotification } from "../jsonrpc/message.js";
 import type { Deprecation } from "../schema/deprecated.js";
-import { DefinitionError, McpError, RpcError } from "../schema/errors.js";
+import { DefinitionError, RpcError, toError } from "../schema/errors.js";
 import { assertExtensionIds } from "../schema/extension-id.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { assertOptions } from "../schema/known-options.js";
-import type { ClientCapabilities, Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
-import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
-import { Context } from "./context.js";
-import type { CustomMethod } from "./custom-method.js";
+import { late } from "../schema/late.js";
+import type { ClientCapabilities, Implementation, ServerCapabilities } from "../schema/types.js";
+import type { ChangeBus } from "../store/change-bus.js";
+import { MemoryChangeBus } from "../store/memory-change-bus.js";
+import { reporting } from "./context.js";
 import { dispatch } from "./dispatch.js";
-import { createLazySeal } from "./lazy-seal.js";
-import { NotificationQueue } from "./notification-queue.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { Registry } from "./registry.js";
-import { createRoutes, type Route, sees } from "./routes.js";
-
-type Handle = (params: unknown) => unknown;
+import { createRoutes, more, type Route, sees } from "./routes.js";
+import { assertSealOptions } from "./seal-options.js";
 
 const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
@@ -45,29 +31,20 @@ const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 /** The server as its eras see it: what it knows, and how a call is served to its end. */
 export class ServerCore implements ServerHost {
   readonly info: Implementation;
-  readonly instructions: string | undefined;
   readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
-  readonly seal: StateSeal;
-  readonly askTimeoutMs: number;
-  readonly pages = new UrlElicitations();
-  readonly logLevel: LoggingLevel;
+  readonly seal: ServerHost["seal"];
+  readonly pages: OpenPages = new Map();
+  readonly watched = new Map<string, number>();
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
-  readonly pings: PingOptions | undefined;
-  readonly progressIntervalMs: number | undefined;
-  readonly maxRounds: number;
-  readonly subscriptions: ServerHost["subscriptions"];
-  readonly identify: boolean;
+  readonly subscriptions = { open: 0 };
   readonly versions: readonly string[];
   readonly registry: Registry;
-  readonly onConnection: ServerOptions["onConnection"];
   readonly eras: readonly OfferedEra[];
-  readonly #options: ServerOptions;
+  readonly options: ServerOptions;
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
-  readonly #watched = new Map<string, number>();
-  readonly #notifications = new NotificationQueue();
   #draining = false;
   readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => MaybePromise<HandlerResult>;
@@ -80,34 +57,13 @@ export class ServerCore implements ServerHost {
     assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
     this.info = info;
-    this.instructions = options.instructions;
     this.clock = clockOf(options);
-    this.askTimeoutMs = options.askTimeoutMs ?? DEFAULTS.askTimeoutMs;
-    this.pings = options.pings;
-    this.progressIntervalMs = options.progressIntervalMs;
-    this.maxRounds = options.maxRounds ?? DEFAULTS.maxRounds;
-    this.logLevel = options.logLevel ?? "debug";
-    this.subscriptions = {
-      max: options.maxSubscriptions ?? DEFAULTS.maxSubscriptions,
-      maxWaiting: options.maxWaitingChanges ?? DEFAULTS.maxWaitingChanges,
-      maxAgeMs: options.maxSubscriptionMs,
-      open: 0,
-    };
-    this.identify = options.identify ?? true;
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
-    this.#options = options;
-    this.onConnection = options.onConnection;
+    this.options = options;
     this.#interceptors = [...(options.interceptors ?? [])];
-    this.seal = createLazySeal({
-      keys: options.stateKeys,
-      codec: options.stateCodec,
-      audience: options.stateAudience ?? info.name,
-      ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
-      clock: this.clock,
-      accept: options.acceptState,
-      onRefused: (reason) => this.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
-    });
+    assertSealOptions(options.stateKeys, options.stateCodec, options.stateTtlMs ?? DEFAULTS.stateTtlMs);
+    this.seal = late(async () => (await import("./server-seal.js")).createServerSeal(this, options));
     this.registry = new Registry(options, this.changes, {
       validator,
       maskErrors: options.maskErrors ?? false,
@@ -131,6 +87,16 @@ export class ServerCore implements ServerHost {
   }
 
   run(call: Call): MaybePromise<Outcome> {
+    const waiting = call.progressToken === undefined ? undefined : reporting();
+    return waiting instanceof Promise ? this.#runAfter(waiting, call) : this.#run(call);
+  }
+
+  #runAfter(waiting: Promise<unknown>, call: Call): Promise<Outcome> {
+    const run = () => this.#run(call);
+    return waiting.then(run, run);
+  }
+
+  #run(call: Call): MaybePromise<Outcome> {
     let result: MaybePromise<HandlerResult>;
     try {
       if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
@@ -176,20 +142,16 @@ export class ServerCore implements ServerHost {
     return this.eras.some((era) => era.specifies(method));
   }
 
-  receive(notification: RpcNotification, session: EraSession): void {
-    const { method, params } = notification;
-    const own = this.registry.notifications.get(method);
-    const other = this.registry.otherNotifications;
-    const onError = (error: unknown) => this.report(error, { where: "notification", method });
-    if (own !== undefined)
-      this.#notifications.deliver(
-        () => own.parse(params),
-        (given) => this.#aside(session, own, given),
-        onError,
-      );
-    // That a client is ready is for who asks for it by name.
-    else if (other !== undefined && method !== "notifications/initialized")
-      this.#notifications.deliver(() => notification, other as Handle, onError);
+  prepare(): Promise<unknown> {
+    return Promise.all([more(), reporting()]);
+  }
+
+  receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void> {
+    return attempt(
+      more,
+      ({ receive }) => receive(this, notification, aside),
+      (error) => this.report(error, { where: "notification", method: notification.method }),
+    );
   }
 
   /** Says something to every client that hears what belongs to no call. */
@@ -207,8 +169,8 @@ export class ServerCore implements ServerHost {
   }
 
   report(error: unknown, context: ReportContext): void {
-    const { logger, onError } = this.#options;
-    const message = error instanceof Error ? error.message : String(error);
+    const { logger, onError } = this.options;
+    const { message } = toError(error);
     quietly(() => logger?.error?.(message, { ...context, error }));
     try {
       onError?.(error, context);
@@ -218,11 +180,11 @@ export class ServerCore implements ServerHost {
   }
 
   warn(message: string, fields?: Record<string, unknown>): void {
-    quietly(() => this.#options.logger?.warn?.(message, fields));
+    quietly(() => this.options.logger?.warn?.(message, fields));
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
-    quietly(() => this.#options.logger?.debug?.(message, fields));
+    quietly(() => this.options.logger?.debug?.(message, fields));
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
@@ -230,7 +192,6 @@ export class ServerCore implements ServerHost {
   }
 
   deprecated(deprecation: Deprecation): void {
-    if (this.#options.warnDeprecated === false) return;
     this.#warnOfDeprecated(({ warnOnce, warnByProcess }) => warnOnce(deprecation, warnByProcess));
   }
 
@@ -239,17 +200,17 @@ export class ServerCore implements ServerHost {
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {
-    const { capabilities, logger, warnDeprecated } = this.#options;
-    if (warnDeprecated === false || logger?.warn === undefined) return;
-    const used = { roots, sampling, logging: capabilities?.logging === true ? true : undefined };
-    this.#warnOfDeprecated(({ warnOfDeprecated }) => {
-      for (const feature of ["roots", "sampling", "logging"] as const)
-        if (used[feature] !== undefined) warnOfDeprecated(feature, (text, fields) => this.warn(text, { ...fields }));
-    });
+    const { capabilities, logger } = this.options;
+    if (logger?.warn === undefined) return;
+    const logging = capabilities?.logging === true ? true : undefined;
+    this.#warnOfDeprecated(({ warnOfUsed }) =>
+      warnOfUsed({ roots, sampling, logging }, (text, fields) => this.warn(text, { ...fields })),
+    );
   }
 
   /** What warns is loaded with the first warning. */
   #warnOfDeprecated(warn: (part: typeof import("../schema/deprecated.js")) => void): void {
+    if (this.options.warnDeprecated === false) return;
     import("../schema/deprecated.js")
       .then(warn)
       .catch((error: unknown) => this.report(error, { where: "deprecation" }));
@@ -271,49 +232,11 @@ export class ServerCore implements ServerHost {
   }
 
   ifSeen(call: Call, uri: string, tell: () => void): void {
-    const seen = sees(this.registry, uri, () => new Context(call, NO_QUESTIONS, this));
-    if (seen === true) return tell();
-    seen
-      .then((yes) => yes && tell())
-      .catch((error: unknown) => this.report(error, { where: "visible", method: call.method, id: call.id }));
-  }
-
-  /** How many clients watch each resource. */
-  get watched(): ReadonlyMap<string, number> {
-    return this.#watched;
-  }
-
-  retain(uri: string): void {
-    const watching = this.#watched.get(uri) ?? 0;
-    this.#watched.set(uri, watching + 1);
-    if (watching === 0) this.#tellWatched("onSubscribe", uri);
-  }
-
-  release(uri: string): void {
-    const left = (this.#watched.get(uri) ?? 0) - 1;
-    if (left > 0) this.#watched.set(uri, left);
-    else if (this.#watched.delete(uri)) this.#tellWatched("onUnsubscribe", uri);
-  }
-
-  #tellWatched(hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
-    try {
-      this.#options.resources?.[hook]?.(uri);
-    } catch (error) {
-      this.report(error, { where: hook });
-    }
-  }
-
-  /** Runs the handler of a notification: it may ask and tell as a call can. */
-  async #aside(session: EraSession, own: CustomMethod, params: unknown): Promise<void> {
-    const call = session.aside(own.name);
-    try {
-      await call.era.settle(call, this, async (asker) => {
-        await own.handler(params as never, new Context(call, asker, this));
-        return {};
-      });
-    } finally {
-      call.close();
-    }
+    attempt(
+      () => andThen(sees(this, call, uri), (seen) => seen && tell()),
+      () => {},
+      (error) => this.report(error, { where: "visible", method: call.method, id: call.id }),
+    );
   }
 
   /** Interceptors are promised promises; without any there need be none. */
@@ -347,11 +270,6 @@ export class ServerCore implements ServerHost {
     return { kind: "error", error: INTERNAL, refused: false };
   }
 }
-
-/** Whether somebody may hear of something is not for them to say. */
-const NO_QUESTIONS: Asking = {
-  open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
-};
 
 function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {
   const all = eras.flatMap((era) => era.versions);

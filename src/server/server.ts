@@ -1,4 +1,5 @@
 import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/era.js";
+import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
 import type { Channel } from "../jsonrpc/channel.js";
 import { McpError } from "../schema/errors.js";
 import type { AnySchema } from "../schema/standard.js";
@@ -69,9 +70,14 @@ export class Server<
   async #accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
     if (this.#ended) throw closed();
     const prepared = prepareRoutes(this.core.registry);
-    const loading = Promise.all([import("./door.js"), prepared, ...offered.map((era) => era.load())]);
+    const loading = Promise.all([
+      import("./door.js"),
+      prepared,
+      this.core.prepare(),
+      ...offered.map((era) => era.load()),
+    ]);
     this.#loading = loading;
-    const [{ Door }, , ...eras] = await loading;
+    const [{ Door }, , , ...eras] = await loading;
     if (this.#ended) {
       await channel.close();
       throw closed();
@@ -85,8 +91,16 @@ export class Server<
       this.#doors.delete(door);
       throw error;
     }
-    this.core.onConnection?.(door);
+    this.core.options.onConnection?.(door);
     return door;
+  }
+
+  override onListening(host: string): readonly string[] {
+    const paths = super.onListening(host);
+    const { sse = false } = this.core.options.http ?? {};
+    if (sse === false) return paths;
+    const { stream, messages } = resolveSsePaths(sse);
+    return [stream, pathOf(messages), ...paths];
   }
 
   protected override get acceptChannel(): AcceptChannel {

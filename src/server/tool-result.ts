@@ -1,8 +1,9 @@
+import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Check } from "../schema/check.js";
 import type { SchemaIssue } from "../schema/json-schema/types.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../schema/types.js";
 import { isContentBlock, text } from "./content.js";
-import { contentChecks } from "./late-checks.js";
+import { contentChecks } from "./content-checks.js";
 
 /** A result that an author put together by hand. Made by `toolResult`. */
 export class ToolResult {
@@ -49,12 +50,9 @@ export function mirrored(result: CallToolResult): CallToolResult {
 }
 
 /** What keeps content from being sent. Plain text, which cannot be wrong, is passed over, and needs no promise. */
-export function contentProblem(content: readonly ContentBlock[]): string | undefined | Promise<string | undefined> {
+export function contentProblem(content: readonly ContentBlock[]): MaybePromise<string | undefined> {
   if (content.every(({ type }) => type === "text")) return undefined;
-  const checks = contentChecks();
-  return checks instanceof Promise
-    ? checks.then(({ contentBlock }) => problemIn(content, contentBlock))
-    : problemIn(content, checks.contentBlock);
+  return andThen(contentChecks(), ({ contentBlock }) => problemIn(content, contentBlock));
 }
 
 function problemIn(content: readonly ContentBlock[], check: Check): string | undefined {

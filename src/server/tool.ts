@@ -1,6 +1,7 @@
 import type { Clock } from "../call/clock.js";
-import { isThenable, type MaybePromise } from "../call/maybe-promise.js";
-import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
+import { andThen, isThenable, type MaybePromise } from "../call/maybe-promise.js";
+import { findParamHeaders, type ParamHeader } from "../http/find-param-headers.js";
+import { defined } from "../schema/defined.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../schema/errors.js";
 import type { JsonSchemaValidator, SchemaCompiler } from "../schema/json-schema/types.js";
 import { late } from "../schema/late.js";
@@ -86,6 +87,9 @@ type ToolAnswer = CallToolResult | InputRequiredResult;
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
+/** What few tools need, and what tells of defects, loaded with the first that does. */
+export const extras = late(() => import("./tool-extras.js"));
+
 /** A tool, compiled: schemas converted, headers found, listing made. */
 export class RegisteredTool {
   readonly listing: Tool;
@@ -110,7 +114,7 @@ export class RegisteredTool {
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
     this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
     if ((timeoutMs ?? concurrency) !== undefined)
-      this.#limit = late(async () => (await import("./tool-limits.js")).createLimit(name, options, running.clock));
+      this.#limit = late(async () => (await extras()).createLimit(name, options, running.clock));
     this.#running = running;
     this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);
@@ -169,28 +173,18 @@ export class RegisteredTool {
   #checked(result: ToolAnswer, ctx: Context): MaybePromise<ToolAnswer> {
     const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
     if (problem === undefined) return result;
-    return problem instanceof Promise
-      ? problem.then((found) => this.#judged(result, found, ctx))
-      : this.#judged(result, problem, ctx);
+    return andThen<string | undefined, ToolAnswer>(problem, (problem) =>
+      problem === undefined ? result : this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx),
+    );
   }
 
-  #judged(result: ToolAnswer, problem: string | undefined, ctx: Context): ToolAnswer {
-    if (problem === undefined) return result;
-    return this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx);
-  }
-
-  /** What cannot be written is a defect of the server that a model cannot mend. */
-  #toUnwritable(error: unknown): CallToolResult {
-    if (error instanceof ToolError) return failed(error.message);
-    const { name } = this.listing;
-    throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
+  #toUnwritable(error: unknown): MaybePromise<CallToolResult> {
+    return andThen(extras(), ({ unwritable }) => unwritable(this.listing.name, error));
   }
 
   #run(args: unknown, ctx: Context): unknown {
     if (this.#limit === undefined) return this.#handle(args, ctx);
-    const limit = this.#limit();
-    const work = (limited: Context) => this.#handle(args, limited);
-    return limit instanceof Promise ? limit.then((loaded) => loaded(ctx, work)) : limit(ctx, work);
+    return andThen(this.#limit(), (limit) => limit(ctx, (limited) => this.#handle(args, limited)));
   }
 
   #handle(args: unknown, ctx: Context): unknown {
@@ -209,11 +203,10 @@ export class RegisteredTool {
   #toStructured(value: unknown, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
     const given = own === undefined ? value : own.structuredContent;
     if (given === undefined) return this.#nonconforming("no structured content");
-    const parsed = this.#parse(this.#output, given, "output");
-    return parsed instanceof Promise ? parsed.then((parsed) => this.#conform(parsed, own)) : this.#conform(parsed, own);
+    return andThen(this.#parse(this.#output, given, "output"), (parsed) => this.#conform(parsed, own));
   }
 
-  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): CallToolResult {
+  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
     if (!parsed.ok) return this.#nonconforming(`a value that does not match it: ${describeIssues(parsed.issues)}`);
     return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
   }
@@ -229,18 +222,12 @@ export class RegisteredTool {
     }
   }
 
-  /** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */
-  #schemaThrew(what: string, cause: unknown): never {
-    const { name } = this.listing;
-    this.#running.report(new DefinitionError(`tool "${name}" ${what}: its schema threw`, { cause }), name);
-    throw new ToolError(`Tool ${name} could not check its ${what}`);
+  #schemaThrew(what: string, cause: unknown): MaybePromise<never> {
+    return andThen(extras(), ({ schemaThrew }) => schemaThrew(this.listing.name, what, cause, this.#running));
   }
 
-  #nonconforming(problem: string): CallToolResult {
-    const { name } = this.listing;
-    const message = `Tool ${name} has an output schema and returned ${problem}`;
-    this.#running.report(new DefinitionError(message), name);
-    return failed(this.#running.maskErrors ? "The tool failed" : message);
+  #nonconforming(problem: string): MaybePromise<CallToolResult> {
+    return andThen(extras(), ({ nonconforming }) => nonconforming(this.listing.name, problem, this.#running));
   }
 
   #toFailure(error: unknown, ctx: Context): CallToolResult {
@@ -249,13 +236,12 @@ export class RegisteredTool {
     if (error instanceof ToolError) return failed(error.message);
     this.#running.report(error, this.listing.name);
     if (this.#running.maskErrors) return failed("The tool failed");
-    return failed(error instanceof Error ? error.message : String(error));
+    return failed(toError(error).message);
   }
 }
 
-/** Few tools are generators, so what runs them is loaded with the first. */
-async function drainLate(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): Promise<unknown> {
-  return (await import("./drain.js")).drain(generator, ctx);
+function drainLate(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): MaybePromise<unknown> {
+  return andThen(extras(), ({ drain }) => drain(generator, ctx));
 }
 
 function parseNothing(args: object): ParseOutcome {
@@ -281,17 +267,17 @@ function toListing(
   output: UsableSchema | undefined,
 ): Tool {
   const { title, description, annotations, icons, meta, taskSupport } = options;
-  return {
+  return defined<Tool>({
     name,
-    ...(title === undefined ? undefined : { title }),
-    ...(description === undefined ? undefined : { description }),
+    title,
+    description,
     inputSchema: (input?.jsonSchema ?? NO_INPUT) as Tool["inputSchema"],
-    ...(output === undefined ? undefined : { outputSchema: output.jsonSchema as NonNullable<Tool["outputSchema"]> }),
-    ...(annotations === undefined ? undefined : { annotations }),
-    ...(icons === undefined ? undefined : { icons: [...icons] }),
-    ...(taskSupport === undefined ? undefined : { execution: { taskSupport } }),
-    ...(meta === undefined ? undefined : { _meta: meta }),
-  };
+    outputSchema: output?.jsonSchema,
+    annotations,
+    icons: icons && [...icons],
+    execution: taskSupport && { taskSupport },
+    _meta: meta,
+  });
 }
 
 function paramHeadersOf(where: string, listing: Tool): readonly ParamHeader[] {

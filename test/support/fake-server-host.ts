@@ -1,11 +1,11 @@
 import type { Call, HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/era.js";
-import { UrlElicitations } from "#src/era/url-elicitations.js";
+import type { OpenPages } from "#src/era/open-pages.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/jsonrpc/error-codes.js";
 import type { RpcNotification } from "#src/jsonrpc/message.js";
 import { RpcError } from "#src/schema/errors.js";
 import { Registry } from "#src/server/registry.js";
-import { MemoryChangeBus } from "#src/store/change-bus.js";
+import { MemoryChangeBus } from "#src/store/memory-change-bus.js";
 import { FakeClock } from "./fake-clock.js";
 
 export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>;
@@ -13,17 +13,12 @@ export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>
 /** A server without features: handlers by method, dispatched by the rules of an era, with everything recorded. */
 export class FakeServerHost implements ServerHost {
   readonly info = { name: "fake", version: "1.0.0" };
-  readonly instructions = undefined;
+  readonly options = { askTimeoutMs: 1000, maxRounds: 4, maxSubscriptions: 100, maxWaitingChanges: 100 };
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
-  readonly askTimeoutMs = 1000;
-  readonly logLevel = "debug";
-  readonly pages = new UrlElicitations();
-  readonly pings = undefined;
-  readonly progressIntervalMs = undefined;
-  readonly maxRounds = 4;
-  readonly subscriptions = { max: 100, maxWaiting: 100, maxAgeMs: undefined, open: 0 };
-  readonly identify = true;
+  readonly pages: OpenPages = new Map();
+  readonly watched = new Map<string, number>();
+  readonly subscriptions = { open: 0 };
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
   readonly handlers = new Map<string, FakeHandler>();
   readonly mirrored = new Map<string, readonly ParamHeader[]>();
@@ -42,11 +37,11 @@ export class FakeServerHost implements ServerHost {
     warn: () => {},
   });
 
-  readonly seal = {
+  readonly seal = () => ({
     seal: async (state: unknown) => JSON.stringify(state),
     open: async (sealed: string) => JSON.parse(sealed) as unknown,
     tryOpen: async (text: string) => JSON.parse(text) as unknown,
-  };
+  });
 
   on(method: string, handler: FakeHandler): this {
     this.handlers.set(method, handler);
@@ -112,10 +107,6 @@ export class FakeServerHost implements ServerHost {
   ifSeen(_call: Call, _uri: string, tell: () => void): void {
     tell();
   }
-
-  retain(): void {}
-
-  release(): void {}
 
   #route(call: Call): FakeHandler {
     const builtin = call.era.builtins.get(call.method);

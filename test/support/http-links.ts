@@ -4,9 +4,9 @@ import { CallScope, type ScopeLimits } from "#src/call/scope.js";
 import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client-http.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client-http.js";
-import { directSend } from "#src/http/direct-send.js";
 import { type Fetch, sendBy } from "#src/http/send.js";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/jsonrpc/message.js";
+import { directSend } from "#src/node/direct-send.js";
 import { HttpScript } from "./http-script.js";
 
 /** Keeps what a link tells its owner. */

@@ -1,18 +1,22 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
-import { deflateSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { AbortSwitch } from "#src/call/abort-switch.js";
-import { directSend } from "#src/http/direct-send.js";
 import type { ByteSource, Reply } from "#src/http/reply.js";
 import { discard, readExcerpt, readText } from "#src/http/reply-reader.js";
 import type { Sending } from "#src/http/send.js";
 import { readSse, SseReader } from "#src/http/sse-reader.js";
+import { directSend } from "#src/node/direct-send.js";
 import { gate } from "../support/gate.js";
 
-const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
+/** Node 26 keeps the one of its own `fetch` under the second. */
+const DISPATCHER = ["2", "1"]
+  .map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
+  .find((key) => Response && key in globalThis) as symbol;
 type Dispatch = (options: Record<string, unknown>, handler: unknown) => unknown;
 const holder = globalThis as unknown as Record<symbol, { dispatch: Dispatch }>;
 const never = new AbortController();
@@ -48,7 +52,7 @@ test("sends what fetch would, and reads what came", async (t) => {
   ok(isDirect(reply));
   deepEqual([reply.status, reply.ok, reply.url], [201, true, url.href]);
   deepEqual([reply.headers.get("x-answer"), reply.headers.get("x-none")], ["a, b", null]);
-  const seen = { method: "POST", url: "/mcp?a=b", body: "é", own: "1", encodings: "gzip, deflate" };
+  const seen = { method: "POST", url: "/mcp?a=b", body: "é", own: "1", encodings: "gzip, br" };
   deepEqual(JSON.parse(await text(reply)), seen);
   equal(reply.bodyUsed, true);
 });
@@ -63,38 +67,144 @@ test("a fetch that somebody put in its place is used", async (t) => {
   deepEqual([isDirect(back), await text(back)], [true, "real"]);
 });
 
-test("a dispatcher that somebody set is used, and no limits but the caller's", async (t) => {
-  const url = await listen(t, (_, res) => res.end("there"));
-  await text(await send(url, {}));
+/** What a dispatcher is asked, and what it does about it. */
+function dispatching(t: TestContext, dispatch: (usual: Dispatch) => Dispatch): Record<string, unknown>[] {
   const usual = holder[DISPATCHER] as { dispatch: Dispatch };
+  const asked: Record<string, unknown>[] = [];
+  const own = dispatch((options, handler) => usual.dispatch(options, handler));
   t.after(() => {
     holder[DISPATCHER] = usual;
   });
-  const asked: Record<string, unknown>[] = [];
   holder[DISPATCHER] = {
     dispatch(options, handler) {
       asked.push(options);
-      return usual.dispatch(options, handler);
+      return own(options, handler);
     },
   };
-  equal(await text(await send(url, {})), "there");
-  deepEqual([asked.length, asked[0]?.headersTimeout, asked[0]?.bodyTimeout], [1, 0, 0]);
+  return asked;
+}
+
+test("a dispatcher that somebody set is used; redirects and the limits of calls are the caller's", async (t) => {
+  const url = await listen(t, (_, res) => res.end("there"));
+  const asked = dispatching(t, (usual) => usual);
+  equal(await text(await send(url)), "there");
+  equal(await text(await send(url, { patience: { hold() {}, release() {} } })), "there");
+  const limits = asked.map(({ maxRedirections, bodyTimeout, headersTimeout }) => [
+    maxRedirections,
+    bodyTimeout,
+    headersTimeout,
+  ]);
+  deepEqual(limits, [
+    [0, 0, undefined],
+    [0, 0, 0],
+  ]);
+});
+
+test("a dispatcher that throws is a request that failed", async (t) => {
+  const failure = new Error("no way");
+  dispatching(t, () => () => {
+    throw failure;
+  });
+  const end = new AbortSwitch();
+  const removed = t.mock.method(end, "offAbort");
+  await rejects(send(new URL("http://127.0.0.1:9/"), { end }), (error) => error === failure);
+  equal(removed.mock.callCount(), 1);
+});
+
+test("what comes is handed out in the context of whoever reads it", async (t) => {
+  const responses: ServerResponse[] = [];
+  const url = await listen(t, (_, res) => {
+    responses.push(res);
+    res.writeHead(200).write("begun");
+  });
+  const context = new AsyncLocalStorage<string>();
+  for (const name of ["first", "second"]) {
+    await context.run(name, async () => {
+      const reply = await send(url);
+      const seen: unknown[] = [];
+      await (reply.body as ByteSource).pump((chunk) => {
+        seen.push([context.getStore(), String(chunk)]);
+        // The second comes over the connection that the first opened.
+        if (seen.length === 1) context.exit(() => responses.at(-1)?.end("done"));
+        return true;
+      });
+      deepEqual(seen, [
+        [name, "begun"],
+        [name, "done"],
+      ]);
+    });
+  }
 });
 
 test("a password in an address is refused, as fetch does it", async () => {
   await rejects(send(new URL("http://a:b@127.0.0.1:9/"), {}), { name: "TypeError" });
 });
 
-for (const [encoding, pack] of [
-  ["gzip", gzipSync],
-  ["X-GZIP", gzipSync],
-  ["deflate", deflateSync],
+for (const [encoding, bytes] of [
+  ["gzip", gzipSync("plain")],
+  ["X-GZIP", gzipSync("plain")],
+  ["deflate", deflateSync("plain")],
+  ["br", brotliCompressSync("plain")],
+  ["identity, gzip, br", brotliCompressSync(gzipSync("plain"))],
+  ["gzip", gzipSync("plain").subarray(0, -8)],
 ] as const) {
-  test(`unpacks ${encoding}`, async (t) => {
-    const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": encoding }).end(pack("plain")));
-    equal(await text(await send(url, {})), "plain");
+  test(`unpacks ${encoding}, ${bytes.length} bytes`, async (t) => {
+    const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": encoding }).end(bytes));
+    equal(await text(await send(url)), "plain");
   });
 }
+
+test("nothing, packed, is nothing; what is packed otherwise is named", async (t) => {
+  let encoding = "gzip";
+  const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": encoding }).end());
+  equal(await text(await send(url)), "");
+  for (encoding of ["zstd", "constructor"]) {
+    await rejects(send(url).then(text), { message: `the server packed it as "${encoding}", unasked` });
+  }
+});
+
+test("what is packed is read no faster than it is taken", async (t) => {
+  const packed = gzipSync(Buffer.alloc(64 << 20), { level: 0 });
+  let sent = 0;
+  const url = await listen(t, async (_, res) => {
+    res.writeHead(200, { "content-encoding": "gzip" });
+    for (; sent < packed.length; sent += 65_536) {
+      if (!res.write(packed.subarray(sent, sent + 65_536))) await once(res, "drain");
+    }
+    res.end();
+  });
+  const end = new AbortSwitch();
+  const reply = await send(url, { end });
+  const begun = gate();
+  const taken = gate();
+  const reading = (reply.body as ByteSource).pump(async () => {
+    begun.open();
+    await taken.opened;
+    return true;
+  });
+  await begun.opened;
+  for (let before = -1; before !== sent; ) {
+    before = sent;
+    for (let turn = 0; turn < 500; turn++) await new Promise(setImmediate);
+  }
+  ok(sent < packed.length, "the server has sent everything");
+  const reason = new Error("enough");
+  end.abort(reason);
+  taken.open();
+  await rejects(reading, (error) => error === reason);
+});
+
+test("a text is whole wherever it was cut", async (t) => {
+  const bytes = Buffer.from("aé€😀");
+  const url = await listen(t, async (_, res) => {
+    for (const byte of bytes) {
+      res.write(Buffer.of(byte));
+      await new Promise(setImmediate);
+    }
+    res.end();
+  });
+  equal(await text(await send(url)), "aé€😀");
+});
 
 test("a packed body that is broken or no longer wanted ends", async (t) => {
   const url = await listen(t, (req, res) => {

@@ -8,8 +8,8 @@ import { KeepAlive } from "#src/http/keep-alive.js";
 import { SseConnection } from "#src/http/sse-connection.js";
 import { parseFrame } from "#src/jsonrpc/parse.js";
 import { ServerCore } from "#src/server/server-core.js";
-import type { MemoryChangeBus } from "#src/store/change-bus.js";
 import type { EventLog } from "#src/store/event-log.js";
+import type { MemoryChangeBus } from "#src/store/memory-change-bus.js";
 import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { gate } from "../support/gate.js";
@@ -138,14 +138,11 @@ test("a handshake cannot be called off", async () => {
 
 test("a session that ends lets go of the resources it watched and of the changes it listened to", async () => {
   const core = new ServerCore({ name: "s", version: "1" }, {}, [legacyServer]);
-  core.registry.addResource("note://1", { name: "note" }, () => "text");
+  core.registry.add("resources", "note://1", { name: "note" }, () => "text");
   const binding = legacyServer.http(core, {
-    sessions: { enabled: true, idleMs: 1000, max: 10 },
+    sessions: { idleMs: 1000, max: 10 },
     preferJson: true,
     keepAliveMs: 0,
-    eventLog: undefined,
-    retryMs: undefined,
-    maxBehind: 8_000_000,
   });
   const send = async (method: string, body?: object, session?: string) => {
     const headers = { "content-type": "application/json", "mcp-session-id": session };

@@ -10,11 +10,8 @@ import { modernRequest, type RequestInit, sseMessages } from "../support/modern-
 
 const KEEP_ALIVE = 15_000;
 const options: HttpBindingOptions = {
-  sessions: { enabled: false, idleMs: 0, max: 0 },
-  preferJson: false,
+  sessions: false,
   keepAliveMs: KEEP_ALIVE,
-  eventLog: undefined,
-  retryMs: undefined,
   maxBehind: 8_000_000,
 };
 

@@ -15,11 +15,15 @@ import {
   samplingContent,
   samplingMessage,
 } from "#src/schema/input-shapes.js";
+import { isObject } from "#src/schema/json.js";
+import * as more from "#src/schema/more-shape.js";
+import { clientCapabilities } from "#src/schema/peer-shapes.js";
 import * as resultShapes from "#src/schema/result-shapes.js";
-import * as kit from "#src/schema/shape.js";
-import * as shapes from "#src/schema/shapes.js";
+import * as basic from "#src/schema/shape.js";
 import { mutantsOf } from "../support/mutants.js";
 import { protocolExamples } from "../support/protocol-examples.js";
+
+const kit = { ...basic, ...more };
 
 type Judge = (value: unknown) => boolean;
 type Zod = { safeParse(value: unknown): { success: boolean } };
@@ -54,7 +58,7 @@ function notification(method: string, schema: Zod): Pair {
 
 /** The same pair for a message that carries the thing in one of its members. */
 function inMember(member: string, inner: Pair): Pair {
-  const theirs: Judge = (value) => kit.isObject(value) && inner.theirs(value[member]);
+  const theirs: Judge = (value) => isObject(value) && inner.theirs(value[member]);
   return { ours: kit.object({ [member]: inner.ours }), theirs };
 }
 
@@ -83,12 +87,12 @@ const theirInputs: { [method: string]: Zod } = {
 };
 
 const theirInputRequests: Judge = (value) =>
-  kit.isObject(value) &&
-  Object.values(value).every((one) => kit.isObject(one) && theirInputs[String(one.method)]?.safeParse(one).success);
+  isObject(value) &&
+  Object.values(value).every((one) => isObject(one) && theirInputs[String(one.method)]?.safeParse(one).success);
 
 const theirInputRequired: Judge = (value) =>
   core.ResultSchema.safeParse(value).success &&
-  kit.isObject(value) &&
+  isObject(value) &&
   (value.inputRequests === undefined || theirInputRequests(value.inputRequests)) &&
   (value.requestState === undefined || typeof value.requestState === "string");
 
@@ -186,7 +190,7 @@ const pairs: { [type: string]: Pair } = {
 
   AudioContent: pair(kind("audio", content.contentBlock), core.AudioContentSchema),
   BlobResourceContents: pair(content.blobResourceContents, core.BlobResourceContentsSchema),
-  ClientCapabilities: pair(shapes.clientCapabilities, core.ClientCapabilitiesSchema),
+  ClientCapabilities: pair(clientCapabilities, core.ClientCapabilitiesSchema),
   EmbeddedResource: pair(kind("resource", content.contentBlock), core.EmbeddedResourceSchema),
   ImageContent: pair(kind("image", content.contentBlock), core.ImageContentSchema),
   Resource: pair(content.resource, core.ResourceSchema),

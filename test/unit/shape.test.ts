@@ -4,8 +4,11 @@ import { AnnotationsSchema } from "@modelcontextprotocol/core";
 import fc from "fast-check";
 import type { Check } from "#src/schema/check.js";
 import * as content from "#src/schema/content-shapes.js";
-import * as shape from "#src/schema/shape.js";
+import * as more from "#src/schema/more-shape.js";
+import * as basic from "#src/schema/shape.js";
 import { annotations } from "#src/schema/shapes.js";
+
+const shape = { ...basic, ...more };
 
 function fits(check: Check, ...values: unknown[]): void {
   for (const value of values) equal(check(value), undefined, `${JSON.stringify(value)} fits`);

@@ -10,8 +10,9 @@ import { classify, type Parsed, type ParseFailure } from "../../jsonrpc/parse.js
 import { SlotMap } from "../../jsonrpc/slot-map.js";
 import { ConnectionError, McpError, ProtocolError } from "../../schema/errors.js";
 import type { EventLog } from "../../store/event-log.js";
-import type { Call, CallOrigin, ClientFacts, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
+import type { Call, CallOrigin, ClientFacts, ServerEra, ServerHost, ServerWire } from "../era.js";
 import { refuseFailed } from "../refuse-failed.js";
+import type { BindingOptions } from "./binding-options.js";
 import { ClientRequests } from "./client-requests.js";
 import { type CallOwner, PostCalls } from "./post-calls.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./post-reply.js";
@@ -23,7 +24,7 @@ import { SessionStream, type StreamOwner, UnknownEvent } from "./session-stream.
 export interface SessionSurroundings {
   readonly era: ServerEra;
   readonly host: ServerHost;
-  readonly options: Pick<HttpBindingOptions, "retryMs" | "maxBehind">;
+  readonly options: Pick<BindingOptions, "retryMs" | "maxBehind">;
   readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
   /** Nothing runs in this session and nothing is connected to it, from now on. */
@@ -217,7 +218,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
    * client comes back. So is that of a call where the client comes back for the rest.
    */
   lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
-    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.host.subscriptions.maxAgeMs);
+    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.host.options.maxSubscriptionMs);
     return this.primes ? timeLeft(this.clock, endsAt) : undefined;
   }
 

@@ -4,11 +4,12 @@ import type { Call, Result, ServerHost } from "../era.js";
 /** The answer to the handshake, which the session has taken already when its request was read. */
 export function initialize(call: Call, host: ServerHost): Result {
   const { version } = call.client;
+  const { instructions } = host.options;
   return {
     protocolVersion: version,
     capabilities: capabilitiesAt(version, host.capabilities),
     serverInfo: identityAt(version, host.info),
-    ...(host.instructions === undefined ? undefined : { instructions: host.instructions }),
+    ...(instructions === undefined ? undefined : { instructions }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { HttpExchange } from "../../http/exchange.js";
-import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
-import type { HttpBinding, HttpBindingOptions, OfferedEra, ServerHost, SessionLimits } from "../era.js";
+import { answerableId, type Parsed } from "../../jsonrpc/parse-call.js";
+import type { HttpBinding, HttpBindingOptions, OfferedEra, ServerHost, SessionOptions } from "../era.js";
 import { refuseFailed } from "../refuse-failed.js";
 import { isSsePath, resolveSsePaths } from "../sse-paths.js";
 
@@ -62,7 +62,8 @@ export class LateBinding implements HttpBinding {
 
   async #load(): Promise<void> {
     try {
-      const binding = (await this.#era.load()).http(this.#host, this.#options);
+      const [era] = await Promise.all([this.#era.load(), this.#host.prepare?.()]);
+      const binding = era.http(this.#host, this.#options);
       if (this.#closed) await binding.close();
       this.#binding = binding;
       this.#serveWaiting(({ serve }) => serve(binding));
@@ -91,7 +92,8 @@ interface Waiting {
 }
 
 /** Those beside POST. */
-export function methodsOf({ enabled, clientMayListen, clientMayEnd }: SessionLimits): string[] {
-  if (!enabled) return [];
+export function methodsOf(sessions: SessionOptions = {}): string[] {
+  if (sessions === false) return [];
+  const { clientMayListen, clientMayEnd } = sessions;
   return [...(clientMayListen === false ? [] : ["GET"]), ...(clientMayEnd === false ? [] : ["DELETE"])];
 }

@@ -1,9 +1,12 @@
 /** The methods and notifications of 2024-11-05 to 2025-11-25: the union of what those versions allow. */
 import { inputShapes } from "../../schema/input-shapes.js";
-import { number, object, string, stringOrInteger } from "../../schema/shape.js";
-import { clientCapabilities, implementation, loggingLevel, params } from "../../schema/shapes.js";
+import { number } from "../../schema/more-shape.js";
+import { clientCapabilities, implementation } from "../../schema/peer-shapes.js";
+import { object, string, stringOrInteger } from "../../schema/shape.js";
+import { params } from "../../schema/shapes.js";
 import * as features from "../feature-shapes.js";
 import type { MethodShape, MethodTable, NotificationTable } from "../method-table.js";
+import { loggingLevel, notifications } from "../notification-shapes.js";
 
 const subscription: MethodShape = { from: "client", params: features.resourceParams({}) };
 
@@ -37,7 +40,7 @@ const cancelled = params({}, { requestId: stringOrInteger, reason: string });
 export const ADDED_NOTIFICATIONS: ReadonlySet<string> = new Set(["notifications/subscriptions/acknowledged"]);
 
 export const legacyNotifications: NotificationTable = new Map([
-  ...features.notifications,
+  ...notifications,
   ["notifications/cancelled", cancelled],
   ["notifications/initialized", features.noParams],
   ["notifications/roots/list_changed", features.noParams],

@@ -1,8 +1,8 @@
 import { CallScope } from "../../call/scope.js";
 import { tellProgress } from "../../call/tell-progress.js";
 import { INTERNAL_ERROR } from "../../jsonrpc/error-codes.js";
-import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
 import type { Params } from "../../jsonrpc/message.js";
+import { toRpcError } from "../../jsonrpc/to-rpc-error.js";
 import { McpError, ProtocolError, RpcError } from "../../schema/errors.js";
 import { findAnswerProblem } from "../../schema/input-rules.js";
 import { inputShapes } from "../../schema/input-shapes.js";
@@ -10,6 +10,7 @@ import type { InputRequest, InputResponses } from "../../schema/types.js";
 import type { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, Result, ServerHost } from "../era.js";
+import { ASK_TIMEOUT_MS } from "../host-defaults.js";
 import { QuestionDesk } from "../question-desk.js";
 import { Steps } from "../steps.js";
 import { undeclaredFor } from "../undeclared-for.js";
@@ -65,7 +66,10 @@ export class Pushed implements Asker {
 
   async push(method: string, params: Params | undefined, options: AskOptions): Promise<Result> {
     const call = this.#call;
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#host.askTimeoutMs };
+    const limits = {
+      signal: options.signal,
+      timeoutMs: options.timeoutMs ?? this.#host.options.askTimeoutMs ?? ASK_TIMEOUT_MS,
+    };
     const scope = new CallScope(method, limits, this.#host.clock);
     const endWithCall = (reason: unknown) => scope.abort(reason);
     call.end.onAbort(endWithCall);
@@ -73,7 +77,7 @@ export class Pushed implements Asker {
       const session = LegacySession.of(call);
       if (!session.isReady) await untilReady(session, scope);
       const response = await call.wire.request(call, method, params, scope, this.#toListener(options));
-      if ("error" in response) throw fromErrorObject(response.error, method);
+      if ("error" in response) throw toRpcError(response.error, method);
       return response.result;
     } finally {
       call.end.offAbort(endWithCall);

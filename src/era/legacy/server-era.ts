@@ -1,5 +1,5 @@
 import { toErrorObject } from "../../jsonrpc/error-codes.js";
-import type { BuiltinHandler, ServerEra } from "../era.js";
+import type { BuiltinHandler, ChannelEra } from "../era.js";
 import { encodeProgress, encodeResult } from "./encode.js";
 import { legacyFacts } from "./facts.js";
 import { initialize } from "./initialize.js";
@@ -18,7 +18,7 @@ const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHan
 ]);
 
 /** The era of handshakes and sessions, in full. */
-export const legacyServer: ServerEra = {
+export const legacyServer: ChannelEra = {
   ...legacyFacts,
   methods: legacyMethods,
   typesResults: false,

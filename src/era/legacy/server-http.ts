@@ -1,6 +1,7 @@
 import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts, rememberLast } from "../../http/media-type.js";
+import { accepts } from "../../http/media-type.js";
+import { rememberLast } from "../../http/remember-last.js";
 import type { SseConnection } from "../../http/sse-connection.js";
 import type { RequestId, RpcRequest } from "../../jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
@@ -8,6 +9,7 @@ import { MemoryEventLog } from "../../store/memory-event-log.js";
 import type { ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
 import { refuseFailed } from "../refuse-failed.js";
 import { pathOf, resolveSsePaths } from "../sse-paths.js";
+import { type BindingOptions, toBindingOptions } from "./binding-options.js";
 import { serveHandshake } from "./handshake.js";
 import { HttpSession, type SessionSurroundings } from "./http-session.js";
 import { methodsOf } from "./late-binding.js";
@@ -31,13 +33,13 @@ const ASSUMED_VERSION = "2025-03-26";
 
 /** Streamable HTTP as it was until 2025-11-25: sessions, or single POSTs where they are switched off. */
 export function createLegacyBinding(era: ServerEra, host: ServerHost, options: HttpBindingOptions): HttpBinding {
-  return new LegacyBinding(era, host, options);
+  return new LegacyBinding(era, host, toBindingOptions(options), methodsOf(options.sessions));
 }
 
 class LegacyBinding implements HttpBinding {
   readonly methods: readonly string[];
   readonly #host: ServerHost;
-  readonly #options: HttpBindingOptions;
+  readonly #options: BindingOptions;
   readonly #versions: readonly string[];
   readonly #table: SessionTable;
   readonly #keepAlive: KeepAlive<SseConnection>;
@@ -52,20 +54,20 @@ class LegacyBinding implements HttpBinding {
   #onCallOver: () => void = () => {};
   #closed = false;
 
-  constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
+  constructor(era: ServerEra, host: ServerHost, options: BindingOptions, methods: readonly string[]) {
     this.#host = host;
     this.#options = options;
-    this.methods = methodsOf(options.sessions);
+    this.methods = methods;
     this.#pickReplyKind = rememberLast((accept) => pickReplyKind(accept, options));
     this.#versions = host.versions.filter((version) => era.versions.includes(version));
     this.#table = new SessionTable(options.sessions, host.clock, (id) => this.#onEnd(id));
     this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
-    const { eventLog, sse, accept } = options;
+    const { resumable, sse, accept } = options;
     this.#around = {
       era,
       host,
       options,
-      log: eventLog === true ? new MemoryEventLog() : eventLog === false ? undefined : eventLog,
+      log: resumable === true ? new MemoryEventLog() : resumable === false ? undefined : resumable,
       keepAlive: this.#keepAlive,
       onIdle: (session) => this.#onIdle(session),
       onCallOver: () => this.#onCallOver(),
@@ -254,7 +256,7 @@ const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out 
 const tooManySessions = refusal(503, "Too many sessions are open", { "retry-after": "30" });
 
 /** What the answer to a request will be, or undefined if the client takes nothing that this endpoint gives. */
-function pickReplyKind(accept: string | undefined, options: HttpBindingOptions): ReplyKind | undefined {
+function pickReplyKind(accept: string | undefined, options: BindingOptions): ReplyKind | undefined {
   const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
   if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
   return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../call/maybe-promise.js";
 import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
 import { progressTokenOf } from "../../call/progress-token.js";
 import type { CallScope } from "../../call/scope.js";
@@ -17,10 +18,13 @@ import type {
   ServerHost,
   ServerWire,
 } from "../era.js";
+import { MAX_SUBSCRIPTIONS } from "../host-defaults.js";
 import { isWanted } from "../logging-level.js";
+import { notePage, releasePage } from "../note-page.js";
+import type { PageOwner } from "../open-pages.js";
 import { ServedCall } from "../served-call.js";
-import type { PageOwner } from "../url-elicitations.js";
 import { HANDSHAKE_VERSIONS } from "../versions.js";
+import { release, retain } from "../watching.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "./methods.js";
 
 type Phase =
@@ -104,7 +108,8 @@ export class LegacySession implements EraSession, PageOwner {
     });
   }
 
-  aside(method: string): Call {
+  /** Something that belongs to no request but may ask and tell as a call can. It ends with the session. */
+  #aside(method: string): Call {
     const wire = this.#wire;
     const call = new ServedCall({
       era: this.#era,
@@ -127,12 +132,13 @@ export class LegacySession implements EraSession, PageOwner {
     return call;
   }
 
-  receive(notification: RpcNotification): void {
+  receive(notification: RpcNotification): MaybePromise<void> {
     const { method } = notification;
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
-    else if (method !== "notifications/initialized" || this.#ready()) this.#host.receive(notification, this);
+    else if (method !== "notifications/initialized" || this.#ready())
+      return this.#host.receive(notification, (name) => this.#aside(name));
   }
 
   acceptsBatch(items: readonly unknown[]): boolean {
@@ -151,22 +157,22 @@ export class LegacySession implements EraSession, PageOwner {
 
   /** The call that asked last is what the client may hear by. */
   subscribe(uri: string, call: Call): void {
-    const { max } = this.#host.subscriptions;
+    const { maxSubscriptions: max = MAX_SUBSCRIPTIONS } = this.#host.options;
     const isNew = !this.#subscriptions.has(uri);
     if (isNew && this.#subscriptions.size >= max) {
       throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
     }
     this.#subscriptions.set(uri, call);
-    if (isNew) this.#host.retain(uri);
+    if (isNew) retain(this.#host, uri);
   }
 
   unsubscribe(uri: string): void {
-    if (this.#subscriptions.delete(uri)) this.#host.release(uri);
+    if (this.#subscriptions.delete(uri)) release(this.#host, uri);
   }
 
   notePage(id: string): void {
     if (this.#closed) return;
-    this.#host.pages.note(id, this);
+    notePage(this.#host.pages, id, this);
     this.#pages.add(id);
   }
 
@@ -182,7 +188,7 @@ export class LegacySession implements EraSession, PageOwner {
   close(): void {
     this.#closed = true;
     this.#pings?.stop();
-    for (const id of this.#pages) this.#host.pages.release(id);
+    for (const id of this.#pages) releasePage(this.#host.pages, id);
     this.#pages.clear();
     const reason = new ConnectionError("The client went away", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);
@@ -210,7 +216,8 @@ export class LegacySession implements EraSession, PageOwner {
       this.#host.changes.subscribe((change) => this.#onChange(change)),
       this.#host.onLog((message) => this.#onLog(message)),
     );
-    if (this.#host.pings !== undefined) this.#pings = this.#startPinging(this.#host.pings);
+    const { pings } = this.#host.options;
+    if (pings !== undefined) this.#pings = this.#startPinging(pings);
     for (const listener of this.#awaitingReady) listener();
     this.#awaitingReady.clear();
     return true;
@@ -218,7 +225,9 @@ export class LegacySession implements EraSession, PageOwner {
 
   /** The least severe message that goes to this client; undefined where the server does not log. */
   readonly #heard = (): LoggingLevel | undefined =>
-    this.#host.capabilities.logging === undefined ? undefined : (this.#logLevel ?? this.#host.logLevel);
+    this.#host.capabilities.logging === undefined
+      ? undefined
+      : (this.#logLevel ?? this.#host.options.logLevel ?? "debug");
 
   #onLog({ level, data, logger }: LogMessage): void {
     if (!isWanted(level, this.#heard())) return;

@@ -1,8 +1,9 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
-import { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, Run, ServerHost } from "../era.js";
+import { MAX_ROUNDS } from "../host-defaults.js";
 import { PreparedResult } from "../prepared-result.js";
+import { sendsAway } from "../sends-away.js";
 import type { Pushed } from "./pushing.js";
 
 /**
@@ -32,13 +33,14 @@ async function settleLater(
   try {
     let result = await first;
     for (let round = 0; isQuestion(result); round++) {
-      if (round === host.maxRounds) throw new Error(`${call.method} asked for more than ${round} rounds of input`);
+      if (round === (host.options.maxRounds ?? MAX_ROUNDS))
+        throw new Error(`${call.method} asked for more than ${round} rounds of input`);
       await (await asking.pushed()).answerRound(result);
       result = await run(asking);
     }
     return result;
   } catch (error) {
-    if (error instanceof UrlElicitationRequiredError) throw (await asking.pushed()).sendToPages(error);
+    if (sendsAway(error)) throw (await asking.pushed()).sendToPages(error);
     throw error;
   }
 }

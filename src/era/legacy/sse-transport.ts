@@ -8,16 +8,17 @@ import type { Channel, ChannelEvents } from "../../jsonrpc/channel.js";
 import { PARSE_ERROR } from "../../jsonrpc/error-codes.js";
 import { parseFrame } from "../../jsonrpc/parse.js";
 import { ConnectionError } from "../../schema/errors.js";
-import type { AcceptChannel, CallOrigin, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import type { AcceptChannel, CallOrigin, ServerEra, ServerHost } from "../era.js";
 import { refuseFailed } from "../refuse-failed.js";
 import { pathOf } from "../sse-paths.js";
+import type { BindingOptions } from "./binding-options.js";
 import { invalidRequest, refusal, refuse, sessionNotFound } from "./refuse.js";
 import { sseDeprecation } from "./sse-deprecation.js";
 
 export interface SseSurroundings {
   readonly era: ServerEra;
   readonly host: ServerHost;
-  readonly options: HttpBindingOptions;
+  readonly options: BindingOptions;
   readonly accept: AcceptChannel;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly paths: { readonly stream: string; readonly messages: string };

@@ -2,7 +2,8 @@ import type { Call, Result, ServerHost } from "../era.js";
 
 export function discover(call: Call, host: ServerHost): Result {
   host.meet?.(call.client.capabilities);
-  const { versions, capabilities, instructions } = host;
+  const { versions, capabilities } = host;
+  const { instructions } = host.options;
   return {
     supportedVersions: versions,
     capabilities,

@@ -2,12 +2,13 @@ import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../jsonrpc/err
 import type { JsonText } from "../../jsonrpc/format.js";
 import type { RpcErrorObject } from "../../jsonrpc/message.js";
 import type { RpcError } from "../../schema/errors.js";
+import { isObject } from "../../schema/json.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
 import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
 import { writeResult } from "../write-result.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "./envelope.js";
-import { modernMethods } from "./methods.js";
+import { modernMethods } from "./request-shapes.js";
 
 /** What earlier versions said. */
 const RESOURCE_NOT_FOUND_BEFORE = -32002;
@@ -51,7 +52,7 @@ function stamp(method: string, result: Result, host: ServerHost): Result {
   const stamped: Record<string, unknown> = {
     ...result,
     resultType: result.resultType ?? "complete",
-    _meta: host.identify ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
+    _meta: host.options.identify !== false ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
   };
   if (method === "tools/list" && Array.isArray(stamped.tools)) stamped.tools = stamped.tools.map(withoutExecution);
   if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") hint(method, stamped, host);
@@ -67,23 +68,15 @@ function hint(method: string, stamped: Record<string, unknown>, host: ServerHost
   const configured = host.cacheHints(method);
   if (!ttlFits) stamped.ttlMs = configured.ttlMs;
   if (!scopeFits) stamped.cacheScope = configured.cacheScope;
-  if (!ttlFits && ttlMs !== undefined) {
-    host.report(new RangeError(`${method}: a handler's ttlMs must be a whole number, 0 or more`), {
-      where: "encode",
-      method,
-    });
-  }
-  if (!scopeFits && cacheScope !== undefined) {
-    host.report(new RangeError(`${method}: a handler's cacheScope must be "public" or "private"`), {
-      where: "encode",
-      method,
-    });
-  }
+  const refused = (member: string, rule: string) =>
+    host.report(new RangeError(`${method}: a handler's ${member} must be ${rule}`), { where: "encode", method });
+  if (!ttlFits && ttlMs !== undefined) refused("ttlMs", "a whole number, 0 or more");
+  if (!scopeFits && cacheScope !== undefined) refused("cacheScope", '"public" or "private"');
 }
 
 /** How a tool stands to tasks is another version's word. */
 function withoutExecution(tool: unknown): unknown {
-  if (typeof tool !== "object" || tool === null || !("execution" in tool)) return tool;
+  if (!isObject(tool) || !("execution" in tool)) return tool;
   const { execution: _, ...rest } = tool;
   return rest;
 }

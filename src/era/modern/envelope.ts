@@ -1,6 +1,7 @@
 import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import type { Params } from "../../jsonrpc/message.js";
-import { isRequestId } from "../../jsonrpc/parse.js";
+import { isRequestId } from "../../jsonrpc/parse-call.js";
+import { isObject } from "../../schema/json.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
 import { isLoggingLevel } from "../logging-level.js";
 import { MISSING_CAPABILITY } from "../reserved-codes.js";
@@ -29,7 +30,7 @@ type Meta = Record<string, unknown>;
 
 export function metaOf(params: Params | undefined): Meta | undefined {
   const meta = params?._meta;
-  return typeof meta === "object" && meta !== null && !Array.isArray(meta) ? (meta as Meta) : undefined;
+  return isObject(meta) ? meta : undefined;
 }
 
 /** The version key alone marks a message as belonging to this era. */
@@ -67,8 +68,4 @@ export function unsupportedVersion(requested: string | undefined, supported: rea
 
 function malformed(place: string, expected: string): Refusal {
   return new Refusal(INVALID_PARAMS, `Invalid params: ${place} must be ${expected}`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

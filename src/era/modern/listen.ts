@@ -5,6 +5,8 @@ import type { SubscriptionFilter } from "../../schema/types.js";
 import { type Change, isWantedBy, toNotification } from "../../store/change-bus.js";
 import type { Call, Result, ServerHost } from "../era.js";
 import { honouredFilter } from "../honoured-filter.js";
+import { MAX_SUBSCRIPTIONS, MAX_WAITING_CHANGES } from "../host-defaults.js";
+import { retain, release as stopWatching } from "../watching.js";
 import { SUBSCRIPTION_KEY } from "./envelope.js";
 
 /**
@@ -14,8 +16,9 @@ import { SUBSCRIPTION_KEY } from "./envelope.js";
  */
 export function listen(call: Call, host: ServerHost, missed: readonly Change[] = []): Promise<Result> {
   const { subscriptions } = host;
-  if (subscriptions.open >= subscriptions.max) {
-    throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${subscriptions.max} at a time`);
+  const { maxSubscriptions = MAX_SUBSCRIPTIONS, maxWaitingChanges = MAX_WAITING_CHANGES } = host.options;
+  if (subscriptions.open >= maxSubscriptions) {
+    throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${maxSubscriptions} at a time`);
   }
   const filter: SubscriptionFilter = {
     ...honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, host.capabilities),
@@ -35,7 +38,7 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
       host.clock.cancel(old);
       stopClosing();
       call.end.offAbort(release);
-      for (const uri of uris) host.release(uri);
+      for (const uri of uris) stopWatching(host, uri);
       subscriptions.open--;
       resolve({ _meta: tag });
     };
@@ -46,7 +49,7 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
       }
       release();
     };
-    const outbox = new Outbox(call, tag, subscriptions.maxWaiting, () => giveUp(call));
+    const outbox = new Outbox(call, tag, maxWaitingChanges, () => giveUp(call));
     outbox.acknowledge(filter);
     // The only one here that may throw: nothing is held yet.
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
@@ -59,9 +62,9 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
     for (const change of missed) onChange(change);
     const stopListening = host.changes.subscribe(onChange);
     const stopClosing = host.onClosing(finish);
-    const lifeMs = timeLeft(host.clock, call.origin.endsAt, subscriptions.maxAgeMs);
+    const lifeMs = timeLeft(host.clock, call.origin.endsAt, host.options.maxSubscriptionMs);
     const old = lifeMs === undefined ? undefined : host.clock.schedule(finish, lifeMs);
-    for (const uri of uris) host.retain(uri);
+    for (const uri of uris) retain(host, uri);
     call.end.onAbort(release);
     if (!call.end.aborted && Object.keys(filter).length === 0) finish();
   });

@@ -2,15 +2,18 @@ import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
 import { McpError } from "../../schema/errors.js";
 import { inputRequiredResult, inputShapes } from "../../schema/input-shapes.js";
 import type { InputRequest } from "../../schema/types.js";
-import { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
+import type { UrlElicitationRequiredError } from "../../schema/url-elicitation-error.js";
 import type { Asker, AskOptions, Questions } from "../asking.js";
 import type { Call, HandlerResult, Result, ServerHost } from "../era.js";
+import { MAX_ROUNDS } from "../host-defaults.js";
 import { missingCapability } from "../input-capability.js";
+import { notePage } from "../note-page.js";
+import type { PageOwner } from "../open-pages.js";
 import { PreparedResult } from "../prepared-result.js";
 import { QuestionDesk } from "../question-desk.js";
+import { sendsAway } from "../sends-away.js";
 import { Steps } from "../steps.js";
 import { undeclaredFor } from "../undeclared-for.js";
-import type { PageOwner } from "../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */
 interface Progress {
@@ -50,7 +53,7 @@ export async function closeRound(
 ): Promise<HandlerResult> {
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
-  if (failure instanceof UrlElicitationRequiredError) return sealAuthored(call, replay, toPages(failure));
+  if (sendsAway(failure)) return sealAuthored(call, replay, toPages(failure));
   if (failure !== undefined) throw failure;
   return sealAuthored(call, replay, result as HandlerResult);
 }
@@ -104,9 +107,8 @@ async function restore(call: Call, host: ServerHost): Promise<Progress> {
   const fresh = { ...FRESH, answers: given };
   if (typeof requestState !== "string") return fresh;
   const binding = bindingOf(call);
-  const opened = await (call.sealsState
-    ? host.seal.open(requestState, binding)
-    : host.seal.tryOpen(requestState, binding));
+  const seal = await host.seal();
+  const opened = await (call.sealsState ? seal.open(requestState, binding) : seal.tryOpen(requestState, binding));
   if (opened === undefined) {
     call.authoredState = requestState;
     return fresh;
@@ -169,7 +171,7 @@ export class Replay implements Asker {
     const missing = undeclaredFor(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
     const { elicitationId } = options;
-    if (elicitationId !== undefined) this.#host.pages.note(elicitationId, warningOwner(this.#host));
+    if (elicitationId !== undefined) notePage(this.#host.pages, elicitationId, warningOwner(this.#host));
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
       this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
@@ -213,11 +215,9 @@ export class Replay implements Asker {
   async seal(authored: unknown): Promise<string> {
     await this.#steps.settled();
     const round = this.#progress.round + 1;
-    if (round > this.#host.maxRounds) {
-      throw new Refusal(
-        INVALID_PARAMS,
-        `${this.#call.method} asked for more than ${this.#host.maxRounds} rounds of input`,
-      );
+    const { maxRounds = MAX_ROUNDS } = this.#host.options;
+    if (round > maxRounds) {
+      throw new Refusal(INVALID_PARAMS, `${this.#call.method} asked for more than ${maxRounds} rounds of input`);
     }
     const answers = Object.fromEntries(
       Object.entries(this.#progress.answers).filter(
@@ -225,7 +225,7 @@ export class Replay implements Asker {
       ),
     );
     const state: Progress = { answers, steps: this.#steps.done, asked: this.#asked, round, authored };
-    return this.#host.seal.seal(state, bindingOf(this.#call));
+    return (await this.#host.seal()).seal(state, bindingOf(this.#call));
   }
 
   /** An answer of the wrong shape is a broken client; an answer to a question that does not exist is not looked at. */

@@ -5,9 +5,8 @@ import { discover } from "./discover.js";
 import { codeMisuse, encodeError, encodeResult } from "./encode.js";
 import { hasEnvelope } from "./envelope.js";
 import { listenLate } from "./listen-late.js";
-import { modernMethods } from "./methods.js";
-import { createModernBinding } from "./server-http.js";
-import { ModernSession } from "./session.js";
+import { modernMethods } from "./request-shapes.js";
+import { ModernBinding } from "./server-http.js";
 import { settleInRounds } from "./settle.js";
 
 const versions: readonly string[] = STATELESS_VERSIONS;
@@ -27,12 +26,11 @@ export const modernServer: ServerEra = {
   claims: (message: RpcMessage, header?: HeaderReader) =>
     ("params" in message && hasEnvelope(message.params)) || versions.includes(header?.("mcp-protocol-version") ?? ""),
   specifies: (method) => modernMethods.has(method),
-  attach: (host, wire) => new ModernSession(modernServer, host, wire),
   encode: encodeResult,
   encodeError,
   misuse: codeMisuse,
   encodeProgress: (_call, progressToken, progress) => ({ progressToken, ...progress }),
   settle: settleInRounds,
-  http: (host, options) => createModernBinding(modernServer, host, options),
-  load: async () => modernServer,
+  http: (host, options) => new ModernBinding(modernServer, host, options),
+  load: async () => (await import("./serve-uncommon.js")).withChannels(modernServer),
 };

@@ -1,14 +1,15 @@
-import { type HttpExchange, type HttpStream, JSON_HEADERS } from "../../http/exchange.js";
+import { attempt } from "../../call/maybe-promise.js";
+import { type HttpExchange, JSON_HEADERS } from "../../http/exchange.js";
 import type { KeepAlive, Quiet } from "../../http/keep-alive.js";
-import { formatSseEvent, SSE_HEADERS, sseComment } from "../../http/sse-writer.js";
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../../jsonrpc/error-codes.js";
-import { formatFailure, formatNotification, formatResult } from "../../jsonrpc/format.js";
+import { formatFailure, formatResult } from "../../jsonrpc/format.js";
 import type { Params, RpcErrorObject } from "../../jsonrpc/message.js";
 import { ConnectionError } from "../../schema/errors.js";
+import { late } from "../../schema/late.js";
 import type { Call, Outcome, ServerHost, ServerWire } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
 import { MISSING_CAPABILITY } from "./envelope.js";
-
-const SHUTTING_DOWN: RpcErrorObject = { code: INTERNAL_ERROR, message: "The server is shutting down" };
+import type { ReplyStream } from "./reply-stream.js";
 
 /** What the client takes, and what the endpoint prefers. */
 export interface ReplyForm {
@@ -29,6 +30,12 @@ export interface Endpoint {
   readonly maxBehind: number;
 }
 
+type Part = typeof import("./reply-stream.js");
+type Say = (stream: ReplyStream) => void | Promise<void>;
+
+/** What streams, loaded by the first call that says something before it is done. */
+const streaming = late(() => import("./reply-stream.js"));
+
 /**
  * One request and its answer. The answer is one JSON document, unless the call says something before it is done: then it
  * becomes a stream whose last event is the answer. It ends once: answered, abandoned by the client, or by shutdown.
@@ -40,11 +47,10 @@ export class ModernExchange implements ServerWire, Quiet {
   readonly #endpoint: Endpoint;
   readonly #exchange: HttpExchange;
   readonly #form: ReplyForm;
-  #stream: HttpStream | undefined;
+  #stream: ReplyStream | undefined;
+  /** The turn of the last who speaks while what streams is loaded: the answer comes after it. */
+  #loading: Promise<Part> | undefined;
   #ended = false;
-  /** How many characters were written since the reader fell behind. */
-  #behind = 0;
-  #drained: Promise<void> | undefined;
 
   constructor(endpoint: Endpoint, exchange: HttpExchange, form: ReplyForm) {
     this.#endpoint = endpoint;
@@ -59,14 +65,13 @@ export class ModernExchange implements ServerWire, Quiet {
     this.#endpoint.open.add(this);
     const outcome = this.#endpoint.host.run(call);
     if (!(outcome instanceof Promise)) return this.#settle(outcome);
-    this.#exchange.onGone(() => this.#onGone());
+    this.#exchange.onGone(() => this.#abort("the client closed the connection"));
     outcome.then((outcome) => this.#settle(outcome));
   }
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
     // Only what belongs to this request may travel on its stream.
-    if (this.#ended || call !== this.call || !this.#form.stream) return;
-    return this.#write(formatSseEvent({ data: formatNotification(method, params) }));
+    if (call === this.call && this.#form.stream) return this.#speak((stream) => stream.notify(method, params));
   }
 
   request(): Promise<never> {
@@ -75,27 +80,25 @@ export class ModernExchange implements ServerWire, Quiet {
 
   onQuiet(now: number): void {
     this.spokeAt = now;
-    // A reader that is behind has enough to read.
-    if (this.#behind > 0) return;
-    if (this.#stream !== undefined || this.#form.streamWhenQuiet) this.#write(sseComment());
+    if (this.#stream !== undefined || this.#form.streamWhenQuiet) this.#speak((stream) => stream.comment());
   }
 
   /** The server closes: the call is told, and the client is not left waiting for it. */
   shutDown(): void {
-    if (this.#ended) return;
-    this.#finish();
-    this.call.end.abort(new ConnectionError("the server is shutting down"));
-    this.#drop();
+    if (this.#abort("the server is shutting down")) this.#drop();
   }
 
-  #onGone(): void {
-    if (this.#ended) return;
+  /** Ends the call without an answer; false if it had ended. */
+  #abort(reason: string): boolean {
+    if (this.#ended) return false;
     this.#finish();
-    this.call.end.abort(new ConnectionError("the client closed the connection"));
+    this.call.end.abort(new ConnectionError(reason));
+    return true;
   }
 
   #settle(outcome: Outcome): void {
     if (this.#ended) return;
+    if (this.#loading !== undefined) return this.#settleLater(outcome, this.#loading);
     this.#finish();
     const { id } = this.call;
     if (outcome.kind === "result") this.#answer(200, formatResult(id, outcome.result));
@@ -105,54 +108,60 @@ export class ModernExchange implements ServerWire, Quiet {
     this.call.afterAnswer?.();
   }
 
+  #settleLater(outcome: Outcome, loading: Promise<unknown>): void {
+    const settle = () => this.#settle(outcome);
+    this.#loading = undefined;
+    loading.then(settle, settle);
+  }
+
   #answer(status: number, text: string): void {
-    if (this.#stream !== undefined) {
-      this.#stream.write(formatSseEvent({ data: text }));
-      this.#stream.end();
-    } else if (this.#form.streamAlways && status === 200) {
-      this.#exchange.reply(status, SSE_HEADERS, formatSseEvent({ data: text }));
-    } else this.#exchange.reply(status, JSON_HEADERS, text);
+    if (this.#stream !== undefined) this.#stream.answer(text);
+    else if (this.#form.streamAlways && status === 200) this.#answerAsEvent(text);
+    else this.#exchange.reply(status, JSON_HEADERS, text);
+  }
+
+  #answerAsEvent(text: string): void {
+    attempt(
+      streaming,
+      ({ replyAsEvent }) => replyAsEvent(this.#exchange, text),
+      (error) => refuseFailed(this.#exchange, this.#endpoint.host, error, this.call.id),
+    );
   }
 
   /** A stream ends without an answer; without one yet, the client learns why. */
   #drop(): void {
-    if (this.#stream === undefined) this.#exchange.reply(503, JSON_HEADERS, formatFailure(this.call.id, SHUTTING_DOWN));
-    else this.#stream.end();
+    if (this.#stream !== undefined) return this.#stream.end();
+    const error = { code: INTERNAL_ERROR, message: "The server is shutting down" };
+    this.#exchange.reply(503, JSON_HEADERS, formatFailure(this.call.id, error));
   }
 
-  #begin(): HttpStream {
-    this.#stream ??= this.#exchange.stream(200, SSE_HEADERS);
-    return this.#stream;
+  #speak(say: Say): void | Promise<void> {
+    if (this.#ended) return;
+    const part = this.#loading ?? streaming();
+    return part instanceof Promise ? this.#speakAfter(part, say) : say(this.#open(part));
   }
 
-  #write(text: string): void | Promise<void> {
-    const stream = this.#begin();
-    this.spokeAt = this.#endpoint.host.clock.now();
-    if (stream.write(text)) {
-      this.#behind = 0;
-      return;
-    }
-    this.#behind += text.length;
-    if (this.#behind > this.#endpoint.maxBehind) return this.#giveUp();
-    this.#drained ??= this.#untilDrained(stream);
-    return this.#drained;
-  }
-
-  #untilDrained(stream: HttpStream): Promise<void> {
-    return new Promise((resolve) => {
-      stream.onDrain(() => {
-        this.#behind = 0;
-        this.#drained = undefined;
-        resolve();
-      });
+  /** Those who speak while what streams is loaded are heard in their order. */
+  #speakAfter(loading: Promise<Part>, say: Say): Promise<void> {
+    let written: void | Promise<void>;
+    const turn: Promise<Part> = loading.then((part) => {
+      if (this.#loading === turn) this.#loading = undefined;
+      if (!this.#ended) written = say(this.#open(part));
+      return part;
     });
+    this.#loading = turn;
+    return turn.then(
+      () => written,
+      (error: unknown) => this.#endpoint.host.report(error, { where: "stream", id: this.call.id }),
+    );
   }
 
-  /** The reader is too far behind to be waited for. */
-  #giveUp(): void {
-    this.#finish();
-    this.call.end.abort(new ConnectionError("the client does not read its stream"));
-    this.#stream?.destroy();
+  #open({ ReplyStream }: Part): ReplyStream {
+    const { host, maxBehind } = this.#endpoint;
+    const onLost = () => this.#abort("the client does not read its stream");
+    this.#stream ??= new ReplyStream(this.#exchange, maxBehind, onLost);
+    this.spokeAt = host.clock.now();
+    return this.#stream;
   }
 
   #finish(): void {

@@ -1,61 +1,49 @@
-import { type HttpExchange, JSON_HEADERS } from "../../http/exchange.js";
+import { andThen, attempt, type MaybePromise } from "../../call/maybe-promise.js";
+import type { HttpExchange } from "../../http/exchange.js";
 import { KeepAlive } from "../../http/keep-alive.js";
-import { accepts, rememberLast } from "../../http/media-type.js";
-import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../jsonrpc/error-codes.js";
-import { formatFailure } from "../../jsonrpc/format.js";
-import type { RpcNotification, RpcRequest } from "../../jsonrpc/message.js";
-import { answerableId, type Parsed } from "../../jsonrpc/parse.js";
-import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost, ServerWire } from "../era.js";
-import {
-  assertMethodHeaderIfAny,
-  assertParamHeaders,
-  assertRequestHeaders,
-  assertVersionHeader,
-} from "./check-headers.js";
-import { type Envelope, metaOf, readEnvelope, unsupportedVersion, VERSION_KEY } from "./envelope.js";
+import { accepts } from "../../http/media-type.js";
+import { rememberLast } from "../../http/remember-last.js";
+import type { RpcRequest } from "../../jsonrpc/message.js";
+import type { Parsed } from "../../jsonrpc/parse-call.js";
+import { late } from "../../schema/late.js";
+import { KEEP_ALIVE_MS, MAX_BEHIND } from "../endpoint-defaults.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../era.js";
+import { refuseFailed } from "../refuse-failed.js";
+import { type Envelope, hasEnvelope, readEnvelope } from "./envelope.js";
+import { arePlainlyMirrored, toMirrored } from "./mirrored.js";
 import { type Endpoint, ModernExchange, type ReplyForm } from "./server-exchange.js";
-import { ModernSession } from "./session.js";
+import { assertServed, type Serving, toCall } from "./to-call.js";
 
 const LISTEN = "subscriptions/listen";
 /** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
 const LISTEN_GRACE_MS = 1_000;
 
-/** One POST, one request, one answer: nothing outlives its exchange. */
-export function createModernBinding(era: ServerEra, host: ServerHost, options: HttpBindingOptions): HttpBinding {
-  return new ModernBinding(era, host, options);
+/** What is no request, what is refused, and headers that are not plainly what the body says. */
+const uncommon = late(() => import("./serve-uncommon.js"));
+
+function uncommonly(run: (part: typeof import("./serve-uncommon.js")) => MaybePromise<void>): MaybePromise<void> {
+  return andThen(uncommon(), run);
 }
 
-/** The session that all exchanges share has no way back: each exchange is its own. */
-const NO_WIRE: ServerWire = {
-  shared: false,
-  notify: () => {},
-  request: () => Promise.reject(new Error("a server sends no requests in this protocol version")),
-};
-
-class ModernBinding implements HttpBinding {
+/** One POST, one request, one answer: nothing outlives its exchange. */
+export class ModernBinding implements HttpBinding {
   readonly methods: readonly string[] = [];
-  readonly #era: ServerEra;
-  readonly #host: ServerHost;
-  readonly #session: ModernSession;
+  readonly #serving: Serving;
   readonly #endpoint: Endpoint;
   readonly #formOf: (accept: string | undefined) => ReplyForm;
   #closed = false;
 
   constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
-    this.#era = era;
-    this.#host = host;
-    this.#session = new ModernSession(era, host, NO_WIRE);
-    this.#endpoint = {
-      host,
-      open: new KeepAlive(host.clock, options.keepAliveMs),
-      maxBehind: options.maxBehind,
-    };
+    this.#serving = { era, host };
+    const { keepAliveMs = KEEP_ALIVE_MS, maxBehind = MAX_BEHIND } = options;
+    this.#endpoint = { host, open: new KeepAlive(host.clock, keepAliveMs), maxBehind };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
     try {
-      this.#take(exchange, body);
+      const taken = this.#take(exchange, body);
+      if (taken instanceof Promise) taken.catch((error: unknown) => this.#refuse(exchange, body, error));
     } catch (error) {
       this.#refuse(exchange, body, error);
     }
@@ -73,7 +61,7 @@ class ModernBinding implements HttpBinding {
     open.stop();
     for (const exchange of [...open]) if (exchange.call.method !== LISTEN) exchange.shutDown();
     if (open.size === 0) return;
-    const { clock } = this.#host;
+    const { clock } = this.#serving.host;
     const timer = clock.schedule(() => {
       for (const exchange of [...open]) exchange.shutDown();
     }, LISTEN_GRACE_MS);
@@ -85,101 +73,49 @@ class ModernBinding implements HttpBinding {
     return { openRequests: this.#endpoint.open.size };
   }
 
-  #take(exchange: HttpExchange, body: Parsed | undefined): void {
-    if (this.#closed) throw new HttpRefusal(503, INTERNAL_ERROR, "The server is shutting down");
-    if (body === undefined) throw new HttpRefusal(405, INVALID_REQUEST, `${exchange.method} is not served here`);
-    if (body.kind === "request") this.#serveRequest(exchange, body.message);
-    else if (body.kind === "notification") this.#serveNotification(exchange, body.message);
-    else throw new HttpRefusal(400, ...faultOf(body));
-  }
-
-  #serveRequest(exchange: HttpExchange, request: RpcRequest): void {
-    const listens = request.method === LISTEN;
-    const form = this.#formOf(exchange.header("accept"));
-    if (listens ? !form.listen : !form.json && !form.stream) {
-      throw new HttpRefusal(
-        406,
-        INVALID_REQUEST,
-        `Not acceptable: ${request.method} is answered as ${listens ? "" : "application/json or "}text/event-stream`,
-      );
-    }
-    const envelope = this.#admit(exchange, request);
-    const served = new ModernExchange(this.#endpoint, exchange, listens ? STREAM_ALWAYS : form);
-    served.serve(this.#session.admit(request, envelope, served, exchange));
+  #take(exchange: HttpExchange, body: Parsed | undefined): MaybePromise<void> {
+    if (!this.#closed && body?.kind === "request") return this.#serveRequest(exchange, body.message);
+    return uncommonly(({ serveOther }) => serveOther(exchange, body, this.#serving, this.#closed));
   }
 
   /** Metadata, then headers, then version: the first fault is the one that is told. */
-  #admit(exchange: HttpExchange, request: RpcRequest): Envelope {
-    const { method } = request;
-    const params = request.params ?? {};
-    if (method === "initialize" && metaOf(params)?.[VERSION_KEY] === undefined) this.#refuseHandshake(exchange, params);
+  #serveRequest(exchange: HttpExchange, request: RpcRequest): MaybePromise<void> {
+    const { method, params = {} } = request;
+    const accepted = this.#formOf(exchange.header("accept"));
+    const form = method === LISTEN ? { ...STREAM_ALWAYS, stream: accepted.listen } : accepted;
+    if (!form.json && !form.stream) return uncommonly(({ refuseForm }) => refuseForm(method));
+    if (method === "initialize" && !hasEnvelope(params))
+      return uncommonly(({ serveHandshake }) => serveHandshake(exchange, params, this.#serving));
     const envelope = readEnvelope(params);
-    const nameFrom = this.#era.methods.get(method)?.nameFrom ?? this.#host.nameFrom?.(method);
-    assertRequestHeaders(exchange, { version: envelope.version, method, params }, nameFrom);
-    if (method === "tools/call" && typeof params.name === "string") {
-      const headers = this.#host.paramHeaders(params.name);
-      if (headers !== undefined && headers.length > 0) assertParamHeaders(exchange, headers, params.arguments);
-    }
-    this.#session.assertServed(envelope.version);
-    return envelope;
+    const mirrored = toMirrored(this.#serving, method, params, envelope.version);
+    if (arePlainlyMirrored(exchange, mirrored)) return this.#serveCall(exchange, request, envelope, form);
+    return uncommonly(({ assertRequestHeaders }) => {
+      assertRequestHeaders(exchange, mirrored);
+      this.#serveCall(exchange, request, envelope, form);
+    });
   }
 
-  /** A handshake belongs to older versions: a client that opens with one learns which versions there are. */
-  #refuseHandshake(exchange: HttpExchange, params: { readonly [key: string]: unknown }): never {
-    const requested = typeof params.protocolVersion === "string" ? params.protocolVersion : undefined;
-    const header = exchange.header("mcp-protocol-version");
-    if (header !== undefined && this.#era.versions.includes(header)) assertVersionHeader(exchange, requested ?? "");
-    throw unsupportedVersion(requested, this.#host.versions);
-  }
-
-  /** Its headers may be missing, because the protocol leaves them open; those that are there must be true. */
-  #serveNotification(exchange: HttpExchange, notification: RpcNotification): void {
-    assertMethodHeaderIfAny(exchange, notification.method);
-    const header = exchange.header("mcp-protocol-version");
-    const claimed = metaOf(notification.params)?.[VERSION_KEY];
-    if (typeof claimed === "string" && header !== undefined) assertVersionHeader(exchange, claimed);
-    const version = typeof claimed === "string" ? claimed : header;
-    if (version !== undefined) this.#session.assertServed(version);
-    // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
-    if (notification.method !== "notifications/cancelled") this.#session.receive(notification);
-    exchange.reply(202, {});
+  #serveCall(exchange: HttpExchange, request: RpcRequest, envelope: Envelope, form: ReplyForm): void {
+    assertServed(this.#serving, envelope.version);
+    const served = new ModernExchange(this.#endpoint, exchange, form);
+    served.serve(toCall(this.#serving, request, envelope, served, exchange));
   }
 
   /** Whatever was thrown before a call began. */
   #refuse(exchange: HttpExchange, body: Parsed | undefined, error: unknown): void {
-    const id = body === undefined ? undefined : answerableId(body);
-    const method = body?.kind === "request" || body?.kind === "notification" ? body.message.method : undefined;
-    this.#host.report(error, { where: "http", method, id });
-    const refusal = error instanceof Refusal ? error : new HttpRefusal(500, INTERNAL_ERROR, "Internal error");
-    const status = refusal instanceof HttpRefusal ? refusal.status : 400;
-    const headers = status === 405 ? METHOD_HEADERS : JSON_HEADERS;
-    exchange.reply(status, headers, formatFailure(id, this.#era.encodeError(refusal, undefined)));
+    attempt(
+      () => uncommonly(({ refuse }) => refuse(exchange, body, error, this.#serving)),
+      () => {},
+      (cause) => refuseFailed(exchange, this.#serving.host, cause),
+    );
   }
 }
 
-/** A refusal by the transport itself. */
-class HttpRefusal extends Refusal {
-  constructor(
-    readonly status: number,
-    rpcCode: number,
-    message: string,
-  ) {
-    super(rpcCode, message);
-  }
-}
-
-const METHOD_HEADERS = { ...JSON_HEADERS, allow: "POST" };
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };
 
-function toForm(accept: string | undefined, { preferJson, responseMode }: HttpBindingOptions): ReplyForm {
+function toForm(accept: string | undefined, { preferJson = false, responseMode }: HttpBindingOptions): ReplyForm {
   const listen = accepts(accept, "text/event-stream");
   const json = responseMode !== "sse" && accepts(accept, "application/json");
   const stream = responseMode !== "json" && listen;
   return { json, stream, listen, streamAlways: stream && !json, streamWhenQuiet: stream && (!json || !preferJson) };
-}
-
-function faultOf(body: Parsed): [code: number, message: string] {
-  if (body.kind === "invalid") return [body.failure.code, body.failure.message];
-  const problem = body.kind === "batch" ? "a body is one message" : "a client sends no responses";
-  return [INVALID_REQUEST, `Invalid request: ${problem}`];
 }

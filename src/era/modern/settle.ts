@@ -1,9 +1,9 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
-import { RpcError } from "../../schema/errors.js";
 import type { Asking, Questions } from "../asking.js";
 import type { Call, HandlerResult, Run, ServerHost } from "../era.js";
 import { PreparedResult } from "../prepared-result.js";
-import { modernMethods } from "./methods.js";
+import { sendsAway } from "../sends-away.js";
+import { modernMethods } from "./request-shapes.js";
 import type { Replay } from "./rounds.js";
 
 /**
@@ -30,11 +30,6 @@ function settle(round: Round, run: Run): MaybePromise<HandlerResult> {
     (result) => round.finish(result),
     (error: unknown) => round.fail(error),
   );
-}
-
-/** Whether an error may be one that names pages, of which the rest knows more. */
-function sendsAway(failure: unknown): boolean {
-  return failure instanceof RpcError && "elicitations" in failure;
 }
 
 function isQuestion(result: HandlerResult): boolean {

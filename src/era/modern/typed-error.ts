@@ -1,7 +1,7 @@
 import { fromErrorObject } from "../../jsonrpc/from-error-object.js";
 import type { RpcErrorObject } from "../../jsonrpc/message.js";
 import { isVersionList, MissingCapabilityError, type RpcError, UnsupportedVersionError } from "../../schema/errors.js";
-import { clientCapabilities } from "../../schema/shapes.js";
+import { clientCapabilities } from "../../schema/peer-shapes.js";
 import type { ClientCapabilities } from "../../schema/types.js";
 import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
 import { MISSING_CAPABILITY } from "./envelope.js";

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.js";
-import { expectDialect, JSON_SCHEMA_DIALECTS } from "./dialects.js";
+import { JSON_SCHEMA_DIALECTS } from "./dialects.js";
 import { draft7View } from "./draft-7.js";
+import { expectDialect } from "./expect-dialect.js";
 import { baseOf, type Place, SchemaDocument } from "./schema-document.js";
 import { isObject, isTextList, pointerTo, toPattern } from "./types.js";
 

@@ -12,7 +12,7 @@ import {
 import { connectWith } from "#src/client/connect.js";
 import { legacyClient } from "#src/era/legacy/client-era.js";
 import { modernClient } from "#src/era/modern/client-era.js";
-import { directSend } from "#src/http/direct-send.js";
+import { directSend } from "#src/node/direct-send.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
 import { LEGACY, MODERN } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";

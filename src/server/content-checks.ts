@@ -2,6 +2,3 @@ import { late } from "../schema/late.js";
 
 /** What results of authors are held to, loaded with the first that is more than text. */
 export const contentChecks = late(() => import("../schema/content-shapes.js"));
-
-/** What runs methods of authors' own, loaded with the first call of one. */
-export const customs = late(() => import("./run-custom.js"));
