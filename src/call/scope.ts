@@ -132,14 +132,13 @@ export class CallScope extends AbortSwitch implements Waiting {
   }
 }
 
-/** What lets calls share timers, once it is there. */
-let sharing: typeof import("./shared-timers.js") | undefined;
-let isAsked = false;
+/** What lets calls share timers, once it is there; null while it is on its way. */
+let sharing: typeof import("./shared-timers.js") | null | undefined;
 
 /** On Node alone: elsewhere a timer may end with the request during which it was set. */
 function loadSharing(): undefined {
-  if (isAsked || typeof process !== "object" || process.versions?.undici === undefined) return;
-  isAsked = true;
+  if (sharing === null || globalThis.process?.versions?.undici === undefined) return;
+  sharing = null;
   import("./shared-timers.js").then(
     (part) => {
       sharing = part;

@@ -72,7 +72,9 @@ export class Caller {
       return this.#wire.call(first, scope).then(
         (result) => {
           if (result.resultType === "input_required") {
-            return this.#answered(call, first, result, scope).then(read, (error) => onFailure(error, call.options));
+            return this.#rounds(call, first, result, scope)
+              .finally(() => this.closeScope(scope))
+              .then(read, (error) => onFailure(error, call.options));
           }
           this.closeScope(scope);
           return read(result);
@@ -137,19 +139,6 @@ export class Caller {
     return { method, params: kept, id, onProgress, capabilities, logLevel, cache, resume, onResumable };
   }
 
-  async #answered(
-    call: ClientCall,
-    first: ConnectionCall,
-    asked: ClientResult,
-    scope: CallScope,
-  ): Promise<ClientResult> {
-    try {
-      return await this.#rounds(call, first, asked, scope);
-    } finally {
-      this.closeScope(scope);
-    }
-  }
-
   /** Answers what the server asks, and calls again with the answers, until it asks no more. */
   async #rounds(
     { method, options }: ClientCall,
@@ -174,18 +163,12 @@ export class Caller {
       pauses = inputRequests === undefined ? pauses + 1 : 0;
       if (pauses > 0) await pauseWithin(scope, this.#clock, pauseBefore(pauses));
       this.#offWire.delete(scope);
-      result = await this.#again({ ...first, params, id: undefined }, scope);
+      result = await this.#wire.call({ ...first, params, id: undefined }, scope).catch((error) => {
+        this.#wire.failed?.(first, error);
+        throw error;
+      });
     }
     return result;
-  }
-
-  async #again(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    try {
-      return await this.#wire.call(call, scope);
-    } catch (error) {
-      this.#wire.failed?.(call, error);
-      throw error;
-    }
   }
 
   /** Only then may params be sent again, and what the caller does to them meanwhile must not matter. */

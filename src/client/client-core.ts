@@ -17,7 +17,7 @@ import { UrlElicitationRequiredError } from "../schema/url-elicitation-error.js"
 import { type Change, toChange } from "../store/change-bus.js";
 import type * as answers from "./answers.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache.js";
-import { Caller, type CallWire, type OnFailure, type ReadResult } from "./caller.js";
+import { Caller, type OnFailure, type ReadResult } from "./caller.js";
 import { capabilitiesOf } from "./capabilities-of.js";
 import { capabilityRefusal } from "./capability-check.js";
 import type { Extensions } from "./extensions.js";
@@ -109,7 +109,12 @@ export class ClientCore implements ClientHost {
     this.#connection = connection;
     if (this.#options.pings !== undefined) connection.keepPinging?.(this.#options.pings);
     const caller = new Caller(
-      cache === undefined ? connection : cachedWire(cache, connection),
+      cache === undefined
+        ? connection
+        : {
+            call: (call, scope) => cache.through(call, scope, connection),
+            failed: (call, error) => cache.noteFailure(call, error),
+          },
       this.#options,
       (method, params, end) => answer(this.#options, method, params, end),
       this.clock,
@@ -118,7 +123,14 @@ export class ClientCore implements ClientHost {
     this.#caller = caller;
     const { interceptors = [] } = this.#options;
     if (interceptors.length > 0 || this.extensions !== undefined) {
-      this.#around = this.#guarded(composeInterceptors(interceptors, (call) => this.#resolved(call, caller)));
+      const intercepted = composeInterceptors(interceptors, (call) => this.#resolved(call, caller));
+      this.#around = async (call) => {
+        try {
+          return await intercepted(call);
+        } catch (error) {
+          return this.#onFailure(error, call.options);
+        }
+      };
     }
   }
 
@@ -166,21 +178,11 @@ export class ClientCore implements ClientHost {
 
   /** A result that an extension owns is what the extension makes of it. */
   async #resolved(call: ClientCall, caller: Caller): Promise<ClientResult> {
-    const result = await this.#send(call, caller, asItIs, rethrow);
+    const result = await this.#send(call, caller, asItIs, (error) => Promise.reject(error));
     if (this.extensions === undefined) return result;
     return this.extensions.resolve(call, result, (method, params, options = {}) =>
       this.call({ method, params, options }, asItIs),
     );
-  }
-
-  #guarded(work: (call: ClientCall) => Promise<ClientResult>): (call: ClientCall) => Promise<ClientResult> {
-    return async (call) => {
-      try {
-        return await work(call);
-      } catch (error) {
-        return this.#onFailure(error, call.options);
-      }
-    };
   }
 
   async notify(method: string, params: Params | undefined): Promise<void> {
@@ -372,16 +374,6 @@ async function answer(...question: Parameters<typeof answers.answer>): Promise<C
 }
 
 const asItIs: ReadResult<ClientResult> = (result) => result;
-
-const rethrow: OnFailure = (error) => Promise.reject(error);
-
-/** Calls by what is kept, or else by the connection. */
-function cachedWire(cache: ClientCache, connection: Connection): CallWire {
-  return {
-    call: (call, scope) => cache.through(call, scope, connection),
-    failed: (call, error) => cache.noteFailure(call, error),
-  };
-}
 
 function createCache(
   options: ClientOptions,

@@ -68,7 +68,7 @@ export interface Link {
 
 /** What is read of the response to a request. */
 export function exchangeOn<T>(link: Link, request: LinkRequest, scope: CallScope, read: ReadResponse<T>): Promise<T> {
-  return link.exchange === undefined ? link.request(request, scope).then(read) : link.exchange(request, scope, read);
+  return link.exchange?.(request, scope, read) ?? link.request(request, scope).then(read);
 }
 
 export interface ReconnectOptions {

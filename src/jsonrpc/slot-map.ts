@@ -6,9 +6,9 @@ const FEW = 128;
  * its own and the next ones stand in a row that is looked through. Engines make a `Map` anew whenever it has run empty or
  * its gaps are as many as its entries, and each that is left behind keeps its successors alive once it has grown old.
  */
-export class SlotMap<K, V> {
-  #used = false;
+export class SlotMap<K, V extends NonNullable<unknown>> {
   #key: K | undefined;
+  /** Undefined while the slot is free. */
   #value: V | undefined;
   /** The row: what stands behind the first `#count` means nothing. */
   #keys: (K | undefined)[] | undefined;
@@ -17,11 +17,11 @@ export class SlotMap<K, V> {
   #more: Map<K, V> | undefined;
 
   get size(): number {
-    return (this.#used ? 1 : 0) + this.#count + (this.#more === undefined ? 0 : this.#more.size);
+    return (this.#value === undefined ? 0 : 1) + this.#count + (this.#more?.size ?? 0);
   }
 
   has(key: K): boolean {
-    return this.#isSlot(key) || this.#at(key) >= 0 || this.#more?.has(key) === true;
+    return this.get(key) !== undefined;
   }
 
   get(key: K): V | undefined {
@@ -31,18 +31,21 @@ export class SlotMap<K, V> {
   }
 
   set(key: K, value: V): void {
-    const at = this.#at(key);
-    if (this.#isSlot(key)) this.#value = value;
-    else if (at >= 0) (this.#values as V[])[at] = value;
-    else if (this.#more?.has(key) === true) this.#more.set(key, value);
-    else this.add(key, value);
+    this.take(key);
+    this.add(key, value);
   }
 
   /** Sets a key that is known not to be there. */
   add(key: K, value: V): void {
-    if (!this.#used) this.#fill(key, value);
-    else if (this.#count < FEW) this.#append(key, value);
-    else {
+    if (this.#value === undefined) {
+      this.#key = key;
+      this.#value = value;
+    } else if (this.#count < FEW) {
+      this.#keys ??= [];
+      this.#values ??= [];
+      this.#keys[this.#count] = key;
+      this.#values[this.#count++] = value;
+    } else {
       this.#more ??= new Map();
       this.#more.set(key, value);
     }
@@ -50,11 +53,7 @@ export class SlotMap<K, V> {
 
   /** Gives what is there, and takes it away. */
   take(key: K): V | undefined {
-    if (this.#isSlot(key)) {
-      const value = this.#value;
-      this.#empty();
-      return value;
-    }
+    if (this.#isSlot(key)) return this.#empty();
     const at = this.#at(key);
     if (at >= 0) return this.#remove(at);
     const value = this.#more?.get(key);
@@ -63,14 +62,7 @@ export class SlotMap<K, V> {
   }
 
   delete(key: K): boolean {
-    if (this.#isSlot(key)) {
-      this.#empty();
-      return true;
-    }
-    const at = this.#at(key);
-    if (at < 0) return this.#more?.delete(key) === true;
-    this.#remove(at);
-    return true;
+    return this.take(key) !== undefined;
   }
 
   clear(): void {
@@ -84,13 +76,13 @@ export class SlotMap<K, V> {
   /** The values as they are now; the map may change while they are looked at. */
   values(): V[] {
     const values = (this.#values?.slice(0, this.#count) ?? []) as V[];
-    if (this.#used) values.unshift(this.#value as V);
+    if (this.#value !== undefined) values.unshift(this.#value);
     if (this.#more !== undefined) values.push(...this.#more.values());
     return values;
   }
 
   #isSlot(key: K): boolean {
-    return this.#used && this.#key === key;
+    return this.#key === key && this.#value !== undefined;
   }
 
   /** Where the key stands in the row; -1 if it does not. */
@@ -101,23 +93,11 @@ export class SlotMap<K, V> {
     return -1;
   }
 
-  #fill(key: K, value: V): void {
-    this.#used = true;
-    this.#key = key;
-    this.#value = value;
-  }
-
-  #empty(): void {
-    this.#used = false;
+  #empty(): V | undefined {
+    const value = this.#value;
     this.#key = undefined;
     this.#value = undefined;
-  }
-
-  #append(key: K, value: V): void {
-    this.#keys ??= [];
-    this.#values ??= [];
-    this.#keys[this.#count] = key;
-    this.#values[this.#count++] = value;
+    return value;
   }
 
   /** The last takes its place. */
