@@ -42,7 +42,7 @@ export class CallScope extends AbortSwitch implements Waiting {
     this.#startedAt = timed ? clock.now() : 0;
     this.#heardAt = this.#startedAt;
     if (limits.signal !== undefined) this.#follow(limits.signal);
-    if (timed && !this.aborted) this.#begin();
+    if (timed && !this.aborted) this.#begin(this.#startedAt);
   }
 
   /** A sign of life from the peer: the idle time starts anew. Costs one clock reading; the timer is left alone. */
@@ -89,10 +89,10 @@ export class CallScope extends AbortSwitch implements Waiting {
     return this.#timer !== undefined || this.#wait !== undefined;
   }
 
-  #begin(): void {
+  #begin(now: number): void {
     const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
-    if (this.#clock === systemClock) this.#wait = (sharing ?? loadSharing())?.shareTimer(this, ms, this.#startedAt);
-    if (this.#wait === undefined) this.#arm(this.#startedAt);
+    if (this.#clock === systemClock) this.#wait = (sharing ?? loadSharing())?.shareTimer(this, ms, now);
+    if (this.#wait === undefined) this.#arm(now);
   }
 
   #arm(now: number): void {
@@ -137,7 +137,7 @@ let sharing: typeof import("./shared-timers.js") | null | undefined;
 
 /** On Node alone: elsewhere a timer may end with the request during which it was set. */
 function loadSharing(): undefined {
-  if (sharing === null || globalThis.process?.versions?.undici === undefined) return;
+  if (sharing === null || typeof process !== "object" || process.versions?.undici === undefined) return;
   sharing = null;
   import("./shared-timers.js").then(
     (part) => {
