@@ -2,6 +2,7 @@ import { TimeoutError } from "../schema/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { type Clock, systemClock } from "./clock.js";
 import { followSignal, unfollowSignal } from "./follow-signal.js";
+import { isOnNode } from "./is-on-node.js";
 import type { Wait, Waiting } from "./shared-timers.js";
 
 export interface ScopeLimits {
@@ -137,7 +138,7 @@ let sharing: typeof import("./shared-timers.js") | null | undefined;
 
 /** On Node alone: elsewhere a timer may end with the request during which it was set. */
 function loadSharing(): undefined {
-  if (sharing === null || typeof process !== "object" || process.versions?.undici === undefined) return;
+  if (sharing === null || !isOnNode) return;
   sharing = null;
   import("./shared-timers.js").then(
     (part) => {

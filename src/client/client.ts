@@ -140,12 +140,12 @@ export class Client<S extends AnyServer = AnyServer> {
     args?: unknown,
     options: ToolCallOptions & { readonly output?: StandardSchema } = {},
   ): Promise<ToolOutcome> {
-    const { tool, output } = options;
     try {
-      if (tool !== undefined) this.#core.learnTool({ ...tool, name });
+      if (options.tool !== undefined) this.#core.learnTool({ ...options.tool, name });
     } catch (error) {
       return Promise.reject(error);
     }
+    const { output } = options;
     const params = args === undefined ? { name } : { name, arguments: args };
     return this.#core.call({ method: "tools/call", params, options }, (answer) => {
       const result = completed("tools/call", answer as unknown as CallToolResult);
@@ -281,7 +281,8 @@ export class Client<S extends AnyServer = AnyServer> {
     params?: Params,
     options: CallOptions & { readonly result?: StandardSchema } = {},
   ): Promise<unknown> {
-    const { result: schema } = options;
+    if (typeof method !== "string") return Promise.reject(new TypeError("A method must be a string"));
+    const schema = options?.result;
     return this.#core.call({ method, params, options }, (result) =>
       schema === undefined ? result : toCustomResult(method, schema, result),
     );

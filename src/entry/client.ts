@@ -1,3 +1,4 @@
+import { isOnNode } from "../call/is-on-node.js";
 import { type AnyServer, Client } from "../client/client.js";
 import { connectWith, type Dialer } from "../client/connect.js";
 import { Group, type GroupOptions, type ServerTypes } from "../client/group.js";
@@ -13,14 +14,9 @@ const dialer: Dialer = {
   memory: new Map<string, string>(),
   validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
   send: async () =>
-    isOnNode() ? (await import("../node/direct-send.js")).directSend : sendBy((url, init) => fetch(url, init)),
+    isOnNode ? (await import("../node/direct-send.js")).directSend : sendBy((url, init) => fetch(url, init)),
   spawn: async (target) => (await import("../node/stdio-client.js")).createStdioClientChannel(target),
 };
-
-/** Or on what passes for it; whoever is asked further looks more closely. */
-function isOnNode(): boolean {
-  return typeof process === "object" && process.versions?.undici !== undefined;
-}
 
 /** Connects to a server of any protocol version: at an address, behind a command, in this process, or through a channel. */
 export function connect<S extends AnyServer = AnyServer>(

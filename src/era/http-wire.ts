@@ -66,10 +66,6 @@ export class HttpWire {
     return followSameOrigin(url, method === "GET", (at) => send(at, sending));
   }
 
-  post(headers: HeaderRecord, body: string, end: AbortSwitch, patience?: CallScope): Promise<Reply> {
-    return this.send("POST", headers, body, end, patience);
-  }
-
   /** Posts a message that has no answer; resolves when the server has taken it, else rejects. */
   async deliver(what: string, headers: HeaderRecord, body: string, wire: AbortSwitch): Promise<void> {
     await this.hold(wire, this.#deliver(what, headers, body, wire));
@@ -79,7 +75,7 @@ export class HttpWire {
     await nextInTurn;
     let response: Reply;
     try {
-      response = await this.post(headers, body, wire);
+      response = await this.send("POST", headers, body, wire);
     } catch (error) {
       throw fetchFailed(what, error);
     }
@@ -185,7 +181,7 @@ export class HttpWire {
 
 /** Ends what a request has on the wire. */
 export function drop(wire: AbortSwitch): void {
-  wire.abort(new DOMException("The request was given up", "AbortError"));
+  wire.abort(new DOMException("The call was cancelled", "AbortError"));
 }
 
 /** The error for a stream that is over while its call is not. */

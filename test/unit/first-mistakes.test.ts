@@ -177,3 +177,14 @@ describe("connect says what is wrong with its target", () => {
     });
   });
 });
+
+describe("a call without types rejects, and throws nothing", () => {
+  it("when its method or its options are not there", async () => {
+    await using client = await connect(new McpServer({ name: "weather", version: "1.0.0" }));
+    type Untyped = (...given: unknown[]) => Promise<unknown>;
+    const calls = client as unknown as { readonly callTool: Untyped; readonly request: Untyped };
+    await assert.rejects(calls.request(), { name: "TypeError", message: "A method must be a string" });
+    await assert.rejects(calls.request("tools/list", {}, null), TypeError);
+    await assert.rejects(calls.callTool("a", {}, null), TypeError);
+  });
+});

@@ -152,7 +152,8 @@ export class LegacyHttpLink extends HttpLink implements Link {
     await nextInTurn;
     if (!call.begin()) return;
     try {
-      const response = await this.wire.post(
+      const response = await this.wire.send(
+        "POST",
         Object.assign({}, this.wire.headers.post, facts),
         body,
         call.wire,

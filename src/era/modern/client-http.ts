@@ -58,7 +58,7 @@ export class ModernHttpLink extends HttpLink implements Link {
     await nextInTurn;
     if (!call.begin()) return;
     try {
-      const response = await this.wire.post(headers, body, call.wire, call.scope);
+      const response = await this.wire.send("POST", headers, body, call.wire, call.scope);
       const trace = await this.wire.readReply(call, response, (parsed) => this.#take(call, parsed));
       if (trace !== undefined && !call.over) call.fail(streamLost(call, trace));
     } catch (error) {
