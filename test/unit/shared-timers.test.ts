@@ -98,9 +98,9 @@ const [scopeUrl, timersUrl] = ["scope", "shared-timers"].map((name) => import.me
 /** What a process writes that runs this code when there has been a call, and ends when nothing keeps it. */
 async function outputOf(code: string, before = ""): Promise<string> {
   const script = `
-    import { CallScope } from ${JSON.stringify(scopeUrl)};
-    import ${JSON.stringify(timersUrl)};
     ${before}
+    const { CallScope } = await import(${JSON.stringify(scopeUrl)});
+    await import(${JSON.stringify(timersUrl)});
     new CallScope("before", { timeoutMs: 600_000 }).close();
     await new Promise(setImmediate);
     ${code}`;
