@@ -41,6 +41,8 @@ export interface HttpExchange {
    * something in front has read it and not handed it over.
    */
   text(limit: number): Promise<string>;
+  /** The same without a promise, in the turn in which the body is there; in place of `text`. */
+  read?(limit: number, onText: (text: string) => void, onFailure: (error: unknown) => void): void;
   /** Calls the listener once, later, if the client goes away, or has already gone, before the response is complete. */
   onGone(listener: () => void): void;
   /** Whether `reply` or `stream` has been called, or comes too late. */

@@ -75,46 +75,52 @@ class NodeExchange implements HttpExchange {
   }
 
   text(limit: number): Promise<string> {
-    if (this.#body !== undefined) return Promise.resolve(toBodyText(this.#body));
-    if (announcesMoreThan(limit, this.#req.headers["content-length"])) {
-      this.#closes = true;
-      return Promise.reject(new BodyTooLarge(limit));
-    }
-    return this.#readText(limit);
+    return new Promise((resolve, reject) => this.read(limit, resolve, reject));
   }
 
-  #readText(limit: number): Promise<string> {
+  read(limit: number, onText: (text: string) => void, onFailure: (error: unknown) => void): void {
     const req = this.#req;
-    if (req.readableDidRead) return Promise.reject(new BodyTaken());
-    if (req.destroyed) return Promise.reject(new BodyIncomplete());
-    return new Promise((resolve, reject) => {
-      let first: Buffer | undefined;
-      let rest: Buffer[] | undefined;
-      let size = 0;
-      // No listener is taken away again: they go with the request, and a promise settles once.
-      req.on("data", (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > limit) {
-          if (this.#closes) return;
-          this.#closes = true;
-          req.pause();
-          reject(new BodyTooLarge(limit));
-        } else if (first === undefined) first = chunk;
-        else if (rest === undefined) rest = [first, chunk];
-        else rest.push(chunk);
-      });
-      req.on("end", () => {
-        const body = rest === undefined ? first : Buffer.concat(rest, size);
-        const text = body === undefined ? "" : toText(body);
-        if (text === undefined) reject(new BodyNotText());
-        else resolve(text);
-      });
-      const onCut = (cause?: unknown) => {
-        if (!req.readableEnded) reject(new BodyIncomplete({ cause }));
-      };
-      req.on("error", onCut);
-      req.on("close", onCut);
+    if (this.#body !== undefined) return onText(toBodyText(this.#body));
+    if (announcesMoreThan(limit, req.headers["content-length"])) {
+      this.#closes = true;
+      return onFailure(new BodyTooLarge(limit));
+    }
+    if (req.readableDidRead) return onFailure(new BodyTaken());
+    if (req.destroyed) return onFailure(new BodyIncomplete());
+    let first: Buffer | undefined;
+    let rest: Buffer[] | undefined;
+    let size = 0;
+    let settled = false;
+    const fail = (error: unknown) => {
+      if (settled) return;
+      settled = true;
+      onFailure(error);
+    };
+    // No listener is taken away again: they go with the request.
+    req.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        if (this.#closes) return;
+        this.#closes = true;
+        req.pause();
+        fail(new BodyTooLarge(limit));
+      } else if (first === undefined) first = chunk;
+      else if (rest === undefined) rest = [first, chunk];
+      else rest.push(chunk);
     });
+    req.on("end", () => {
+      const body = rest === undefined ? first : Buffer.concat(rest, size);
+      const text = body === undefined ? "" : toText(body);
+      if (text === undefined) return fail(new BodyNotText());
+      if (settled) return;
+      settled = true;
+      onText(text);
+    });
+    const onCut = (cause?: unknown) => {
+      if (!req.readableEnded) fail(new BodyIncomplete({ cause }));
+    };
+    req.on("error", onCut);
+    req.on("close", onCut);
   }
 
   onGone(listener: () => void): void {

@@ -127,10 +127,10 @@ export class HttpFront {
     for (const binding of this.#bindings) if (binding.route?.(exchange) === true) return;
     if (exchange.method !== "POST") return this.#serveBodiless(exchange);
     if (!isJson(exchange.header("content-type"))) return this.#fail(exchange, 415, INVALID_REQUEST, NOT_JSON);
-    exchange.text(this.#maxBodyBytes).then(
-      (text) => this.#read(exchange, text),
-      (error: unknown) => this.#onBodyFailure(exchange, error),
-    );
+    const onText = (text: string) => this.#read(exchange, text);
+    const onFailure = (error: unknown) => this.#onBodyFailure(exchange, error);
+    if (exchange.read === undefined) exchange.text(this.#maxBodyBytes).then(onText, onFailure);
+    else exchange.read(this.#maxBodyBytes, onText, onFailure);
   }
 
   #read(exchange: HttpExchange, text: string): void {

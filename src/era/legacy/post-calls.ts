@@ -65,7 +65,7 @@ export class PostCalls {
     if (call === undefined) return;
     const reply = this.#owner.createReply(exchange, kind, 1, false);
     const entry = { call, reply };
-    this.#running.set(call.id, entry);
+    this.#running.add(call.id, entry);
     this.#start([entry], { exchange, reply, id: request.id });
   }
 
