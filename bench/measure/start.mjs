@@ -39,7 +39,7 @@ const isChosen = (run, peer) => !run.narrow || ["bare", "bowline", "official-v2"
 /** Peers take turns; the first round warms the file system's cache and does not count. */
 async function inRounds(run, chosen, once) {
   const series = Object.fromEntries(chosen.map((peer) => [peer, []]));
-  const rounds = run.short ? run.rounds : run.rounds * 2;
+  const rounds = run.narrow ? run.rounds : run.rounds * 2;
   for (let round = -1; round < rounds; round++) {
     for (const peer of chosen) {
       run.progress.step(`${peer}, round ${Math.max(0, round) + 1} of ${rounds}`);
