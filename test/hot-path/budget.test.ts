@@ -80,7 +80,7 @@ for (const era of ["modern", "legacy"] as const) {
     await import("#src/call/shared-timers.js");
     await new Promise(setImmediate);
     const work = await measureWork(() => client.callTool("echo0", { text: "hello" }));
-    assertWithin(work, { promises: 5, handles: 0, bytes: 7_500 });
+    assertWithin(work, { promises: 5, handles: 0, bytes: 8_000 });
   });
 }
 

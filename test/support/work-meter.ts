@@ -11,7 +11,8 @@ export interface Work {
   readonly bytes: number;
 }
 
-const WARM_UP = 3_000;
+/** Enough for the newest engines too, which compile for good later than older ones do. */
+const WARM_UP = 20_000;
 const RUNS = 2_000;
 
 /** Measures work that has become routine. Bytes are sampled, all else is counted. */
