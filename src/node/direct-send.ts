@@ -52,7 +52,14 @@ const ALWAYS = { "accept-encoding": "gzip, br", "user-agent": "node" };
 /** What unpacks is loaded when something was packed. */
 function unpack(packed: ByteSource, encoding: string): ByteSource {
   return {
-    pump: async (onChunk) => (await import("./inflate.js")).inflate(packed, encoding, onChunk),
+    async pump(onChunk) {
+      try {
+        const { inflate } = await import("./inflate.js");
+        await inflate(packed, encoding, onChunk);
+      } finally {
+        await packed.cancel();
+      }
+    },
     cancel: (reason) => packed.cancel(reason),
   };
 }

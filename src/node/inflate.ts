@@ -48,7 +48,6 @@ export async function inflate(packed: ByteSource, encoding: string, onChunk: OnC
     throw broken === undefined ? error : broken.reason;
   } finally {
     source.destroy();
-    await packed.cancel();
   }
 }
 

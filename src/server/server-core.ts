@@ -91,8 +91,9 @@ export class ServerCore implements ServerHost {
     return waiting instanceof Promise ? this.#runAfter(waiting, call) : this.#run(call);
   }
 
+  /** A call that has ended meanwhile does not begin. */
   #runAfter(waiting: Promise<unknown>, call: Call): Promise<Outcome> {
-    const run = () => this.#run(call);
+    const run = () => (call.end.aborted ? this.#succeed(call, {}) : this.#run(call));
     return waiting.then(run, run);
   }
 

@@ -154,12 +154,20 @@ for (const [encoding, bytes] of [
   });
 }
 
-test("nothing, packed, is nothing; what is packed otherwise is named", async (t) => {
-  let encoding = "gzip";
-  const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": encoding }).end());
+test("nothing, packed, is nothing", async (t) => {
+  const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": "gzip" }).end());
   equal(await text(await send(url)), "");
-  for (encoding of ["zstd", "constructor"]) {
+});
+
+test("what is packed otherwise is named, and let go of", async (t) => {
+  for (const encoding of ["zstd", "constructor"]) {
+    const gone = gate();
+    const url = await listen(t, (_, res) => {
+      res.on("close", gone.open);
+      res.writeHead(200, { "content-encoding": encoding }).write("begun");
+    });
     await rejects(send(url).then(text), { message: `the server packed it as "${encoding}", unasked` });
+    await gone.opened;
   }
 });
 
