@@ -6,15 +6,15 @@ import { at, packageEntries, shown } from "./lib/project.mjs";
 
 /** What a server loads when a client brings it about. */
 const onDemand = [
-  "dist/era/modern/listen.js",
-  "dist/era/modern/rounds.js",
+  "dist/era/modern/server/listen.js",
+  "dist/era/modern/server/replay.js",
   "dist/http/cors.js",
-  "dist/jsonrpc/peer.js",
-  "dist/schema/json-schema/build.js",
-  "dist/server/door.js",
-  "dist/server/gate-keeper.js",
-  "dist/server/serve-prompts.js",
-  "dist/server/serve-resources.js",
+  "dist/protocol/jsonrpc/peer.js",
+  "dist/schema/json-schema/builder.js",
+  "dist/server/transports/channel.js",
+  "dist/server/transports/authorize.js",
+  "dist/server/definitions/prompts.js",
+  "dist/server/definitions/resources.js",
   "dist/store/memory-event-log.js",
 ];
 
@@ -22,7 +22,7 @@ const onDemand = [
 const forbidden = {
   ".": ["dist/node/", "node:"],
   "./client": ["dist/server/", "dist/schema/json-schema/validator.js", "dist/node/", "node:"],
-  "./server": ["dist/client/", "dist/node/", "dist/era/legacy/session.js", ...onDemand, "node:"],
+  "./server": ["dist/client/", "dist/node/", "dist/era/legacy/server/session.js", ...onDemand, "node:"],
   "./server/modern": [
     "dist/client/",
     "dist/node/",

@@ -4,21 +4,21 @@ import { alone } from "./lib/check.mjs";
 import { importsOf, withoutComments } from "./lib/imports.mjs";
 import { at, filesBelow, readJson, shown } from "./lib/project.mjs";
 
-const wire = ["schema", "jsonrpc", "call"];
+const wire = ["protocol", "call", "schema"];
 const below = [...wire, "http", "store", "era"];
 const both = [...below, "server", "client"];
 
 /** Which layers a layer may import, besides itself. A folder that is not named here is a problem. */
 const arrows = {
-  schema: [],
-  jsonrpc: ["schema"],
-  call: ["schema", "jsonrpc"],
+  protocol: [],
+  call: ["protocol"],
+  schema: ["protocol", "call"],
   http: wire,
   store: wire,
   era: [...wire, "http", "store"],
   server: below,
   client: below,
-  auth: ["schema", "http"],
+  auth: ["protocol", "http"],
   otel: both,
   extensions: both,
   node: [...both, "auth"],

@@ -1,4 +1,4 @@
-import { isLoopback, isPrivate } from "./address.js";
+import { isLoopback, isPrivate } from "./addresses.js";
 
 /** Which addresses that others name may be asked. */
 export interface AddressPolicy {

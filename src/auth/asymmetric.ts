@@ -1,4 +1,4 @@
-import { DefinitionError } from "../schema/errors.js";
+import { DefinitionError } from "../protocol/errors.js";
 
 /** Signatures by key pairs: what verifies them cannot make them. */
 export const ASYMMETRIC: readonly string[] = [

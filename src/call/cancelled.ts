@@ -1,5 +1,5 @@
-import type { Params } from "../jsonrpc/message.js";
-import { McpError } from "../schema/errors.js";
+import { McpError } from "../protocol/errors.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
 
 /** Why a handler's signal fired when the other side gave up: the message is the reason it gave. */
 export class CancelledByPeer extends McpError {

@@ -1,6 +1,6 @@
-import { ConnectionError, TimeoutError } from "../schema/errors.js";
+import { ConnectionError, TimeoutError } from "../protocol/errors.js";
 import { type Clock, unref } from "./clock.js";
-import { CallScope } from "./scope.js";
+import { CallScope } from "./lifetime.js";
 
 export interface PingOptions {
   /** From one answer to the next question. */

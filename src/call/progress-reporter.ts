@@ -1,5 +1,5 @@
-import { McpError } from "../schema/errors.js";
-import type { Progress } from "../schema/types.js";
+import { McpError } from "../protocol/errors.js";
+import type { Progress } from "../protocol/types/index.js";
 import type { Clock } from "./clock.js";
 
 export interface ProgressLimit {

@@ -1,5 +1,5 @@
-import type { Params, RequestId } from "../jsonrpc/message.js";
-import { isRequestId } from "../jsonrpc/parse-call.js";
+import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
+import { isRequestId } from "../protocol/jsonrpc/parse-call.js";
 
 /** The token under which a request asks for progress, if it does. */
 export function progressTokenOf(params: Params | undefined): RequestId | undefined {

@@ -1,7 +1,7 @@
-import type { RequestId } from "../jsonrpc/message.js";
-import { isRequestId } from "../jsonrpc/parse-call.js";
-import { findByEither } from "../jsonrpc/request-id.js";
-import { SlotMap } from "../jsonrpc/slot-map.js";
+import type { RequestId } from "../protocol/jsonrpc/message.js";
+import { isRequestId } from "../protocol/jsonrpc/parse-call.js";
+import { findByEither } from "../protocol/jsonrpc/request-id.js";
+import { SlotMap } from "../protocol/jsonrpc/small-map.js";
 import type { AbortSwitch } from "./abort-switch.js";
 
 /** A call being served, as far as the connection is concerned. */

@@ -1,6 +1,6 @@
-import { toError } from "../schema/errors.js";
+import { toError } from "../protocol/errors.js";
 import type { Client } from "./client.js";
-import type { ClientCore } from "./client-core.js";
+import type { ClientCore } from "./runtime.js";
 
 type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
 
@@ -14,7 +14,7 @@ export async function begin(client: Upkeep, core: ClientCore): Promise<void> {
   const report = (error: unknown) => core.onProblem(toError(error));
   if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(report);
   if (onListChanged === undefined) return;
-  const { refreshLists } = await import("./list-refresh.js");
+  const { refreshLists } = await import("./subscriptions/list-refresh.js");
   await refreshLists(onListChanged, {
     clock: core.clock,
     listening: core.listening,

@@ -1,4 +1,4 @@
-import type { ClientCapabilities } from "../schema/types.js";
+import type { ClientCapabilities } from "../protocol/types/index.js";
 import type { ClientOptions } from "./options.js";
 
 /** What the handlers of a client amount to. */

@@ -1,6 +1,6 @@
-import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
-import { RpcError } from "../schema/errors.js";
-import type { ServerCapabilities } from "../schema/types.js";
+import { RpcError } from "../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
+import type { ServerCapabilities } from "../protocol/types/index.js";
 
 /** What a server must have announced for a method to make sense. */
 const NEEDED: { readonly [method: string]: readonly [keyof ServerCapabilities, string?] } = {

@@ -1,9 +1,8 @@
 import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-era.js";
 import { toCustomResult } from "../era/custom-result.js";
 import type { CloseOptions } from "../era/link.js";
-import type { Params } from "../jsonrpc/message.js";
-import { InputRequiredError, McpError } from "../schema/errors.js";
-import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
+import { InputRequiredError, McpError } from "../protocol/errors.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
 import type {
   CallToolResult,
   ClientCapabilities,
@@ -22,15 +21,16 @@ import type {
   Root,
   ServerCapabilities,
   Tool,
-} from "../schema/types.js";
-import type { TemplateValue } from "../schema/uri-expand.js";
-import type { CacheStats } from "./cache.js";
-import { type ClientCore, ROOTS_CHANGED } from "./client-core.js";
+} from "../protocol/types/index.js";
+import type { TemplateValue } from "../protocol/uri-expand.js";
+import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
+import type { CacheStats } from "./cache/cache.js";
 import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } from "./options.js";
 import { parseOutput } from "./output-checks.js";
 import { Pages, type ReadPage } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
-import type { Watch, WatchFilter, WatchOptions } from "./watch.js";
+import { type ClientCore, ROOTS_CHANGED } from "./runtime.js";
+import type { Watch, WatchFilter, WatchOptions } from "./subscriptions/watch.js";
 
 /** What a client knows of a server's definition, as a type. Without one, any name goes. */
 export interface AnyServer {
@@ -254,7 +254,7 @@ export class Client<S extends AnyServer = AnyServer> {
    */
   async watch(filter: WatchFilter, options: WatchOptions = {}): Promise<Watch> {
     this.#core.connected();
-    const { openWatch } = await import("./watch.js");
+    const { openWatch } = await import("./subscriptions/watch.js");
     return openWatch(this.#core, filter, options);
   }
 
@@ -313,7 +313,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
 /** Loaded when it is first needed. */
 async function expand(template: string, values: object): Promise<string> {
-  const { expandUriTemplate } = await import("../schema/uri-expand.js");
+  const { expandUriTemplate } = await import("../protocol/uri-expand.js");
   return expandUriTemplate(template, values as { readonly [name: string]: TemplateValue });
 }
 

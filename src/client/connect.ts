@@ -3,15 +3,15 @@ import { quietly } from "../call/quietly.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
 import { type ClientWire, NOBODY } from "../era/link.js";
-import { type Send, sendBy } from "../http/send.js";
-import type { Channel } from "../jsonrpc/channel.js";
+import { type Send, sendBy } from "../http/client/send.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { begin } from "./begin.js";
 import { type AnyServer, Client } from "./client.js";
-import { ClientCore } from "./client-core.js";
-import type { RestartLimits } from "./kept-connection.js";
+import type { RestartLimits } from "./connections/restarting.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
+import { ClientCore } from "./runtime.js";
 import { type CommandTarget, type Target, unknownTarget } from "./target.js";
 
 /** What `connect` is made of: handed in where the package's entries are. */
@@ -74,14 +74,14 @@ export async function connectWith<S extends AnyServer>(
   const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
   let connection: Connection;
   if (restart !== undefined) {
-    const { KeptConnection } = await import("./kept-connection.js");
+    const { KeptConnection } = await import("./connections/restarting.js");
     connection = await KeptConnection.open(core, restart, (host, again) =>
       again === undefined
         ? open(host, plan, options)
         : open(host, planAgain(plan, again.known), { ...options, signal: again.signal }),
     );
   } else if (isHearsay) {
-    const { HearsayConnection } = await import("./hearsay-connection.js");
+    const { HearsayConnection } = await import("./connections/unverified.js");
     connection = await HearsayConnection.open(core, (host, signal) =>
       signal === undefined
         ? open(host, plan, options)

@@ -1,10 +1,10 @@
 import type { ClaimedResults, ClientResult } from "../era/client-era.js";
-import { METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
-import type { Params, RpcNotification } from "../jsonrpc/message.js";
-import { DefinitionError, RpcError } from "../schema/errors.js";
-import { assertExtensionIds } from "../schema/extension-id.js";
+import { DefinitionError, RpcError } from "../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
+import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
+import { assertExtensionIds } from "../protocol/meta.js";
+import type { ClientCapabilities, ServerCapabilities } from "../protocol/types/index.js";
 import { parseStandard } from "../schema/standard-schema.js";
-import type { ClientCapabilities, ServerCapabilities } from "../schema/types.js";
 import type { ClientCall, ClientExtension, ClientOptions, ExtensionContext } from "./options.js";
 
 type Resolve = (result: ClientResult, ctx: ExtensionContext) => ClientResult | Promise<ClientResult>;

@@ -1,6 +1,6 @@
-import { followSameOrigin } from "../http/same-origin.js";
-import { McpError } from "../schema/errors.js";
-import type { Icon } from "../schema/types.js";
+import { followSameOrigin } from "../http/client/same-origin.js";
+import { McpError } from "../protocol/errors.js";
+import type { Icon } from "../protocol/types/index.js";
 
 export interface IconOptions {
   /** The address of the server that the icon belongs to: icons of its origin may be fetched. */

@@ -1,5 +1,5 @@
-import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
-import { RpcError } from "../schema/errors.js";
+import { RpcError } from "../protocol/errors.js";
+import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 
 const RESOURCE_NOT_FOUND = -32002;
 /** Many servers say it in these words alone. */

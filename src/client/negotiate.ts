@@ -1,5 +1,5 @@
 import type { Clock } from "../call/clock.js";
-import { CallScope } from "../call/scope.js";
+import { CallScope } from "../call/lifetime.js";
 import {
   type ClientEra,
   type ClientHost,
@@ -9,7 +9,7 @@ import {
   WrongEra,
 } from "../era/client-era.js";
 import type { ClientWire } from "../era/link.js";
-import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../schema/errors.js";
+import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../protocol/errors.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** Which eras to try, in order, and with which of their versions. */

@@ -1,10 +1,10 @@
-import { CallScope } from "../call/scope.js";
+import { CallScope } from "../call/lifetime.js";
 import { withinScope } from "../call/within-scope.js";
 import { ChannelLink } from "../era/channel-link.js";
-import type { Channel } from "../jsonrpc/channel.js";
-import { createChannelPair } from "../jsonrpc/memory-channel.js";
-import type { ClientCore } from "./client-core.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
+import { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
+import type { ClientCore } from "./runtime.js";
 import { type ChannelTarget, type CommandTarget, type LocalTarget, unknownTarget } from "./target.js";
 
 type Spawn = (target: CommandTarget) => Promise<Channel>;

@@ -1,7 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { CallProgress } from "../call/tell-progress.js";
+import type { CallProgress } from "../call/progress.js";
 import type {
   ClientResult,
   PriorKnowledge,
@@ -11,9 +11,7 @@ import type {
   ServerFacts,
 } from "../era/client-era.js";
 import type { ReconnectOptions } from "../era/link.js";
-import type { Params, RequestId } from "../jsonrpc/message.js";
-import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import type { StandardSchema } from "../schema/standard-schema.js";
+import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -26,9 +24,11 @@ import type {
   LoggingLevel,
   Root,
   Tool,
-} from "../schema/types.js";
-import type { CacheMode, ClientCacheOptions } from "./cache.js";
-import type { ListListeners } from "./list-refresh.js";
+} from "../protocol/types/index.js";
+import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
+import type { StandardSchema } from "../schema/standard-schema.js";
+import type { CacheMode, ClientCacheOptions } from "./cache/cache.js";
+import type { ListListeners } from "./subscriptions/list-refresh.js";
 
 /** What a handler of the server's questions gets besides the question. */
 export interface AnswerContext {

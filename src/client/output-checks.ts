@@ -1,7 +1,7 @@
-import { OutputError } from "../schema/errors.js";
+import { OutputError } from "../protocol/errors.js";
+import type { CallToolResult, Tool } from "../protocol/types/index.js";
 import type { CompiledSchema, JsonSchema, JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { parseStandard, type StandardSchema } from "../schema/standard-schema.js";
-import type { CallToolResult, Tool } from "../schema/types.js";
 
 interface Known {
   readonly text: string;

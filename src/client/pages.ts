@@ -1,5 +1,5 @@
-import { INVALID_PARAMS } from "../jsonrpc/error-codes.js";
-import { McpError, ProtocolError, RpcError } from "../schema/errors.js";
+import { McpError, ProtocolError, RpcError } from "../protocol/errors.js";
+import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 import { DEFAULTS } from "./options.js";
 
 /** Reads the first page, or the one at a cursor. */

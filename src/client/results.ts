@@ -10,7 +10,7 @@ import type {
   ListToolsResult,
   Meta,
   ReadResourceResult,
-} from "../schema/types.js";
+} from "../protocol/types/index.js";
 
 /** What each method of the specification answers with. */
 export interface MethodResults {

@@ -1,7 +1,7 @@
 import { type Clock, pause, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
-import { ConnectionError } from "../schema/errors.js";
-import type { Tool } from "../schema/types.js";
+import { ConnectionError } from "../protocol/errors.js";
+import type { Tool } from "../protocol/types/index.js";
 import type { ClientCall, ClientInterceptor } from "./options.js";
 
 export interface RetryOptions {

@@ -1,6 +1,6 @@
-import type { Channel } from "../jsonrpc/channel.js";
-import { McpError } from "../schema/errors.js";
-import type { RestartLimits } from "./kept-connection.js";
+import { McpError } from "../protocol/errors.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
+import type { RestartLimits } from "./connections/restarting.js";
 
 /** A server process to start. */
 export interface CommandTarget {

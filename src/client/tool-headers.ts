@@ -1,7 +1,7 @@
-import type { CallScope } from "../call/scope.js";
+import type { CallScope } from "../call/lifetime.js";
 import type { Connection } from "../era/client-era.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
-import type { Tool } from "../schema/types.js";
+import type { Tool } from "../protocol/types/index.js";
 import { Pages } from "./pages.js";
 
 /** Which arguments of tools travel in headers, as far as the tools were listed. */

@@ -1,5 +1,5 @@
-import { INVALID_PARAMS, Refusal } from "../jsonrpc/error-codes.js";
-import type { Params } from "../jsonrpc/message.js";
+import { INVALID_PARAMS, Refusal } from "../protocol/jsonrpc/errors.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
 /**

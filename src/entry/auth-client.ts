@@ -39,4 +39,4 @@ export type { AuthorizeContext, OAuthOptions } from "../auth/client/options.js";
 export type { ClientMetadata } from "../auth/client/register.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
 export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
-export { AuthError, type AuthStep } from "../schema/auth-error.js";
+export { AuthError, type AuthStep } from "../protocol/auth-error.js";

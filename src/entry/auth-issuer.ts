@@ -5,11 +5,11 @@ export type {
   WorkloadIdentityOptions,
   WorkloadIssuer,
 } from "../auth/issuer/assertion-options.js";
-export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/client.js";
-export type { ClientMetadata } from "../auth/issuer/client-metadata.js";
+export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/clients/client.js";
+export type { ClientMetadata } from "../auth/issuer/clients/metadata.js";
 export type { IssuerDpopOptions } from "../auth/issuer/dpop-options.js";
+export type { VerifiedToken } from "../auth/issuer/grants/tokens.js";
 export { createIssuer, type Issuer } from "../auth/issuer/issuer.js";
-export { OAuthProblem, type ProblemOptions } from "../auth/issuer/oauth-problem.js";
 export type {
   ClientDocumentOptions,
   ConsentQuestion,
@@ -20,8 +20,12 @@ export type {
   RateLimit,
   RegistrationOptions,
 } from "../auth/issuer/options.js";
+export { OAuthProblem, type ProblemOptions } from "../auth/issuer/problem.js";
 export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
-export { createMemoryIssuerStore, type IssuerStore, type MemoryIssuerStoreOptions } from "../auth/issuer/store.js";
-export type { VerifiedToken } from "../auth/issuer/tokens.js";
+export {
+  createMemoryIssuerStore,
+  type IssuerStore,
+  type MemoryIssuerStoreOptions,
+} from "../auth/issuer/store/store.js";
 export type { UpstreamOptions, UpstreamTokens } from "../auth/issuer/upstream-options.js";
 export type { IssuerUser } from "../auth/issuer/user.js";

@@ -1,4 +1,4 @@
-export type { DpopOptions, GatedRequest } from "../auth/dpop/dpop-check.js";
+export type { DpopOptions, GatedRequest } from "../auth/dpop/check.js";
 export {
   type AuthInfo,
   authOf,
@@ -9,5 +9,5 @@ export { type IntrospectionVerifierOptions, introspectionVerifier } from "../aut
 export { type JwtVerifierOptions, jwtVerifier } from "../auth/server/jwt-verifier.js";
 export { type Protection, type ProtectOptions, protect } from "../auth/server/protect.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
-export { AuthError } from "../schema/auth-error.js";
-export { DefinitionError } from "../schema/errors.js";
+export { AuthError } from "../protocol/auth-error.js";
+export { DefinitionError } from "../protocol/errors.js";

@@ -1,21 +1,21 @@
 import { isOnNode } from "../call/is-on-node.js";
 import { type AnyServer, Client } from "../client/client.js";
 import { connectWith, type Dialer } from "../client/connect.js";
-import { Group, type GroupOptions, type ServerTypes } from "../client/group.js";
-import type { ServersConfig } from "../client/group-config.js";
+import type { ServersConfig } from "../client/group/config.js";
+import { Group, type GroupOptions, type ServerTypes } from "../client/group/group.js";
 import type { ClientOptions } from "../client/options.js";
 import type { Target } from "../client/target.js";
-import { legacyClient } from "../era/legacy/client-era.js";
-import { modernClient } from "../era/modern/client-era.js";
-import { sendBy } from "../http/send.js";
+import { legacyClient } from "../era/legacy/client/era.js";
+import { modernClient } from "../era/modern/client/era.js";
+import { sendBy } from "../http/client/send.js";
 
 const dialer: Dialer = {
   eras: [modernClient, legacyClient],
   memory: new Map<string, string>(),
   validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
   send: async () =>
-    isOnNode ? (await import("../node/direct-send.js")).directSend : sendBy((url, init) => fetch(url, init)),
-  spawn: async (target) => (await import("../node/stdio-client.js")).createStdioClientChannel(target),
+    isOnNode ? (await import("../node/undici/send.js")).directSend : sendBy((url, init) => fetch(url, init)),
+  spawn: async (target) => (await import("../node/stdio/client.js")).createStdioClientChannel(target),
 };
 
 /** Connects to a server of any protocol version: at an address, behind a command, in this process, or through a channel. */
@@ -34,21 +34,27 @@ export function createGroup<M extends ServerTypes = ServerTypes>(
   return new Group<M>(config, options, connect);
 }
 
-export type { CallProgress } from "../call/tell-progress.js";
-export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache.js";
-export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache-store.js";
+export type { CallProgress } from "../call/progress.js";
+export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache/cache.js";
+export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache/store.js";
 export type { AnyServer, ReadOptions } from "../client/client.js";
+export type { RestartLimits } from "../client/connections/restarting.js";
 export { displayName } from "../client/display-name.js";
-export type { Variables } from "../client/expand-variables.js";
-export type { FromServer, GroupOptions, GroupToolName, Named, ProcessOptions, ServerTypes } from "../client/group.js";
-export type { CommandEntry, ServerEntries, ServerEntry, ServersConfig, UrlEntry } from "../client/group-config.js";
-export type { GroupListing } from "../client/group-listing.js";
-export type { BackoffOptions, ServerStatus } from "../client/group-member.js";
-export type { GroupChange, GroupWatch } from "../client/group-watch.js";
+export type { CommandEntry, ServerEntries, ServerEntry, ServersConfig, UrlEntry } from "../client/group/config.js";
+export type { Variables } from "../client/group/expand-variables.js";
+export type {
+  FromServer,
+  GroupOptions,
+  GroupToolName,
+  Named,
+  ProcessOptions,
+  ServerTypes,
+} from "../client/group/group.js";
+export type { GroupListing } from "../client/group/listing.js";
+export type { BackoffOptions, ServerStatus } from "../client/group/member.js";
+export type { GroupChange, GroupWatch } from "../client/group/watch.js";
 export { type IconOptions, isSafeIcon, type LoadedIcon, loadIcon } from "../client/icon.js";
 export { isResourceNotFound } from "../client/is-resource-not-found.js";
-export type { RestartLimits } from "../client/kept-connection.js";
-export type { ListListener, ListListeners, ListUpdate } from "../client/list-refresh.js";
 export type {
   AnswerContext,
   AnswerOptions,
@@ -63,19 +69,20 @@ export type {
   TypedCallOptions,
 } from "../client/options.js";
 export type { Pages } from "../client/pages.js";
-export type { RelistenOptions } from "../client/relisten.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";
+export type { ListListener, ListListeners, ListUpdate } from "../client/subscriptions/list-refresh.js";
+export type { RelistenOptions } from "../client/subscriptions/resilient.js";
+export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/subscriptions/watch.js";
 export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/target.js";
-export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge, ResumeToken, SavedSession } from "../era/client-era.js";
 export type { CloseOptions, ReconnectOptions } from "../era/link.js";
-export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
+export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+export { toolChoiceOf } from "../protocol/tool-choice.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export type { StandardSchema } from "../schema/standard-schema.js";
-export { toolChoiceOf } from "../schema/tool-choice.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./errors.js";
 export { Client, Group };

@@ -1,4 +1,4 @@
-export { AuthError, type AuthStep } from "../schema/auth-error.js";
+export { AuthError, type AuthStep } from "../protocol/auth-error.js";
 export {
   ConnectionError,
   DefinitionError,
@@ -15,5 +15,5 @@ export {
   UnsupportedVersionError,
   UserRejectedError,
   VersionError,
-} from "../schema/errors.js";
-export { type RequiredUrl, UrlElicitationRequiredError } from "../schema/url-elicitation-error.js";
+} from "../protocol/errors.js";
+export { type RequiredUrl, UrlElicitationRequiredError } from "../protocol/url-elicitation-error.js";

@@ -1,4 +1,4 @@
-export { BUILT_IN_EXTENSIONS } from "../schema/extension-id.js";
-export { isMetaKey, isReservedMetaKey } from "../schema/meta-key.js";
-export type * from "../schema/types.js";
+export { BUILT_IN_EXTENSIONS } from "../protocol/meta.js";
+export { isMetaKey, isReservedMetaKey } from "../protocol/meta-key.js";
+export type * from "../protocol/types/index.js";
 export * from "./errors.js";

@@ -7,20 +7,20 @@ export {
   type ServerRequestEvent,
 } from "../node/diagnostics.js";
 export { defaultEnvironment } from "../node/environment.js";
-export type { FetchServerLike } from "../node/fetch-listener.js";
-export { type FileResourceOptions, fileResource, resolveInside } from "../node/file-resource.js";
-export { createFileStore } from "../node/file-store.js";
+export { type FileResourceOptions, fileResource, resolveInside } from "../node/files/resource.js";
+export { readServers } from "../node/files/servers.js";
+export { createFileStore } from "../node/files/store.js";
 export { createGuardedFetch, type GuardedFetchOptions } from "../node/guarded-fetch.js";
-export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
-export type { NodeExchangeOptions } from "../node/node-exchange.js";
-export { readServers } from "../node/read-servers.js";
+export type { NodeExchangeOptions } from "../node/http/exchange.js";
+export type { FetchServerLike } from "../node/http/fetch-listener.js";
 export {
   type RunningHttpServer,
   type ServeHttpOptions,
   serveHttp,
   serveNodeRequest,
   toNodeListener,
-} from "../node/serve-http.js";
-export { type ServeStdioOptions, serveStdio } from "../node/serve-stdio.js";
-export { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "../node/stdio-client.js";
-export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio-server.js";
+} from "../node/http/serve.js";
+export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
+export { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "../node/stdio/client.js";
+export { type ServeStdioOptions, serveStdio } from "../node/stdio/serve.js";
+export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio/server.js";

@@ -1,27 +1,38 @@
 export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
-export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/era.js";
+export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
 export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
+export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
-export { type AnySchema, withJsonSchema } from "../schema/standard.js";
-export type { AccessOptions } from "../server/access.js";
 export type { CacheHints, ServerCacheOptions } from "../server/cache-hints.js";
-export { invalidCursor } from "../server/catalogue.js";
 export type { Changes } from "../server/changes.js";
-export type { Completer, Completers } from "../server/completion.js";
-export { audio, embedded, image, link, text } from "../server/content.js";
 export type { Context } from "../server/context.js";
-export type { MethodHandler, MethodOptions } from "../server/custom-method.js";
+export type { AccessOptions } from "../server/definitions/access.js";
+export { invalidCursor } from "../server/definitions/catalogue.js";
+export type { Completer, Completers } from "../server/definitions/completion.js";
+export { audio, embedded, image, link, text } from "../server/definitions/content.js";
+export type { MethodHandler, MethodOptions } from "../server/definitions/custom-method.js";
+export type { Editable } from "../server/definitions/edit.js";
+export type { PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
+export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/definitions/registry.js";
+export {
+  type EnumeratedResource,
+  type ResourceHandler,
+  type ResourceOptions,
+  type ResourceReturn,
+  resourceNotFound,
+} from "../server/definitions/resource.js";
+export type { ToolHandler, ToolOptions, ToolReturn } from "../server/definitions/tool.js";
+export { toolResult } from "../server/definitions/tool-result.js";
 export { detachCall } from "../server/detach-call.js";
-export type { Editable } from "../server/edit.js";
 export {
   type ExtensionOptions,
   type ExtensionServer,
   ServerExtension,
   type TopicHandler,
-} from "../server/extension.js";
+} from "../server/extensions/extension.js";
 export type { HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
@@ -30,18 +41,7 @@ export type {
   ServerInterceptor,
   ServerOptions,
 } from "../server/options.js";
-export type { PromptHandler, PromptOptions, PromptReturn } from "../server/prompt.js";
-export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/registry.js";
-export {
-  type EnumeratedResource,
-  type ResourceHandler,
-  type ResourceOptions,
-  type ResourceReturn,
-  resourceNotFound,
-} from "../server/resource.js";
-export type { SealKey, StateCodec } from "../server/seal-options.js";
-export type { ToolHandler, ToolOptions, ToolReturn } from "../server/tool.js";
-export { toolResult } from "../server/tool-result.js";
+export type { SealKey, StateCodec } from "../server/state/options.js";
 export type { Change } from "../store/change-bus.js";
 export type { EventLog } from "../store/event-log.js";
 export * from "./errors.js";

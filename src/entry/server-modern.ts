@@ -1,5 +1,5 @@
-import { modernServer } from "../era/modern/server-era.js";
-import type { Implementation } from "../schema/types.js";
+import { modernServer } from "../era/modern/server/era.js";
+import type { Implementation } from "../protocol/types/index.js";
 import { HttpServer, type PromptTypes, type ResourceTypes, type ToolTypes } from "../server/http-server.js";
 import type { ServerOptions } from "../server/options.js";
 

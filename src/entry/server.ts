@@ -1,11 +1,11 @@
-import { offeredLegacy } from "../era/legacy/offered-era.js";
-import { modernServer } from "../era/modern/server-era.js";
-import { lateValidator } from "../schema/json-schema/late-validator.js";
-import type { Implementation } from "../schema/types.js";
-import { eraOfRequest } from "../server/era-of-request.js";
+import { offeredLegacy } from "../era/legacy/server/offered.js";
+import { modernServer } from "../era/modern/server/era.js";
+import type { Implementation } from "../protocol/types/index.js";
+import { lateValidator } from "../schema/json-schema/lazy-validator.js";
 import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/http-server.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server } from "../server/server.js";
+import { eraOfRequest } from "../server/transports/era-of-request.js";
 
 /** A server for clients of every protocol version. */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
@@ -28,7 +28,7 @@ export async function isLegacyRequest(request: Request, body?: unknown): Promise
   return (await eraOfRequest([modernServer, offeredLegacy], request, body)) === offeredLegacy;
 }
 
-export type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
-export type { ServedConnection } from "../server/door.js";
+export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export type { Server } from "../server/server.js";
+export type { ServedConnection } from "../server/transports/channel.js";
 export * from "./server-common.js";

@@ -1,4 +1,4 @@
-export { createChannelPair } from "../jsonrpc/memory-channel.js";
+export { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
 export { createArrayExchange } from "../testing/array-exchange.js";
 export { FakeClock } from "../testing/fake-clock.js";
 export {

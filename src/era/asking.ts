@@ -1,7 +1,5 @@
-import type { Params } from "../jsonrpc/message.js";
-import type { Problem } from "../schema/check.js";
-import type { FormSchema } from "../schema/elicit-schema.js";
-import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
+import type { Problem } from "../protocol/check.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -9,7 +7,9 @@ import type {
   InputRequest,
   Progress,
   Root,
-} from "../schema/types.js";
+} from "../protocol/types/index.js";
+import type { FormSchema } from "../schema/elicitation-form.js";
+import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 
 export type ElicitAnswer<T> =
   | { readonly action: "accept"; readonly content: T }

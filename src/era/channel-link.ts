@@ -1,11 +1,11 @@
-import { asItCame, exchange, type ReadResponse } from "../call/exchange.js";
+import { asItCame, exchange, type ReadResponse } from "../call/channel-request.js";
+import type { CallScope } from "../call/lifetime.js";
 import { withProgressToken } from "../call/progress-token.js";
-import type { CallScope } from "../call/scope.js";
-import type { Channel } from "../jsonrpc/channel.js";
-import type { JsonText } from "../jsonrpc/format.js";
-import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../jsonrpc/message.js";
-import { Peer, type PeerEvents } from "../jsonrpc/peer.js";
-import { ProtocolError } from "../schema/errors.js";
+import { ProtocolError } from "../protocol/errors.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
+import type { JsonText } from "../protocol/jsonrpc/format.js";
+import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../protocol/jsonrpc/message.js";
+import { Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
 import { type Link, type LinkReceiver, type LinkRequest, NOBODY } from "./link.js";
 
 /** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */

@@ -1,7 +1,7 @@
-import type { RpcNotification } from "../jsonrpc/message.js";
-import { ProtocolError } from "../schema/errors.js";
-import { noParams } from "./feature-shapes.js";
+import { ProtocolError } from "../protocol/errors.js";
+import type { RpcNotification } from "../protocol/jsonrpc/message.js";
 import type { NotificationTable } from "./method-table.js";
+import { noParams } from "./request-shapes.js";
 
 /** What is wrong with a notification by the rules of an era; one that the era does not know may carry anything. */
 export function notificationProblem(

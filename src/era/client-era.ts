@@ -1,17 +1,17 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
+import type { CallScope } from "../call/lifetime.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { CallScope } from "../call/scope.js";
-import type { Params, RequestId, RpcNotification } from "../jsonrpc/message.js";
-import type { Deprecation } from "../schema/deprecated.js";
-import type { RpcError } from "../schema/errors.js";
+import type { Deprecation } from "../protocol/deprecations.js";
+import type { RpcError } from "../protocol/errors.js";
+import type { Params, RequestId, RpcNotification } from "../protocol/jsonrpc/message.js";
 import type {
   ClientCapabilities,
   Implementation,
   LoggingLevel,
   ServerCapabilities,
   SubscriptionFilter,
-} from "../schema/types.js";
+} from "../protocol/types/index.js";
 import type { Change } from "../store/change-bus.js";
 import type { ClientWire, CloseOptions } from "./link.js";
 

@@ -1,4 +1,4 @@
-import { McpError } from "../schema/errors.js";
+import { McpError } from "../protocol/errors.js";
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
 /** The result of a method of the author's own as the caller's schema describes it, without what the protocol adds. */

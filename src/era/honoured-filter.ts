@@ -1,4 +1,4 @@
-import type { ServerCapabilities, SubscriptionFilter } from "../schema/types.js";
+import type { ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.js";
 
 /** The part of a filter that a server with these capabilities can serve. */
 export function honouredFilter(filter: SubscriptionFilter, capabilities: ServerCapabilities): SubscriptionFilter {

@@ -1,8 +1,8 @@
 import { AbortSwitch } from "../call/abort-switch.js";
+import type { CallScope } from "../call/lifetime.js";
 import { progressTokenOf, withProgressToken } from "../call/progress-token.js";
-import type { CallScope } from "../call/scope.js";
-import type { Params, RequestId, RpcResponse } from "../jsonrpc/message.js";
-import { idKey } from "../jsonrpc/request-id.js";
+import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
+import { idKey } from "../protocol/jsonrpc/request-id.js";
 import type { LinkRequest } from "./link.js";
 
 /** How to give up on a call: fixed with the call when it is registered, whatever the connection becomes later. */

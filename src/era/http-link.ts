@@ -1,7 +1,7 @@
-import type { CallScope } from "../call/scope.js";
-import { InflightTable } from "../jsonrpc/inflight-table.js";
-import type { RequestId, RpcResponse } from "../jsonrpc/message.js";
-import { notConnected } from "../schema/errors.js";
+import type { CallScope } from "../call/lifetime.js";
+import { notConnected } from "../protocol/errors.js";
+import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
+import type { RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
 import { type GiveUp, HttpCall } from "./http-call.js";
 import { closedBeforeAnswer, HttpWire } from "./http-wire.js";
 import type { HttpTarget, LinkReceiver, LinkRequest } from "./link.js";

@@ -1,13 +1,20 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import type { CallScope } from "../call/scope.js";
-import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client-headers.js";
-import { answerLost, fetchFailed, type HttpRefusal, NOT_MCP, readRefusal, statusError } from "../http/http-failure.js";
+import type { CallScope } from "../call/lifetime.js";
+import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client/client-headers.js";
+import {
+  answerLost,
+  fetchFailed,
+  type HttpRefusal,
+  NOT_MCP,
+  readRefusal,
+  statusError,
+} from "../http/client/failures.js";
+import { discard, readEvents, readText, type StreamTrace } from "../http/client/read.js";
+import type { Life, Reply } from "../http/client/reply.js";
+import { followSameOrigin } from "../http/client/same-origin.js";
 import { isEventStream, isJson } from "../http/media-type.js";
-import type { Life, Reply } from "../http/reply.js";
-import { discard, readEvents, readText, type StreamTrace } from "../http/reply-reader.js";
-import { followSameOrigin } from "../http/same-origin.js";
-import { type Parsed, parseFrame } from "../jsonrpc/parse.js";
-import { ConnectionError, ProtocolError, toError } from "../schema/errors.js";
+import { ConnectionError, ProtocolError, toError } from "../protocol/errors.js";
+import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
 import type { HttpCall } from "./http-call.js";
 import { type HttpTarget, type LinkReceiver, NOBODY } from "./link.js";
 

@@ -1,9 +1,9 @@
+import type { ReadResponse } from "../call/channel-request.js";
 import type { Clock } from "../call/clock.js";
-import type { ReadResponse } from "../call/exchange.js";
-import type { CallScope } from "../call/scope.js";
+import type { CallScope } from "../call/lifetime.js";
+import type { Send } from "../http/client/send.js";
 import type { ParamHeader } from "../http/param-headers.js";
-import type { Send } from "../http/send.js";
-import type { JsonText } from "../jsonrpc/format.js";
+import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type {
   Params,
   RequestId,
@@ -11,7 +11,7 @@ import type {
   RpcNotification,
   RpcRequest,
   RpcResponse,
-} from "../jsonrpc/message.js";
+} from "../protocol/jsonrpc/message.js";
 
 export interface LinkRequest {
   readonly id?: RequestId | undefined;

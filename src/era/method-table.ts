@@ -1,4 +1,4 @@
-import type { Check } from "../schema/check.js";
+import type { Check } from "../protocol/check.js";
 
 /** What a protocol version says about a request of one method. */
 export interface MethodShape {

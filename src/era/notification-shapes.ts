@@ -1,9 +1,9 @@
-import type { Check } from "../schema/check.js";
-import { LOGGING_LEVELS } from "../schema/logging-levels.js";
-import { number, present } from "../schema/more-shape.js";
-import { oneOf, string, stringOrInteger } from "../schema/shape.js";
-import { params } from "../schema/shapes.js";
-import { noParams } from "./feature-shapes.js";
+import type { Check } from "../protocol/check.js";
+import { LOGGING_LEVELS } from "../protocol/logging.js";
+import { params } from "../protocol/shapes/common.js";
+import { oneOf, string, stringOrInteger } from "../protocol/shapes/kit.js";
+import { number, present } from "../protocol/shapes/more-shape.js";
+import { noParams } from "./request-shapes.js";
 
 export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
 

@@ -1,4 +1,4 @@
-import type { JsonText } from "../jsonrpc/format.js";
+import type { JsonText } from "../protocol/jsonrpc/format.js";
 
 /** A result that is the same for every client: each era writes it as text once. */
 export class PreparedResult {

@@ -1,5 +1,5 @@
-import { RpcError } from "../schema/errors.js";
-import type { UrlElicitationRequiredError } from "../schema/url-elicitation-error.js";
+import { RpcError } from "../protocol/errors.js";
+import type { UrlElicitationRequiredError } from "../protocol/url-elicitation-error.js";
 
 /** Whether a handler failed because the user must visit pages first. */
 export function sendsAway(failure: unknown): failure is UrlElicitationRequiredError {

@@ -1,7 +1,16 @@
 import { AbortSwitch } from "../call/abort-switch.js";
-import type { Params, RequestId } from "../jsonrpc/message.js";
-import type { InputResponses, LoggingLevel, ProgressToken } from "../schema/types.js";
-import type { Call, CallFacts, CallOrigin, ClientFacts, EraSession, ServerEra, ServerWire, Topics } from "./era.js";
+import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
+import type { InputResponses, LoggingLevel, ProgressToken } from "../protocol/types/index.js";
+import type {
+  Call,
+  CallFacts,
+  CallOrigin,
+  ClientFacts,
+  EraSession,
+  ServerEra,
+  ServerWire,
+  Topics,
+} from "./server-era.js";
 
 /** One request being served. All it needs is given at birth; it ends once. */
 export class ServedCall implements Call {

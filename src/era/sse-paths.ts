@@ -1,4 +1,4 @@
-import type { SsePaths } from "./era.js";
+import type { SsePaths } from "./server-era.js";
 
 /** The two paths of the transport with a stream of its own; `messages` may have a query. */
 export interface ResolvedSsePaths {

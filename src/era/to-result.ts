@@ -1,4 +1,4 @@
-import type { Result } from "./era.js";
+import type { Result } from "./server-era.js";
 
 /** What a handler returned as a result on the wire: that is an object, and nothing is an empty one. */
 export function toResult(value: unknown, method: string): Result {

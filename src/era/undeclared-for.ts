@@ -1,4 +1,4 @@
-import type { ClientCapabilities, InputRequest } from "../schema/types.js";
+import type { ClientCapabilities, InputRequest } from "../protocol/types/index.js";
 
 /** The first version in which the inclusion of context is a capability of its own. */
 const CONTEXT_VERSION = "2025-11-25";

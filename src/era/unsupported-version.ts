@@ -1,4 +1,4 @@
-import { isVersionList } from "../schema/errors.js";
+import { isVersionList } from "../protocol/errors.js";
 
 export const UNSUPPORTED_VERSION = -32022;
 

@@ -1,9 +1,9 @@
-import { RpcError } from "../schema/errors.js";
-import { isObject, pointerTo } from "../schema/json.js";
-import type { ParamHeader } from "./find-param-headers.js";
+import { RpcError } from "../protocol/errors.js";
+import { isObject, pointerTo } from "../protocol/json.js";
 import { decodeHeaderValue, encodeHeaderValue } from "./header-value.js";
+import type { ParamHeader } from "./param-header-schema.js";
 
-export { findParamHeaders, type ParamHeader, type ParamHeaders } from "./find-param-headers.js";
+export { findParamHeaders, type ParamHeader, type ParamHeaders } from "./param-header-schema.js";
 
 /** A whole number in plain decimal notation: sign, digits without leading zeros, and at most zeros behind a point. */
 const WHOLE = /^(-?)0*(0|[1-9]\d*)(?:\.0+)?$/;

@@ -1,7 +1,7 @@
 import { channel, tracingChannel } from "node:diagnostics_channel";
 import type { ClientInterceptor, ClientOptions } from "../client/options.js";
 import type { ServerFacts } from "../era/client-era.js";
-import type { Params, RequestId } from "../jsonrpc/message.js";
+import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 import type { ServerInterceptor, ServerOptions } from "../server/options.js";
 
 /**

@@ -1,8 +1,8 @@
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from "node:dns";
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { Readable } from "node:stream";
-import { isLoopback, isPrivate } from "../auth/address.js";
-import type { Fetch } from "../http/send.js";
+import { isLoopback, isPrivate } from "../auth/addresses.js";
+import type { Fetch } from "../http/client/send.js";
 
 type LookupAll = (
   hostname: string,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { AuthError } from "../schema/auth-error.js";
+import { AuthError } from "../protocol/auth-error.js";
 
 export interface LoopbackOptions {
   /** The port to listen on; any free one unless told otherwise. */

@@ -8,8 +8,8 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../jsonrpc/error-codes.js";
-import { McpError, RpcError } from "../schema/errors.js";
+import { McpError, RpcError } from "../protocol/errors.js";
+import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { Telemetry } from "./telemetry.js";
 
 type Params = { readonly [key: string]: unknown };

@@ -1,5 +1,5 @@
 import { type Context, context, type Link, trace } from "@opentelemetry/api";
-import type { Call } from "../era/era.js";
+import type { Call } from "../era/server-era.js";
 import type { ServerInterceptor } from "../server/options.js";
 import { type Operation, observe } from "./operation.js";
 import { createTelemetry, type Telemetry, type TelemetryOptions } from "./telemetry.js";

@@ -1,5 +1,5 @@
-import type { AnswerContent, RequestedSchema } from "./check-answer.js";
-import { isObject } from "./json.js";
+import { isObject } from "../protocol/json.js";
+import type { AnswerContent, RequestedSchema } from "./elicitation-answer.js";
 
 /** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
 export function applyDefaults(form: RequestedSchema, content: AnswerContent): AnswerContent {

@@ -1,13 +1,13 @@
 /** What questions and answers must be beyond their shapes. Both sides hold themselves, and each other, to it. */
-import type { Problem } from "./check.js";
-import { findSamplingAnswerProblem, findSamplingProblem } from "./sampling-rules.js";
+import type { Problem } from "../protocol/check.js";
+import { findSamplingAnswerProblem, findSamplingProblem } from "../protocol/sampling-rules.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
   ElicitUrlParams,
   InputRequest,
   ListRootsResult,
-} from "./types.js";
+} from "../protocol/types/index.js";
 
 /** An absolute address that a browser may be sent to. */
 export function isWebUrl(url: string): boolean {

@@ -1,9 +1,9 @@
-import type { RequestedSchema } from "./check-answer.js";
-import { compileForm } from "./elicit-schema.js";
-import { type DefinitionError, McpError } from "./errors.js";
+import { type DefinitionError, McpError } from "../protocol/errors.js";
+import { inputShapes } from "../protocol/shapes/input.js";
+import type { InputRequest } from "../protocol/types/index.js";
+import type { RequestedSchema } from "./elicitation-answer.js";
+import { compileForm } from "./elicitation-form.js";
 import { findQuestionProblem } from "./input-rules.js";
-import { inputShapes } from "./input-shapes.js";
-import type { InputRequest } from "./types.js";
 
 /** What keeps a question from being asked, whatever the client. */
 export function questionProblem(request: InputRequest): McpError | undefined {

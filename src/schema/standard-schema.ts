@@ -1,4 +1,4 @@
-import { isObject, pointerTo } from "./json.js";
+import { isObject, pointerTo } from "../protocol/json.js";
 import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
 
 /** What a validator library offers by the Standard Schema and Standard JSON Schema conventions (version 1). */

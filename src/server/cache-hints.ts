@@ -1,5 +1,5 @@
-import { defined } from "../schema/defined.js";
-import type { CacheScope } from "../schema/types.js";
+import { defined } from "../protocol/defined.js";
+import type { CacheScope } from "../protocol/types/index.js";
 
 /** What clients are told about keeping a result. */
 export interface CacheHints {

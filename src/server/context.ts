@@ -1,13 +1,11 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
+import { late } from "../call/lazy.js";
 import { andThen } from "../call/maybe-promise.js";
 import type { Asking, AskOptions, ElicitAnswer, Questions } from "../era/asking.js";
-import type { Call, ClientFacts, Result, ServerHost } from "../era/era.js";
-import { isWanted } from "../era/logging-level.js";
-import type { Params } from "../jsonrpc/message.js";
-import type { FormSchema } from "../schema/elicit-schema.js";
-import { McpError } from "../schema/errors.js";
-import { late } from "../schema/late.js";
-import type { OutputOf, StandardSchema } from "../schema/standard.js";
+import type { Call, ClientFacts, Result, ServerHost } from "../era/server-era.js";
+import { McpError } from "../protocol/errors.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
+import { isWanted } from "../protocol/logging-level.js";
 import type {
   ContentBlock,
   CreateMessageParams,
@@ -18,11 +16,13 @@ import type {
   Meta,
   RequestId,
   Root,
-} from "../schema/types.js";
-import type { Reports } from "./report-progress.js";
+} from "../protocol/types/index.js";
+import type { OutputOf, StandardSchema } from "../schema/compile.js";
+import type { FormSchema } from "../schema/elicitation-form.js";
+import type { Reports } from "./progress.js";
 
 /** What reports progress, loaded with the first call whose caller asks for reports. */
-export const reporting = late(() => import("./report-progress.js"));
+export const reporting = late(() => import("./progress.js"));
 
 /** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
 export class Context {
@@ -217,7 +217,7 @@ export class Context {
   }
 
   /** What reports is there since the call began, if its caller asked for reports. */
-  #report(run: (part: typeof import("./report-progress.js")) => void | Promise<void>): void | Promise<void> {
+  #report(run: (part: typeof import("./progress.js")) => void | Promise<void>): void | Promise<void> {
     const { progressToken, method, id } = this.#call;
     if (progressToken === undefined) return;
     return andThen(reporting(), run, (error) => this.#host.report(error, { where: "progress", method, id }));

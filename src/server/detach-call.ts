@@ -1,6 +1,6 @@
 import type { Asker, Asking, Questions } from "../era/asking.js";
-import type { Call, ServerHost } from "../era/era.js";
 import { ServedCall } from "../era/served-call.js";
+import type { Call, ServerHost } from "../era/server-era.js";
 
 /**
  * A call of its own that does the same as another and outlives it: for extensions that answer now and do the work later.
@@ -26,7 +26,7 @@ function askingThrough(asker: Asker, host: ServerHost): Asking {
   let questions: Promise<Questions> | undefined;
   return {
     open() {
-      questions ??= import("../era/question-desk.js").then(({ QuestionDesk }) => new QuestionDesk(asker, host));
+      questions ??= import("../era/client-requests.js").then(({ QuestionDesk }) => new QuestionDesk(asker, host));
       return questions;
     },
   };

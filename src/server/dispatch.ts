@@ -1,9 +1,9 @@
 import { andThen, type MaybePromise } from "../call/maybe-promise.js";
-import type { Call, HandlerResult, ServerHost } from "../era/era.js";
-import { invalidParams, methodNotFound } from "../jsonrpc/error-codes.js";
-import { params } from "../schema/shapes.js";
+import type { Call, HandlerResult, ServerHost } from "../era/server-era.js";
+import { invalidParams, methodNotFound } from "../protocol/jsonrpc/errors.js";
+import { params } from "../protocol/shapes/common.js";
 import { Context } from "./context.js";
-import type { CustomMethod } from "./custom-method.js";
+import type { CustomMethod } from "./definitions/custom-method.js";
 import { more, type Route } from "./routes.js";
 
 /** What is asked of the params of a method that only the author knows. */

@@ -1,26 +1,31 @@
 import { pause } from "../call/clock.js";
-import type { AcceptChannel, OfferedEra } from "../era/era.js";
 import { completePage } from "../era/open-pages.js";
+import type { AcceptChannel, OfferedEra } from "../era/server-era.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
-import { DefinitionError, McpError } from "../schema/errors.js";
+import { DefinitionError, McpError } from "../protocol/errors.js";
+import { assertOptions } from "../protocol/known-options.js";
+import type { Implementation, LoggingLevel, ServerCapabilities } from "../protocol/types/index.js";
+import type { AnySchema, InputOf, OutputOf } from "../schema/compile.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
-import { assertOptions } from "../schema/known-options.js";
-import type { AnySchema, InputOf, OutputOf } from "../schema/standard.js";
-import type { Implementation, LoggingLevel, ServerCapabilities } from "../schema/types.js";
 import { Changes } from "./changes.js";
-import type { MethodHandler, MethodOptions, NotificationHandler, OtherNotificationHandler } from "./custom-method.js";
-import type { Editable } from "./edit.js";
-import type { ServerExtension } from "./extension.js";
-import { HttpFront } from "./http-front.js";
+import type {
+  MethodHandler,
+  MethodOptions,
+  NotificationHandler,
+  OtherNotificationHandler,
+} from "./definitions/custom-method.js";
+import type { Editable } from "./definitions/edit.js";
+import type { PromptHandler, PromptOptions } from "./definitions/prompt.js";
+import type { PromptChanges, ResourceChanges, ToolChanges } from "./definitions/registry.js";
+import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js";
+import type { ToolHandler, ToolOptions } from "./definitions/tool.js";
+import type { UriVariables } from "./definitions/uri-template.js";
+import type { ServerExtension } from "./extensions/extension.js";
 import { HTTP } from "./option-names.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
-import type { PromptHandler, PromptOptions } from "./prompt.js";
-import type { PromptChanges, ResourceChanges, ToolChanges } from "./registry.js";
-import type { ResourceHandler, ResourceOptions } from "./resource.js";
-import { ServerCore } from "./server-core.js";
-import type { ToolHandler, ToolOptions } from "./tool.js";
-import type { UriVariables } from "./uri-template.js";
+import { ServerCore } from "./runtime.js";
+import { HttpFront } from "./transports/http.js";
 
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
 

@@ -1,10 +1,10 @@
-import type { Known } from "../schema/known-options.js";
-import type { AnySchema } from "../schema/standard.js";
-import type { MethodOptions } from "./custom-method.js";
+import type { Known } from "../protocol/known-options.js";
+import type { AnySchema } from "../schema/compile.js";
+import type { MethodOptions } from "./definitions/custom-method.js";
+import type { PromptOptions } from "./definitions/prompt.js";
+import type { ResourceOptions } from "./definitions/resource.js";
+import type { AnyToolOptions } from "./definitions/tool.js";
 import type { HttpServerOptions, ServerOptions } from "./options.js";
-import type { PromptOptions } from "./prompt.js";
-import type { ResourceOptions } from "./resource.js";
-import type { AnyToolOptions } from "./tool.js";
 
 export const SERVER: Known<ServerOptions> = {
   instructions: 1,

@@ -1,15 +1,15 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { Call, HandlerResult, ReportContext, SessionOptions, SsePaths } from "../era/era.js";
+import type { Call, HandlerResult, ReportContext, SessionOptions, SsePaths } from "../era/server-era.js";
 import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
+import type { JsonObject, LoggingLevel } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import type { JsonObject, LoggingLevel } from "../schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ServerCacheOptions } from "./cache-hints.js";
-import type { ServedConnection } from "./door.js";
-import type { SealKey, StateCodec } from "./seal-options.js";
+import type { SealKey, StateCodec } from "./state/options.js";
+import type { ServedConnection } from "./transports/channel.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
 export interface Logger {

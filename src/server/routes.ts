@@ -1,22 +1,22 @@
+import { late } from "../call/lazy.js";
 import { andThen, type MaybePromise } from "../call/maybe-promise.js";
-import type { Call, HandlerResult } from "../era/era.js";
-import { methodNotFound } from "../jsonrpc/error-codes.js";
-import { late } from "../schema/late.js";
-import { contentChecks } from "./content-checks.js";
+import type { Call, HandlerResult } from "../era/server-era.js";
+import { methodNotFound } from "../protocol/jsonrpc/errors.js";
 import type { Context } from "./context.js";
-import type { Kind, Registry } from "./registry.js";
-import type { SeeingHost } from "./serve-resources.js";
-import { extras, type RegisteredTool } from "./tool.js";
-import { unknownItem } from "./unknown-item.js";
+import { contentChecks } from "./definitions/content-checks.js";
+import type { Kind, Registry } from "./definitions/registry.js";
+import type { SeeingHost } from "./definitions/resources.js";
+import { extras, type RegisteredTool } from "./definitions/tool.js";
+import { unknownItem } from "./definitions/unknown-item.js";
 
 export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
 type Serve = (registry: Registry, call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 
-type More = typeof import("./serve-more.js");
+type More = typeof import("./lazy-routes.js");
 
 /** What reads resources and prompts, completes, runs methods of authors' own and hands them notifications. */
-export const more = late(() => import("./serve-more.js"));
+export const more = late(() => import("./lazy-routes.js"));
 
 const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["tools/list", lists("tools")],

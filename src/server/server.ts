@@ -1,9 +1,11 @@
-import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/era.js";
+import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
-import type { Channel } from "../jsonrpc/channel.js";
-import { McpError } from "../schema/errors.js";
-import type { AnySchema } from "../schema/standard.js";
-import type { Door, ServedConnection } from "./door.js";
+import { McpError } from "../protocol/errors.js";
+import type { Channel } from "../protocol/jsonrpc/channel.js";
+import type { AnySchema } from "../schema/compile.js";
+import type { PromptHandler, PromptOptions } from "./definitions/prompt.js";
+import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js";
+import type { ToolHandler, ToolOptions } from "./definitions/tool.js";
 import {
   HttpServer,
   type PromptType,
@@ -13,10 +15,8 @@ import {
   type ToolType,
   type ToolTypes,
 } from "./http-server.js";
-import type { PromptHandler, PromptOptions } from "./prompt.js";
-import type { ResourceHandler, ResourceOptions } from "./resource.js";
 import { prepareRoutes } from "./routes.js";
-import type { ToolHandler, ToolOptions } from "./tool.js";
+import type { Door, ServedConnection } from "./transports/channel.js";
 
 /** One definition of a server, for every client, wire and protocol version: over HTTP, and over channels such as stdio. */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
@@ -71,7 +71,7 @@ export class Server<
     if (this.#ended) throw closed();
     const prepared = prepareRoutes(this.core.registry);
     const loading = Promise.all([
-      import("./door.js"),
+      import("./transports/channel.js"),
       prepared,
       this.core.prepare(),
       ...offered.map((era) => era.load()),

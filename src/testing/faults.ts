@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../call/clock.js";
-import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
-import { ConnectionError } from "../schema/errors.js";
+import { ConnectionError } from "../protocol/errors.js";
+import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 
 /**
  * What becomes of a frame: `hold` keeps it back until the next one has passed, so that the two change places; `delayMs`

@@ -1,7 +1,7 @@
 import type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
-import { SSE_HEADERS } from "../http/sse-writer.js";
-import type { Channel, ChannelEvents } from "../jsonrpc/channel.js";
-import type { Params, RequestId } from "../jsonrpc/message.js";
+import { SSE_HEADERS } from "../http/sse/writer.js";
+import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 
 /** Any JSON-RPC message, as loosely as a test wants to look at it. */
 export interface RecordedMessage {

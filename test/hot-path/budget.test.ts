@@ -3,6 +3,7 @@
  * a year later. The budgets are what was measured with a little air, bytes with air for engines that need more for the same
  * objects (Node 26 takes a sixth more than Node 20); who needs more says why where it is raised.
  */
+
 import { ok } from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "bowline/client";

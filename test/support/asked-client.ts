@@ -1,6 +1,6 @@
 import type { Server, ToolTypes } from "bowline/server";
 import type { RecordedMessage } from "bowline/testing";
-import type { Channel } from "#src/jsonrpc/channel.js";
+import type { Channel } from "#src/protocol/jsonrpc/channel.js";
 import type { World } from "./each-wire.js";
 
 type Body = { readonly [key: string]: unknown };

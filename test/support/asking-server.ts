@@ -1,7 +1,7 @@
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { createChannelPair, type RecordedMessage } from "bowline/testing";
-import type { Channel } from "#src/jsonrpc/channel.js";
+import type { Channel } from "#src/protocol/jsonrpc/channel.js";
 import type { World } from "./each-wire.js";
 import type { Wire } from "./verifies.js";
 

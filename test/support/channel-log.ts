@@ -1,4 +1,4 @@
-import type { Channel, ChannelEvents } from "#src/jsonrpc/channel.js";
+import type { Channel, ChannelEvents } from "#src/protocol/jsonrpc/channel.js";
 
 /** Records what a channel tells its owner, and lets a test wait for it. */
 export class ChannelLog implements ChannelEvents {

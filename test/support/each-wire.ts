@@ -8,7 +8,7 @@ import { createStdioServerChannel } from "bowline/node";
 import type { Channel, Server, ToolTypes } from "bowline/server";
 import { createChannelPair, WireRecorder } from "bowline/testing";
 import { createWebExchange } from "#src/http/web-exchange.js";
-import { createNodeExchange } from "#src/node/node-exchange.js";
+import { createNodeExchange } from "#src/node/http/exchange.js";
 import type { Wire } from "./verifies.js";
 
 /** A client of a test, with everything that passed between it and its server. */

@@ -1,12 +1,12 @@
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "#src/call/clock.js";
-import { CallScope, type ScopeLimits } from "#src/call/scope.js";
-import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client-http.js";
+import { CallScope, type ScopeLimits } from "#src/call/lifetime.js";
+import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client/http.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "#src/era/link.js";
-import { ModernHttpLink } from "#src/era/modern/client-http.js";
-import { type Fetch, sendBy } from "#src/http/send.js";
-import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/jsonrpc/message.js";
-import { directSend } from "#src/node/direct-send.js";
+import { ModernHttpLink } from "#src/era/modern/client/http.js";
+import { type Fetch, sendBy } from "#src/http/client/send.js";
+import { directSend } from "#src/node/undici/send.js";
+import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/protocol/jsonrpc/message.js";
 import { HttpScript } from "./http-script.js";
 
 /** Keeps what a link tells its owner. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "#src/call/clock.js";
-import { legacyServer } from "#src/era/legacy/server-era.js";
-import { modernServer } from "#src/era/modern/server-era.js";
+import { legacyServer } from "#src/era/legacy/server/era.js";
+import { modernServer } from "#src/era/modern/server/era.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
 import { Server } from "#src/server/server.js";

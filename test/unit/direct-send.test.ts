@@ -6,11 +6,11 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { AbortSwitch } from "#src/call/abort-switch.js";
-import type { ByteSource, Reply } from "#src/http/reply.js";
-import { discard, readExcerpt, readText } from "#src/http/reply-reader.js";
-import type { Sending } from "#src/http/send.js";
-import { readSse, SseReader } from "#src/http/sse-reader.js";
-import { directSend } from "#src/node/direct-send.js";
+import { discard, readExcerpt, readText } from "#src/http/client/read.js";
+import type { ByteSource, Reply } from "#src/http/client/reply.js";
+import type { Sending } from "#src/http/client/send.js";
+import { readSse, SseReader } from "#src/http/sse/reader.js";
+import { directSend } from "#src/node/undici/send.js";
 import { gate } from "../support/gate.js";
 
 /** Node 26 keeps the one of its own `fetch` under the second. */

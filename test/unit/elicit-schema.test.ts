@@ -4,9 +4,9 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
 import * as z from "zod";
-import { checkAnswer, type RequestedSchema } from "#src/schema/check-answer.js";
-import { toRequestedSchema } from "#src/schema/elicit-schema.js";
-import { DefinitionError } from "#src/schema/errors.js";
+import { DefinitionError } from "#src/protocol/errors.js";
+import { checkAnswer, type RequestedSchema } from "#src/schema/elicitation-answer.js";
+import { toRequestedSchema } from "#src/schema/elicitation-form.js";
 import { applyDefaults } from "#src/schema/form-defaults.js";
 
 const form = (properties: Record<string, unknown>, rest = {}) => ({ type: "object", properties, ...rest });

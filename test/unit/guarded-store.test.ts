@@ -1,8 +1,8 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import type { CacheStore } from "#src/client/cache-store.js";
-import { GuardedStore } from "#src/client/guarded-store.js";
+import { GuardedStore } from "#src/client/cache/guarded-store.js";
+import type { CacheStore } from "#src/client/cache/store.js";
 
 test("a store that deletes nothing is given up before what it should have deleted fills the memory", async () => {
   let asked = 0;

@@ -1,6 +1,6 @@
 import { equal, match } from "node:assert/strict";
 import { test } from "node:test";
-import { noResponse, readRefusal, statusError } from "#src/http/http-failure.js";
+import { noResponse, readRefusal, statusError } from "#src/http/client/failures.js";
 
 const life = new AbortController();
 

@@ -2,12 +2,11 @@ import { deepEqual, equal } from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-
-import type { HttpBinding, ServerEra } from "#src/era/era.js";
+import type { HttpBinding, ServerEra } from "#src/era/server-era.js";
 import type { HttpExchange } from "#src/http/exchange.js";
 import { createWebExchange } from "#src/http/web-exchange.js";
-import { createNodeExchange } from "#src/node/node-exchange.js";
-import { HttpFront } from "#src/server/http-front.js";
+import { createNodeExchange } from "#src/node/http/exchange.js";
+import { HttpFront } from "#src/server/transports/http.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
 import { settle } from "../support/legacy-endpoint.js";

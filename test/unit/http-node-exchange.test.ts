@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import { BodyIncomplete, BodyTaken, BodyTooLarge, type HttpExchange } from "#src/http/exchange.js";
-import { createNodeExchange, type NodeExchangeOptions } from "#src/node/node-exchange.js";
+import { createNodeExchange, type NodeExchangeOptions } from "#src/node/http/exchange.js";
 
 type Handler = (exchange: HttpExchange, res: ServerResponse) => void | Promise<void>;
 

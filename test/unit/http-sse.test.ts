@@ -1,8 +1,8 @@
 import { deepEqual, equal, rejects, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { readSse, type SseEvent, SseEventTooLarge, SseReader } from "#src/http/sse-reader.js";
-import { formatSseEvent, SSE_HEADERS, type SseFields, sseComment } from "#src/http/sse-writer.js";
+import { readSse, type SseEvent, SseEventTooLarge, SseReader } from "#src/http/sse/reader.js";
+import { formatSseEvent, SSE_HEADERS, type SseFields, sseComment } from "#src/http/sse/writer.js";
 
 const utf8 = new TextEncoder();
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
-import { InflightTable } from "#src/jsonrpc/inflight-table.js";
+import { InflightTable } from "#src/protocol/jsonrpc/inflight-table.js";
 
 test("numbers are minted around those that callers took", () => {
   const table = new InflightTable<{ id: string | number }>();

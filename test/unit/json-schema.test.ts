@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
-import { DefinitionError } from "#src/schema/errors.js";
+import { DefinitionError } from "#src/protocol/errors.js";
 import { createValidator, defaultValidator, type JsonSchema } from "#src/schema/json-schema/validator.js";
 
 const check = (schema: JsonSchema | boolean, value: unknown) => defaultValidator.compile(schema)(value);

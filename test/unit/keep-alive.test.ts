@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { KeepAlive, type Quiet } from "#src/http/keep-alive.js";
+import { KeepAlive, type Quiet } from "#src/http/sse/keep-alive.js";
 import { FakeClock } from "../support/fake-clock.js";
 
 class Stream implements Quiet {

@@ -1,12 +1,12 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { createArrayExchange, createChannelPair } from "bowline/testing";
-import type { OfferedEra } from "#src/era/era.js";
-import { LateBinding } from "#src/era/legacy/late-binding.js";
 import { legacyMethods } from "#src/era/legacy/methods.js";
-import { offeredLegacy } from "#src/era/legacy/offered-era.js";
-import { legacyServer } from "#src/era/legacy/server-era.js";
-import { modernServer } from "#src/era/modern/server-era.js";
+import { legacyServer } from "#src/era/legacy/server/era.js";
+import { LateBinding } from "#src/era/legacy/server/lazy-binding.js";
+import { offeredLegacy } from "#src/era/legacy/server/offered.js";
+import { modernServer } from "#src/era/modern/server/era.js";
+import type { OfferedEra } from "#src/era/server-era.js";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
 import { Server } from "#src/server/server.js";
 import { type Gate, gate } from "../support/gate.js";

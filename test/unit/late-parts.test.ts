@@ -2,9 +2,9 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { McpServer } from "bowline/server";
 import { createArrayExchange } from "bowline/testing";
-import { lateValidator } from "#src/schema/json-schema/late-validator.js";
+import { late } from "#src/call/lazy.js";
+import { lateValidator } from "#src/schema/json-schema/lazy-validator.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
-import { late } from "#src/schema/late.js";
 import { gate } from "../support/gate.js";
 import { modernRequest } from "../support/modern-request.js";
 

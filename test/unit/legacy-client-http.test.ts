@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { test } from "node:test";
-import { StreamCursor } from "#src/era/legacy/stream-cursor.js";
-import type { StreamTrace } from "#src/http/reply-reader.js";
+import { StreamCursor } from "#src/era/legacy/client/stream-cursor.js";
+import type { StreamTrace } from "#src/http/client/read.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { LEGACY, legacyWorld, sessionWorld } from "../support/http-links.js";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { LineDecoder, toLine } from "#src/jsonrpc/lines.js";
-import { ProtocolError } from "#src/schema/errors.js";
+import { ProtocolError } from "#src/protocol/errors.js";
+import { LineDecoder, toLine } from "#src/protocol/jsonrpc/lines.js";
 
 interface Outcome {
   readonly lines: string[];

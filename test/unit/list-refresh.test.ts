@@ -1,8 +1,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import { type ListListeners, refreshLists } from "#src/client/list-refresh.js";
-import type { Listening } from "#src/client/relisten.js";
+import { type ListListeners, refreshLists } from "#src/client/subscriptions/list-refresh.js";
+import type { Listening } from "#src/client/subscriptions/resilient.js";
 import type { WatchEvents } from "#src/era/client-era.js";
 
 /** Lists that are read when the test says so. */

@@ -5,8 +5,8 @@ import { legacyResults } from "#src/era/legacy/results.js";
 import type { MethodShape, MethodTable } from "#src/era/method-table.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
-import type { Check } from "#src/schema/check.js";
-import { inputRequiredResult } from "#src/schema/input-shapes.js";
+import type { Check } from "#src/protocol/check.js";
+import { inputRequiredResult } from "#src/protocol/shapes/input.js";
 
 function methodsWhere(table: MethodTable, holds: (shape: MethodShape) => boolean): string[] {
   return [...table]

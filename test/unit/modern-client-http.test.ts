@@ -1,11 +1,11 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { test } from "node:test";
-import { CallScope } from "#src/call/scope.js";
+import { CallScope } from "#src/call/lifetime.js";
 import type { LinkRequest } from "#src/era/link.js";
-import { ModernHttpLink } from "#src/era/modern/client-http.js";
-import type { Fetch } from "#src/http/send.js";
-import { ConnectionError, ProtocolError } from "#src/schema/errors.js";
+import { ModernHttpLink } from "#src/era/modern/client/http.js";
+import type { Fetch } from "#src/http/client/send.js";
+import { ConnectionError, ProtocolError } from "#src/protocol/errors.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { createTarget, MODERN, modernWorld, settled } from "../support/http-links.js";
 

@@ -1,9 +1,9 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { before, suite, test } from "node:test";
-import type { Call, HttpBinding, HttpBindingOptions } from "#src/era/era.js";
-import { modernServer } from "#src/era/modern/server-era.js";
-import { parseFrame } from "#src/jsonrpc/parse.js";
-import { ConnectionError, RpcError } from "#src/schema/errors.js";
+import { modernServer } from "#src/era/modern/server/era.js";
+import type { Call, HttpBinding, HttpBindingOptions } from "#src/era/server-era.js";
+import { ConnectionError, RpcError } from "#src/protocol/errors.js";
+import { parseFrame } from "#src/protocol/jsonrpc/parse.js";
 import { type ArrayExchange, createArrayExchange } from "#src/testing/array-exchange.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
 import { modernRequest, type RequestInit, sseMessages } from "../support/modern-request.js";

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { checkParamHeaders, findParamHeaders, type ParamHeader, paramHeadersOf } from "#src/http/param-headers.js";
-import { RpcError } from "#src/schema/errors.js";
+import { RpcError } from "#src/protocol/errors.js";
 
 const region = { type: "string", "x-mcp-header": "Region" };
 const form = (properties: Record<string, unknown>) => ({ type: "object", properties });

@@ -1,9 +1,9 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import { CallScope } from "#src/call/scope.js";
-import { KeptConnection } from "#src/client/kept-connection.js";
-import { LastingSubscription, type ListenHost } from "#src/client/relisten.js";
+import { CallScope } from "#src/call/lifetime.js";
+import { KeptConnection } from "#src/client/connections/restarting.js";
+import { LastingSubscription, type ListenHost } from "#src/client/subscriptions/resilient.js";
 import type { ClientHost, Connection, Subscription, WatchEvents } from "#src/era/client-era.js";
 import { aborted, gate } from "../support/gate.js";
 import { RawServer } from "../support/raw-server.js";

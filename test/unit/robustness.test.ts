@@ -5,7 +5,7 @@ import { McpServer, RpcError, UrlElicitationRequiredError } from "bowline/server
 import { createChannelPair } from "bowline/testing";
 import * as z from "zod";
 import { AbortSwitch } from "#src/call/abort-switch.js";
-import { CallScope } from "#src/call/scope.js";
+import { CallScope } from "#src/call/lifetime.js";
 
 const me = { name: "robust", version: "1.0.0" };
 const accept = (content: Record<string, unknown>) => ({ action: "accept" as const, content: content as never });

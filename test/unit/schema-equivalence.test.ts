@@ -5,8 +5,9 @@ import { legacyMethods, legacyNotifications } from "#src/era/legacy/methods.js";
 import { legacyResults } from "#src/era/legacy/results.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
-import type { Check } from "#src/schema/check.js";
-import * as content from "#src/schema/content-shapes.js";
+import type { Check } from "#src/protocol/check.js";
+import { isObject } from "#src/protocol/json.js";
+import * as content from "#src/protocol/shapes/content.js";
 import {
   inputRequests,
   inputRequiredResult,
@@ -14,12 +15,11 @@ import {
   root,
   samplingContent,
   samplingMessage,
-} from "#src/schema/input-shapes.js";
-import { isObject } from "#src/schema/json.js";
-import * as more from "#src/schema/more-shape.js";
-import { clientCapabilities } from "#src/schema/peer-shapes.js";
-import * as resultShapes from "#src/schema/result-shapes.js";
-import * as basic from "#src/schema/shape.js";
+} from "#src/protocol/shapes/input.js";
+import * as basic from "#src/protocol/shapes/kit.js";
+import * as more from "#src/protocol/shapes/more-shape.js";
+import { clientCapabilities } from "#src/protocol/shapes/peer-shapes.js";
+import * as resultShapes from "#src/protocol/shapes/results.js";
 import { mutantsOf } from "../support/mutants.js";
 import { protocolExamples } from "../support/protocol-examples.js";
 

@@ -4,7 +4,7 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
 import * as z from "zod";
-import { type AnySchema, toJsonSchema } from "#src/schema/standard.js";
+import { type AnySchema, toJsonSchema } from "#src/schema/compile.js";
 
 /** A schema, what callers are shown of it, and what they are shown of it as a result, if that differs. */
 type Snapshot = readonly [schema: AnySchema, input: string, output?: string];

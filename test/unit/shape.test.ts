@@ -2,11 +2,11 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { AnnotationsSchema } from "@modelcontextprotocol/core";
 import fc from "fast-check";
-import type { Check } from "#src/schema/check.js";
-import * as content from "#src/schema/content-shapes.js";
-import * as more from "#src/schema/more-shape.js";
-import * as basic from "#src/schema/shape.js";
-import { annotations } from "#src/schema/shapes.js";
+import type { Check } from "#src/protocol/check.js";
+import { annotations } from "#src/protocol/shapes/common.js";
+import * as content from "#src/protocol/shapes/content.js";
+import * as basic from "#src/protocol/shapes/kit.js";
+import * as more from "#src/protocol/shapes/more-shape.js";
 
 const shape = { ...basic, ...more };
 

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { CallScope } from "#src/call/scope.js";
+import { CallScope } from "#src/call/lifetime.js";
 import { shareTimer, type Wait } from "#src/call/shared-timers.js";
 
 const ms = 30;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SlotMap } from "#src/jsonrpc/slot-map.js";
+import { SlotMap } from "#src/protocol/jsonrpc/small-map.js";
 
 /** A fixed sequence that looks random. */
 function numbers(seed: number): (below: number) => number {

@@ -4,8 +4,7 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
 import * as z from "zod";
-import { DefinitionError } from "#src/schema/errors.js";
-import { defaultValidator, type JsonSchemaValidator } from "#src/schema/json-schema/validator.js";
+import { DefinitionError } from "#src/protocol/errors.js";
 import {
   type AnySchema,
   compileSchema,
@@ -13,7 +12,8 @@ import {
   type OutputOf,
   type ParseOutcome,
   withJsonSchema,
-} from "#src/schema/standard.js";
+} from "#src/schema/compile.js";
+import { defaultValidator, type JsonSchemaValidator } from "#src/schema/json-schema/validator.js";
 
 /** The outcome of a schema that is not asynchronous. */
 function parse(schema: AnySchema, value: unknown): ParseOutcome {

@@ -5,9 +5,9 @@ import { PassThrough } from "node:stream";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { childEnvironment, defaultEnvironment } from "#src/node/environment.js";
-import { planEndTree } from "#src/node/process-tree.js";
-import { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "#src/node/stdio-client.js";
-import { ConnectionError } from "#src/schema/errors.js";
+import { planEndTree } from "#src/node/process/tree.js";
+import { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "#src/node/stdio/client.js";
+import { ConnectionError } from "#src/protocol/errors.js";
 import { ChannelLog } from "../support/channel-log.js";
 import { awaitPresence } from "../support/presence.js";
 

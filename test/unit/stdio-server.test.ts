@@ -6,10 +6,10 @@ import { PassThrough, Writable } from "node:stream";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createStdioClientChannel } from "#src/node/stdio-client.js";
-import { createStdioServerChannel } from "#src/node/stdio-server.js";
-import { guardStdout } from "#src/node/stdout-guard.js";
-import { ConnectionError } from "#src/schema/errors.js";
+import { createStdioClientChannel } from "#src/node/stdio/client.js";
+import { createStdioServerChannel } from "#src/node/stdio/server.js";
+import { guardStdout } from "#src/node/stdio/stdout-guard.js";
+import { ConnectionError } from "#src/protocol/errors.js";
 import { ChannelLog } from "../support/channel-log.js";
 
 /** An output that takes a write only when told to. */

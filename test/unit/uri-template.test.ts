@@ -1,10 +1,10 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { DefinitionError } from "#src/schema/errors.js";
-import { expandUriTemplate } from "#src/schema/uri-expand.js";
-import { matchUri } from "#src/server/match-uri.js";
-import { parseUriTemplate, type UriVariables } from "#src/server/uri-template.js";
+import { DefinitionError } from "#src/protocol/errors.js";
+import { expandUriTemplate } from "#src/protocol/uri-expand.js";
+import { matchUri } from "#src/server/definitions/uri-match.js";
+import { parseUriTemplate, type UriVariables } from "#src/server/definitions/uri-template.js";
 import { proves } from "../support/verifies.js";
 
 const VALUES = {

@@ -1,4 +1,4 @@
-import { AuthError } from "../../schema/auth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
 import type { Attempt } from "./code-flow.js";
 import type { AuthRecords } from "./store.js";
 

@@ -1,6 +1,6 @@
-import { discard } from "../../http/reply-reader.js";
-import type { Fetch } from "../../http/send.js";
-import { AuthError } from "../../schema/auth-error.js";
+import { discard } from "../../http/client/read.js";
+import type { Fetch } from "../../http/client/send.js";
+import { AuthError } from "../../protocol/auth-error.js";
 
 export interface BearerOptions {
   /** The token for the next request; nothing for none. */

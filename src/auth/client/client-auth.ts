@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
-import { AuthError } from "../../schema/auth-error.js";
-import { oneLine, quoted } from "./oauth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { oneLine, quoted } from "./errors.js";
 
 /** A private key that signs assertions: of Web Crypto, as a JWK, or as PKCS #8 in PEM. The last two need `jose`. */
 export type SigningKey = CryptoKey | JsonWebKey | string;

@@ -1,9 +1,9 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from "oauth4webapi";
-import { AuthError } from "../../schema/auth-error.js";
-import { isLoopback } from "../address.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { isLoopback } from "../addresses.js";
 import type { Guard } from "./discover.js";
+import { oneLine, shown } from "./errors.js";
 import type { Identity } from "./identify.js";
-import { oneLine, shown } from "./oauth-error.js";
 import { scopesOf } from "./scope.js";
 import { assertCodeFlow } from "./server-metadata.js";
 

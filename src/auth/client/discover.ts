@@ -1,8 +1,8 @@
 import type { AuthorizationServer } from "oauth4webapi";
-import { AuthError } from "../../schema/auth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
 import type { Demand } from "./challenge.js";
-import { isPlain, quoted } from "./oauth-error.js";
-import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import { isPlain, quoted } from "./errors.js";
+import type { AuthRun, OAuthHttp } from "./http.js";
 import { canonicalResource, covers } from "./resource.js";
 import { findServerMetadata } from "./server-metadata.js";
 

@@ -1,7 +1,7 @@
-import { AuthError } from "../../schema/auth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
 import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
 import type { Guard } from "./discover.js";
-import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import type { AuthRun, OAuthHttp } from "./http.js";
 import type { RegistrationOptions } from "./register.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
 

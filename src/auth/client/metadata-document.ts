@@ -1,4 +1,4 @@
-import { AuthError } from "../../schema/auth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
 import type { ClientMetadata } from "./register.js";
 
 /** Throws unless the text, as it is, can be the id of a client: https, a path, nothing that would be read in two ways. */

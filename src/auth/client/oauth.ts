@@ -4,13 +4,13 @@ import {
   protectedResourceRequest,
   WWWAuthenticateChallengeError,
 } from "oauth4webapi";
-import { discard } from "../../http/reply-reader.js";
-import type { FetchInit } from "../../http/send.js";
-import { AuthError } from "../../schema/auth-error.js";
+import { discard } from "../../http/client/read.js";
+import type { FetchInit } from "../../http/client/send.js";
+import { AuthError } from "../../protocol/auth-error.js";
 import { Attempts } from "./attempts.js";
 import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";
 import { type Callback, parseCallback } from "./code-flow.js";
-import { oneLine } from "./oauth-error.js";
+import { oneLine } from "./errors.js";
 import type { OAuthOptions } from "./options.js";
 import { ServerAuth } from "./server-auth.js";
 import { type Settings, toSettings } from "./settings.js";

@@ -1,4 +1,4 @@
-import type { Fetch } from "../../http/send.js";
+import type { Fetch } from "../../http/client/send.js";
 import type { KnownClient } from "./client-auth.js";
 import type { Callback } from "./code-flow.js";
 import type { DiscoverOptions } from "./discover.js";

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
-import { AuthError } from "../../schema/auth-error.js";
-import { isPlain, quoted } from "./oauth-error.js";
-import type { AuthRun, OAuthHttp } from "./oauth-http.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { isPlain, quoted } from "./errors.js";
+import type { AuthRun, OAuthHttp } from "./http.js";
 
 export interface ServerMetadataOptions {
   readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;

@@ -1,12 +1,12 @@
-import type { Fetch } from "../../http/send.js";
-import { AuthError } from "../../schema/auth-error.js";
-import { isLoopback, isPrivate } from "../address.js";
+import type { Fetch } from "../../http/client/send.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { isLoopback, isPrivate } from "../addresses.js";
 import type { DiscoverOptions } from "./discover.js";
 import { DpopKeys, type DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
+import { OAuthHttp } from "./http.js";
 import type { IdentityOptions } from "./identify.js";
 import { assertMetadataUrl } from "./metadata-document.js";
-import { OAuthHttp } from "./oauth-http.js";
 import type { OAuthOptions } from "./options.js";
 import { AuthRecords, createMemoryStore } from "./store.js";
 

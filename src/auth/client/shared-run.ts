@@ -1,4 +1,4 @@
-import { TimeoutError } from "../../schema/errors.js";
+import { TimeoutError } from "../../protocol/errors.js";
 
 /** What timers can count to. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

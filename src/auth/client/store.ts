@@ -1,6 +1,6 @@
-import { AuthError } from "../../schema/auth-error.js";
-import { McpError } from "../../schema/errors.js";
-import { messageOf } from "./oauth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { McpError } from "../../protocol/errors.js";
+import { messageOf } from "./errors.js";
 import { endingWith } from "./shared-run.js";
 
 /**

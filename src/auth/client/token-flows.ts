@@ -1,12 +1,12 @@
-import { AuthError, type AuthStep } from "../../schema/auth-error.js";
-import { McpError } from "../../schema/errors.js";
+import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
+import { McpError } from "../../protocol/errors.js";
 import { Attempts } from "./attempts.js";
 import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
 import type { Guard } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
+import { messageOf } from "./errors.js";
+import type { AuthRun, OAuthHttp } from "./http.js";
 import { type Identity, identify, recall } from "./identify.js";
-import { messageOf } from "./oauth-error.js";
-import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import { grantedScope, withOfflineAccess } from "./scope.js";
 import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";

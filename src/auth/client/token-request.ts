@@ -1,11 +1,11 @@
 import * as oauth from "oauth4webapi";
-import { AuthError, type AuthStep } from "../../schema/auth-error.js";
+import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { isHeaderSafe } from "./bearer.js";
 import { toClientAuth } from "./client-auth.js";
 import type { Guard } from "./discover.js";
+import { oneLine, readOAuthError, shown } from "./errors.js";
+import type { AuthRun, OAuthHttp } from "./http.js";
 import type { Identity } from "./identify.js";
-import { oneLine, readOAuthError, shown } from "./oauth-error.js";
-import type { AuthRun, OAuthHttp } from "./oauth-http.js";
 import type { TokenRecord } from "./store.js";
 
 /** Who asks whom for tokens. */

@@ -1,4 +1,4 @@
-import { fromBase64Url, toBase64Url } from "../secrets.js";
+import { fromBase64Url, toBase64Url } from "../crypto.js";
 
 /** The key that makes nonces: servers that share it accept each other's. */
 export type NonceKey = Uint8Array<ArrayBuffer> | string;

@@ -1,4 +1,4 @@
-import { AuthError } from "../../schema/auth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
 
 /**
  * Names that may be used once, each until its time is over. Bounded, and nothing is forgotten before its time: when it is

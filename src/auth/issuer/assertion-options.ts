@@ -1,6 +1,6 @@
 import type { JWTPayload } from "jose";
 import type { IssuerKeyOptions } from "../server/issuer-keys.js";
-import type { IssuerClient } from "./client.js";
+import type { IssuerClient } from "./clients/client.js";
 
 /** Somebody whose assertions are believed. */
 export type TrustedIssuer = Pick<

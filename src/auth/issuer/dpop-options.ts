@@ -1,4 +1,4 @@
-import type { DpopOptions } from "../dpop/dpop-check.js";
+import type { DpopOptions } from "../dpop/check.js";
 
 /** How proofs are judged that tokens are bound by. */
 export type IssuerDpopOptions = Omit<DpopOptions, "required" | "acceptProof" | "maxProofs" | "url">;

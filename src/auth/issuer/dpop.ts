@@ -1,8 +1,8 @@
-import { DpopCheck } from "../dpop/dpop-check.js";
-import { digestOf } from "../secrets.js";
+import { digestOf } from "../crypto.js";
+import { DpopCheck } from "../dpop/check.js";
+import type { IssuerCore, IssuerExtension } from "./core.js";
 import type { IssuerDpopOptions } from "./dpop-options.js";
-import type { IssuerCore, IssuerExtension } from "./issuer-core.js";
-import { OAuthProblem } from "./oauth-problem.js";
+import { OAuthProblem } from "./problem.js";
 
 /** Binds the tokens of requests that come with a proof. A proof that is wrong yields no token at all. */
 export function createDpop(options: IssuerDpopOptions, now: () => number): IssuerExtension {

@@ -1,7 +1,7 @@
-import { createAssertions } from "./assertions.js";
-import { clientCredentials } from "./client-credentials.js";
+import type { IssuerExtension } from "./core.js";
 import { createDpop } from "./dpop.js";
-import type { IssuerExtension } from "./issuer-core.js";
+import { createAssertions } from "./grants/assertions.js";
+import { clientCredentials } from "./grants/client-credentials.js";
 import type { IssuerOptions } from "./options.js";
 
 /** The extensions that the options switch on: each brings grants, ways to authenticate, bindings and metadata. */

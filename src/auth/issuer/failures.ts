@@ -1,6 +1,6 @@
-import { errorPage } from "./error-page.js";
-import type { IssuerCore } from "./issuer-core.js";
-import { OAuthProblem } from "./oauth-problem.js";
+import type { IssuerCore } from "./core.js";
+import { errorPage } from "./pages/error.js";
+import { OAuthProblem } from "./problem.js";
 import { json, NOT_STORED } from "./replies.js";
 
 /** What is told of an error: all of a problem, and nothing of anything else. */

@@ -1,10 +1,10 @@
-import { isLoopback } from "../address.js";
+import { isLoopback } from "../addresses.js";
+import type { VerifiedToken } from "./grants/tokens.js";
+import { UpstreamAccess } from "./login/upstream-tokens.js";
 import type { IssuerOptions } from "./options.js";
 import { endpointsOf, route } from "./router.js";
 import { toCore } from "./settings.js";
-import type { VerifiedToken } from "./tokens.js";
 import type { UpstreamTokens } from "./upstream-options.js";
-import { UpstreamAccess } from "./upstream-tokens.js";
 
 /** An authorization server. */
 export interface Issuer {

@@ -1,10 +1,10 @@
 import type { JWK } from "jose";
-import type { Fetch } from "../../http/send.js";
+import type { Fetch } from "../../http/client/send.js";
 import type { IdentityAssertionOptions, WorkloadIdentityOptions } from "./assertion-options.js";
-import type { ConfiguredClient, IssuerClient } from "./client.js";
-import type { ClientMetadata } from "./client-metadata.js";
+import type { ConfiguredClient, IssuerClient } from "./clients/client.js";
+import type { ClientMetadata } from "./clients/metadata.js";
 import type { IssuerDpopOptions } from "./dpop-options.js";
-import type { IssuerStore } from "./store.js";
+import type { IssuerStore } from "./store/store.js";
 import type { UpstreamOptions } from "./upstream-options.js";
 import type { IssuerUser } from "./user.js";
 

@@ -1,5 +1,5 @@
 import { canonicalResource } from "../server/resource-id.js";
-import { OAuthProblem } from "./oauth-problem.js";
+import { OAuthProblem } from "./problem.js";
 
 /**
  * The resources that a request names, as this server spells them. Case of scheme and host, a default port and a slash at

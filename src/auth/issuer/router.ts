@@ -1,14 +1,14 @@
-import { authorize } from "./authorize.js";
-import { consent } from "./consent.js";
+import type { IssuerCore } from "./core.js";
+import { authorize } from "./endpoints/authorize.js";
+import { consent } from "./endpoints/consent.js";
+import { jwks, metadata, metadataPath } from "./endpoints/metadata.js";
+import { register } from "./endpoints/register.js";
+import { revoke } from "./endpoints/revoke.js";
+import { token } from "./endpoints/token.js";
 import { apiFailure, pageFailure } from "./failures.js";
-import type { IssuerCore } from "./issuer-core.js";
-import { jwks, metadata, metadataPath } from "./metadata.js";
-import { OAuthProblem } from "./oauth-problem.js";
+import { callback } from "./login/upstream.js";
 import type { LimitedEndpoint } from "./options.js";
-import { register } from "./register.js";
-import { revoke } from "./revoke.js";
-import { token } from "./token.js";
-import { callback } from "./upstream.js";
+import { OAuthProblem } from "./problem.js";
 
 /** One address of the issuer. */
 export interface Endpoint {

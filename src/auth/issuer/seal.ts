@@ -1,5 +1,5 @@
-import { DefinitionError } from "../../schema/errors.js";
-import { fromBase64Url, toBase64Url } from "../secrets.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import { fromBase64Url, toBase64Url } from "../crypto.js";
 
 const IV_BYTES = 12;
 const KEY_BYTES = 32;

@@ -1,27 +1,27 @@
-import { DefinitionError } from "../../schema/errors.js";
-import { assertOptions, type Known } from "../../schema/known-options.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { canonicalResource } from "../server/resource-id.js";
-import { JWT_BEARER } from "./assertions.js";
-import { CODE_GRANT, REFRESH_GRANT } from "./client.js";
-import { privateKeyJwt } from "./client-assertion.js";
-import { secretBasic, secretPost } from "./client-authentication.js";
-import { createDocumentClients } from "./client-document.js";
-import { ClientKeys } from "./client-keys.js";
-import { Clients } from "./clients.js";
-import { codeGrant } from "./code-grant.js";
-import { Consents } from "./consents.js";
-import { DocumentFetcher } from "./document-fetcher.js";
+import { privateKeyJwt } from "./clients/assertion.js";
+import { secretBasic, secretPost } from "./clients/authentication.js";
+import { CODE_GRANT, REFRESH_GRANT } from "./clients/client.js";
+import { Clients } from "./clients/clients.js";
+import { createDocumentClients } from "./clients/document.js";
+import { DocumentFetcher } from "./clients/document-fetcher.js";
+import { ClientKeys } from "./clients/keys.js";
+import type { GrantHandler, IssuerCore, Login } from "./core.js";
 import { extensionsOf } from "./extensions.js";
-import type { GrantHandler, IssuerCore, Login } from "./issuer-core.js";
-import { createLocalLogin } from "./login.js";
+import { JWT_BEARER } from "./grants/assertions.js";
+import { codeGrant } from "./grants/code.js";
+import { refreshGrant } from "./grants/refresh.js";
+import { Tokens } from "./grants/tokens.js";
+import { Consents } from "./login/consents.js";
+import { createLocalLogin } from "./login/local.js";
+import { createUpstreamLogin } from "./login/upstream.js";
 import type { IssuerOptions, Lifetimes, RateLimit } from "./options.js";
 import { createRateLimiter } from "./rate-limiter.js";
 import { isSecureUri } from "./redirect-uri.js";
-import { refreshGrant } from "./refresh-grant.js";
 import { Seal } from "./seal.js";
-import { createMemoryIssuerStore } from "./store.js";
-import { Tokens } from "./tokens.js";
-import { createUpstreamLogin } from "./upstream.js";
+import { createMemoryIssuerStore } from "./store/store.js";
 
 const OPTIONS: Known<IssuerOptions> = {
   issuer: 1,

@@ -1,4 +1,4 @@
-import type { Fetch } from "../../http/send.js";
+import type { Fetch } from "../../http/client/send.js";
 import type { IssuerUser } from "./user.js";
 
 /** What the provider upstream gave. It stays with the issuer. */

@@ -1,4 +1,4 @@
-import { McpError } from "../../schema/errors.js";
+import { McpError } from "../../protocol/errors.js";
 
 /** What is known of a verified access token. Handlers get it as `ctx.auth`, as the verifier made it. */
 export interface AuthInfo {

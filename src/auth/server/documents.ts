@@ -1,6 +1,6 @@
-import { DefinitionError } from "../../schema/errors.js";
-import { isLoopback } from "../address.js";
-import type { Upstream } from "./upstream.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import { isLoopback } from "../addresses.js";
+import type { Upstream } from "./metadata.js";
 
 /** An answer to whoever asks for a document. */
 export interface DocumentReply {

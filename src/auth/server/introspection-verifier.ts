@@ -1,11 +1,11 @@
 import type { AuthorizationServer } from "oauth4webapi";
-import { AuthError } from "../../schema/auth-error.js";
-import { DefinitionError } from "../../schema/errors.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { DefinitionError } from "../../protocol/errors.js";
 import type { KnownClient } from "../client/client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { toAuthInfo } from "./claims.js";
-import { KeptTokens } from "./kept-tokens.js";
-import { Upstream, type UpstreamOptions } from "./upstream.js";
+import { Upstream, type UpstreamOptions } from "./metadata.js";
+import { KeptTokens } from "./verified-tokens.js";
 
 export interface IntrospectionVerifierOptions extends UpstreamOptions {
   /** The authorization server; where to ask is looked up in its metadata. */

@@ -6,11 +6,11 @@ import {
   type JWTVerifyResult,
   jwtVerify,
 } from "jose";
-import { AuthError } from "../../schema/auth-error.js";
-import { DefinitionError } from "../../schema/errors.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { DefinitionError } from "../../protocol/errors.js";
 import { ASYMMETRIC, toAlgorithms } from "../asymmetric.js";
+import { Upstream, type UpstreamOptions } from "./metadata.js";
 import { isUnknownKey, type RemoteKeyOptions, RemoteKeys } from "./remote-keys.js";
-import { Upstream, type UpstreamOptions } from "./upstream.js";
 
 export interface IssuerKeyOptions extends UpstreamOptions, RemoteKeyOptions {
   /** Who signs, exactly as `iss` says; where its keys are is looked up in its metadata. */

@@ -2,7 +2,7 @@ import { errors } from "jose";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { toAuthInfo } from "./claims.js";
 import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "./issuer-keys.js";
-import { KeptTokens } from "./kept-tokens.js";
+import { KeptTokens } from "./verified-tokens.js";
 
 export interface JwtVerifierOptions extends IssuerKeyOptions {
   /**

@@ -1,14 +1,14 @@
 import type { GateAdmission, GateRefusal } from "../../http/admission.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
-import { DefinitionError } from "../../schema/errors.js";
-import { DpopCheck, type DpopOptions } from "../dpop/dpop-check.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import { DpopCheck, type DpopOptions } from "../dpop/check.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
-import { BearerGate } from "./bearer-gate.js";
 import { assertIssuers, createMirror, type DocumentReply, Documents, toMetadata } from "./documents.js";
+import { BearerGate } from "./gate.js";
+import { Upstream, type UpstreamOptions } from "./metadata.js";
 import { assertResource, metadataUrl } from "./resource-id.js";
-import { offlineWarning, type ScopeOptions, ScopeRules, toScopes } from "./scope-rules.js";
-import { Upstream, type UpstreamOptions } from "./upstream.js";
+import { offlineWarning, type ScopeOptions, ScopeRules, toScopes } from "./scopes.js";
 
 export interface ProtectOptions extends ScopeOptions, Pick<UpstreamOptions, "fetch" | "now"> {
   /** Tells what tokens stand for: `jwtVerifier`, `introspectionVerifier` or the author's own. */

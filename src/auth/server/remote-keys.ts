@@ -1,5 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet } from "jose";
-import { AuthError } from "../../schema/auth-error.js";
+import { AuthError } from "../../protocol/auth-error.js";
 
 export interface RemoteKeyOptions {
   /** How long keys are good without asking again. 10 minutes unless told otherwise. */

@@ -1,5 +1,5 @@
-import type { Implementation } from "../../schema/types.js";
-import type { Call, Result, ServerHost } from "../era.js";
+import type { Implementation } from "../../protocol/types/index.js";
+import type { Call, Result, ServerHost } from "../server-era.js";
 
 /** The answer to the handshake, which the session has taken already when its request was read. */
 export function initialize(call: Call, host: ServerHost): Result {

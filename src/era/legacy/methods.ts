@@ -1,12 +1,13 @@
 /** The methods and notifications of 2024-11-05 to 2025-11-25: the union of what those versions allow. */
-import { inputShapes } from "../../schema/input-shapes.js";
-import { number } from "../../schema/more-shape.js";
-import { clientCapabilities, implementation } from "../../schema/peer-shapes.js";
-import { object, string, stringOrInteger } from "../../schema/shape.js";
-import { params } from "../../schema/shapes.js";
-import * as features from "../feature-shapes.js";
+
+import { params } from "../../protocol/shapes/common.js";
+import { inputShapes } from "../../protocol/shapes/input.js";
+import { object, string, stringOrInteger } from "../../protocol/shapes/kit.js";
+import { number } from "../../protocol/shapes/more-shape.js";
+import { clientCapabilities, implementation } from "../../protocol/shapes/peer-shapes.js";
 import type { MethodShape, MethodTable, NotificationTable } from "../method-table.js";
 import { loggingLevel, notifications } from "../notification-shapes.js";
+import * as features from "../request-shapes.js";
 
 const subscription: MethodShape = { from: "client", params: features.resourceParams({}) };
 

@@ -1,11 +1,12 @@
 /** The results of 2024-11-05 to 2025-11-25: the union of what those versions allow. */
-import { getPromptResult, readResourceResult } from "../../schema/content-shapes.js";
-import { implementation } from "../../schema/peer-shapes.js";
-import { serverCapabilities } from "../../schema/result-shapes.js";
-import { string } from "../../schema/shape.js";
-import { result } from "../../schema/shapes.js";
-import * as features from "../feature-results.js";
+
+import { result } from "../../protocol/shapes/common.js";
+import { getPromptResult, readResourceResult } from "../../protocol/shapes/content.js";
+import { string } from "../../protocol/shapes/kit.js";
+import { implementation } from "../../protocol/shapes/peer-shapes.js";
+import { serverCapabilities } from "../../protocol/shapes/results.js";
 import type { ResultTable } from "../method-table.js";
+import * as features from "../result-shapes.js";
 
 const empty = result({});
 

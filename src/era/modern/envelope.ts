@@ -1,9 +1,9 @@
-import { INVALID_PARAMS, Refusal } from "../../jsonrpc/error-codes.js";
-import type { Params } from "../../jsonrpc/message.js";
-import { isRequestId } from "../../jsonrpc/parse-call.js";
-import { isObject } from "../../schema/json.js";
-import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../schema/types.js";
-import { isLoggingLevel } from "../logging-level.js";
+import { isObject } from "../../protocol/json.js";
+import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
+import type { Params } from "../../protocol/jsonrpc/message.js";
+import { isRequestId } from "../../protocol/jsonrpc/parse-call.js";
+import { isLoggingLevel } from "../../protocol/logging-level.js";
+import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../protocol/types/index.js";
 import { MISSING_CAPABILITY } from "../reserved-codes.js";
 import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
 

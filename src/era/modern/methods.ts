@@ -1,6 +1,7 @@
 /** The methods and notifications of 2026-07-28. What only takes requests needs no more than `request-shapes.ts`. */
-import { string, stringOrInteger } from "../../schema/shape.js";
-import { params, subscriptionFilter } from "../../schema/shapes.js";
+
+import { params, subscriptionFilter } from "../../protocol/shapes/common.js";
+import { string, stringOrInteger } from "../../protocol/shapes/kit.js";
 import type { NotificationTable } from "../method-table.js";
 import { notifications } from "../notification-shapes.js";
 

@@ -1,8 +1,9 @@
 /** The methods of 2026-07-28. The envelope in `_meta` is checked before these are asked. */
-import type { Check } from "../../schema/check.js";
-import { inputParams, params, subscriptionFilter } from "../../schema/shapes.js";
-import * as features from "../feature-shapes.js";
+
+import type { Check } from "../../protocol/check.js";
+import { inputParams, params, subscriptionFilter } from "../../protocol/shapes/common.js";
 import type { MethodShape, MethodTable } from "../method-table.js";
+import * as features from "../request-shapes.js";
 
 /** A method that may be answered by a question for input. */
 function asking(nameFrom: "name" | "uri", params: Check): MethodShape {

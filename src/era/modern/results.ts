@@ -1,10 +1,11 @@
 /** The results of 2026-07-28. A question in the place of a result is `inputRequiredResult`. */
-import { getPromptResult, readResourceResult } from "../../schema/content-shapes.js";
-import { serverCapabilities } from "../../schema/result-shapes.js";
-import { array, object, string, stringOrInteger } from "../../schema/shape.js";
-import { result } from "../../schema/shapes.js";
-import * as features from "../feature-results.js";
+
+import { result } from "../../protocol/shapes/common.js";
+import { getPromptResult, readResourceResult } from "../../protocol/shapes/content.js";
+import { array, object, string, stringOrInteger } from "../../protocol/shapes/kit.js";
+import { serverCapabilities } from "../../protocol/shapes/results.js";
 import type { ResultTable } from "../method-table.js";
+import * as features from "../result-shapes.js";
 
 export const modernResults: ResultTable = new Map([
   ...features.results,

@@ -1,8 +1,8 @@
-import { DefinitionError } from "../errors.js";
+import { DefinitionError } from "../../protocol/errors.js";
 import { JSON_SCHEMA_DIALECTS } from "./dialects.js";
+import { baseOf, type Place, SchemaDocument } from "./document.js";
 import { draft7View } from "./draft-7.js";
 import { expectDialect } from "./expect-dialect.js";
-import { baseOf, type Place, SchemaDocument } from "./schema-document.js";
 import { isObject, isTextList, pointerTo, toPattern } from "./types.js";
 
 /** A schema with which nothing is wrong. */

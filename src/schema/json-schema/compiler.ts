@@ -3,9 +3,9 @@ import { ASSERTIONS } from "./assertions.js";
 import { branchNodes } from "./branch-keywords.js";
 import type { CheckedSchema } from "./check-schema.js";
 import { all, inScope, never, pass, withOwnSeen } from "./combine.js";
+import type { Place, SchemaDocument } from "./document.js";
 import { draft7View } from "./draft-7.js";
 import { objectNodes } from "./object-keywords.js";
-import type { Place, SchemaDocument } from "./schema-document.js";
 import { Site, type SubschemaCompiler } from "./site.js";
 import { isObject, type Node } from "./types.js";
 

@@ -1,4 +1,4 @@
-import { DefinitionError } from "../errors.js";
+import { DefinitionError } from "../../protocol/errors.js";
 import { JSON_SCHEMA_DIALECTS } from "./dialects.js";
 
 /** The dialect that a `$schema` names, whichever way its URI is written; undefined for one that is not understood. */

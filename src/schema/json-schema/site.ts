@@ -1,4 +1,4 @@
-import { baseOf } from "./schema-document.js";
+import { baseOf } from "./document.js";
 import { isObject, type Node } from "./types.js";
 
 /** What turns a subschema into a closure. */

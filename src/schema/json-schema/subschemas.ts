@@ -1,4 +1,4 @@
-import { isObject, pointerTo } from "../json.js";
+import { isObject, pointerTo } from "../../protocol/json.js";
 
 const ONE_OR_LIST = [
   "additionalItems",

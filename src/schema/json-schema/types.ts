@@ -1,4 +1,4 @@
-export { isObject, keysOf, pointerTo } from "../json.js";
+export { isObject, keysOf, pointerTo } from "../../protocol/json.js";
 
 export function isTextList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");

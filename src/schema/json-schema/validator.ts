@@ -1,4 +1,4 @@
-import { build } from "./build.js";
+import { build } from "./builder.js";
 import { checkSchema } from "./check-schema.js";
 import { rememberSchemas } from "./remember-schemas.js";
 import type { JsonSchemaValidator } from "./types.js";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { isLoopback, isPrivate } from "#src/auth/address.js";
+import { isLoopback, isPrivate } from "#src/auth/addresses.js";
 import { anyEra, failsAt } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 

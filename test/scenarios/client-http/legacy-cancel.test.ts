@@ -1,5 +1,5 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { TimeoutError } from "#src/schema/errors.js";
+import { TimeoutError } from "#src/protocol/errors.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { LEGACY, legacyWorld, SESSION, sessionWorld } from "../../support/http-links.js";
 import { proves } from "../../support/verifies.js";

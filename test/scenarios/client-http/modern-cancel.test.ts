@@ -1,10 +1,10 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { CallScope } from "#src/call/scope.js";
+import { CallScope } from "#src/call/lifetime.js";
 import type { LinkRequest } from "#src/era/link.js";
-import { ModernHttpLink } from "#src/era/modern/client-http.js";
-import type { Fetch } from "#src/http/send.js";
-import { TimeoutError } from "#src/schema/errors.js";
+import { ModernHttpLink } from "#src/era/modern/client/http.js";
+import type { Fetch } from "#src/http/client/send.js";
+import { TimeoutError } from "#src/protocol/errors.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { createTarget, MODERN, modernWorld, Recorder, sessionWorld, settled } from "../../support/http-links.js";
 import { proves } from "../../support/verifies.js";

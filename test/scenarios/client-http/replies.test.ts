@@ -1,8 +1,8 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Link } from "#src/era/link.js";
-import type { RpcResponse } from "#src/jsonrpc/message.js";
-import { ConnectionError, ProtocolError } from "#src/schema/errors.js";
+import { ConnectionError, ProtocolError } from "#src/protocol/errors.js";
+import type { RpcResponse } from "#src/protocol/jsonrpc/message.js";
 import { modernWorld, sessionWorld, type World } from "../../support/http-links.js";
 import { proves } from "../../support/verifies.js";
 

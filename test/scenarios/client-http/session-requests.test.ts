@@ -1,10 +1,10 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { CallScope } from "#src/call/scope.js";
-import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
+import { CallScope } from "#src/call/lifetime.js";
+import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
 import type { LinkRequest } from "#src/era/link.js";
-import type { Fetch } from "#src/http/send.js";
-import { ConnectionError } from "#src/schema/errors.js";
+import type { Fetch } from "#src/http/client/send.js";
+import { ConnectionError } from "#src/protocol/errors.js";
 import {
   createTarget,
   LEGACY,

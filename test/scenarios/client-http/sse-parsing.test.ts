@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { CallScope } from "#src/call/scope.js";
-import { LegacyHttpLink } from "#src/era/legacy/client-http.js";
-import { ModernHttpLink } from "#src/era/modern/client-http.js";
+import { CallScope } from "#src/call/lifetime.js";
+import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
+import { ModernHttpLink } from "#src/era/modern/client/http.js";
 import { createTarget, MODERN, Recorder } from "../../support/http-links.js";
 import { proves } from "../../support/verifies.js";
 

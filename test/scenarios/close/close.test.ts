@@ -3,7 +3,7 @@ import { Client, ConnectionError, connect, McpError } from "bowline/client";
 import { type Channel, McpServer } from "bowline/server";
 import { createChannelPair, FakeClock } from "bowline/testing";
 import { systemClock } from "#src/call/clock.js";
-import { ClientCore } from "#src/client/client-core.js";
+import { ClientCore } from "#src/client/runtime.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import { channelWires, eachWire, legacyWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";

@@ -1,7 +1,6 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { askingServers } from "../../support/asking-server.js";
 import { verifies } from "../../support/verifies.js";
 

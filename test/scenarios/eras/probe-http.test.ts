@@ -10,9 +10,9 @@ import {
   VersionError,
 } from "bowline/client";
 import { connectWith } from "#src/client/connect.js";
-import { legacyClient } from "#src/era/legacy/client-era.js";
-import { modernClient } from "#src/era/modern/client-era.js";
-import { directSend } from "#src/node/direct-send.js";
+import { legacyClient } from "#src/era/legacy/client/era.js";
+import { modernClient } from "#src/era/modern/client/era.js";
+import { directSend } from "#src/node/undici/send.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
 import { LEGACY, MODERN } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";

@@ -11,8 +11,8 @@ import {
 } from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import { connectWith } from "#src/client/connect.js";
-import { legacyClient } from "#src/era/legacy/client-era.js";
-import { modernClient } from "#src/era/modern/client-era.js";
+import { legacyClient } from "#src/era/legacy/client/era.js";
+import { modernClient } from "#src/era/modern/client/era.js";
 import { createPipePair } from "../../support/each-wire.js";
 import { LEGACY, MODERN, ServerScript } from "../../support/server-script.js";
 import { proves } from "../../support/verifies.js";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ConnectionError } from "#src/schema/errors.js";
+import { ConnectionError } from "#src/protocol/errors.js";
 import { MemoryEventLog } from "#src/store/memory-event-log.js";
 import {
   answer,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { McpServer } from "bowline/server";
-import { CallScope } from "#src/call/scope.js";
-import type { Call, ServerWire } from "#src/era/era.js";
+import { CallScope } from "#src/call/lifetime.js";
+import type { Call, ServerWire } from "#src/era/server-era.js";
 import type { Context } from "#src/server/context.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
 import { legacyHttp } from "../../support/each-wire.js";

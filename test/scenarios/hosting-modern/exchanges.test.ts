@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { RpcError } from "#src/schema/errors.js";
+import { RpcError } from "#src/protocol/errors.js";
 import { gate } from "../../support/gate.js";
 import { defineServer, eachHost, faultOf, readMessages, resultOf } from "../../support/modern-hosts.js";
 import { modernRequest, type RequestInit, sseMessages } from "../../support/modern-request.js";

@@ -248,7 +248,7 @@ proves("hosting:auth:as:code-entropy", http, "what must not be guessed has 256 r
   ]) {
     match(text, /^[A-Za-z0-9_-]{43}$/);
   }
-  const { randomToken } = await import("#src/auth/secrets.js");
+  const { randomToken } = await import("#src/auth/crypto.js");
   const sample = new Set(Array.from({ length: 10_000 }, () => randomToken()));
   equal(sample.size, 10_000);
   const original = crypto.getRandomValues;

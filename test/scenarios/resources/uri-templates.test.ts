@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { McpServer } from "bowline/server";
-import { matchUri } from "#src/server/match-uri.js";
-import { parseUriTemplate } from "#src/server/uri-template.js";
+import { matchUri } from "#src/server/definitions/uri-match.js";
+import { parseUriTemplate } from "#src/server/definitions/uri-template.js";
 import { eachWire, type World } from "../../support/each-wire.js";
 import { proves, verifies } from "../../support/verifies.js";
 

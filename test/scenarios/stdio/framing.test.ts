@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
-import { ProtocolError } from "#src/schema/errors.js";
+import { ProtocolError } from "#src/protocol/errors.js";
 import { stdioWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { callOf, RawEnd, resultOf, speaking, type TestContext } from "../../support/raw-end.js";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { ConnectionError, connect } from "bowline/client";
 import { createStdioClientChannel, defaultEnvironment } from "bowline/node";
 import { childEnvironment } from "#src/node/environment.js";
-import { likelyCauseOf } from "#src/node/likely-cause.js";
+import { likelyCauseOf } from "#src/node/process/diagnosis.js";
 import { ChannelLog } from "../../support/channel-log.js";
 import { stdioWires } from "../../support/each-wire.js";
 import { speaking } from "../../support/raw-end.js";

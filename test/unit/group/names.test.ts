@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { assertNameRules, namesUnder, prefixesOf } from "#src/client/group-names.js";
+import { assertNameRules, namesUnder, prefixesOf } from "#src/client/group/names.js";
 
 const rules = { separator: "__", maxLength: 128 };
 const VALID = /^[A-Za-z0-9_.-]{1,128}$/;

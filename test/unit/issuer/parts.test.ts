@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { createMemoryIssuerStore, createRateLimiter } from "bowline/auth/issuer";
 import { createGuardedFetch, toNodeListener } from "bowline/node";
-import { freshMs } from "#src/auth/issuer/client-document.js";
+import { freshMs } from "#src/auth/issuer/clients/document.js";
 import { Seal } from "#src/auth/issuer/seal.js";
 import { gate } from "../../support/gate.js";
 

@@ -1,12 +1,12 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Params } from "#src/auth/issuer/form.js";
-import { html, shownText } from "#src/auth/issuer/html.js";
+import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/crypto.js";
+import { Params } from "#src/auth/issuer/forms.js";
+import { html, shownText } from "#src/auth/issuer/pages/html.js";
 import { matchesRedirectUri, redirectUriProblem, withParams } from "#src/auth/issuer/redirect-uri.js";
 import { narrowedAudience, requestedResources } from "#src/auth/issuer/resource-rules.js";
-import { requestedScopes, scopesOf } from "#src/auth/issuer/scope-rules.js";
-import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/secrets.js";
+import { requestedScopes, scopesOf } from "#src/auth/issuer/rules.js";
 
 test("a redirect URI matches itself, and another only by the port on loopback", () => {
   const path = fc.string({ unit: fc.constantFrom("a", "A", "/", "?", "%", ".", "=") });

@@ -1,0 +1,150 @@
+import { discard, readText } from "../../http/client/read.js";
+import type { Fetch } from "../../http/client/send.js";
+import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
+import { type AddressPolicy, addressProblem } from "../address-policy.js";
+import { messageOf } from "./errors.js";
+
+/** One run of an authorization: what ends it, and which addresses it has asked. */
+export interface AuthRun {
+  readonly signal: AbortSignal;
+  readonly tried: string[];
+  /** The time, in milliseconds since 1970. */
+  now(): number;
+}
+
+/** A metadata document, or why there is none. */
+export type Document =
+  | { readonly kind: "found"; readonly json: { readonly [member: string]: unknown } }
+  | { readonly kind: "absent"; readonly why: string; readonly status?: number };
+
+const MAX_BYTES = 262_144;
+const MAX_HOPS = 3;
+const REQUEST_MS = 15_000;
+
+/** All requests of an authorization go through here: each address is checked, each answer is bounded in size and time. */
+export class OAuthHttp {
+  readonly #fetch: Fetch;
+  readonly #policy: AddressPolicy;
+  readonly #discoveryHeaders: Readonly<Record<string, string>>;
+
+  constructor(fetch: Fetch, policy: AddressPolicy, discoveryHeaders: Readonly<Record<string, string>>) {
+    this.#fetch = fetch;
+    this.#policy = policy;
+    this.#discoveryHeaders = discoveryHeaders;
+  }
+
+  /** Gets a metadata document. Rejects only when the network fails or the run ends. */
+  getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
+    return withinTime(run, (signal) => this.#follow(url, run, step, signal));
+  }
+
+  async #follow(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Document> {
+    let at = url;
+    for (let hops = 0; hops <= MAX_HOPS; hops++) {
+      run.tried.push(at.href);
+      const refusal = await this.#refusal(at, run, step);
+      if (refusal !== undefined) return { kind: "absent", why: refusal };
+      const response = await this.#get(at, run, step, signal);
+      const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
+      if (location === null || !URL.canParse(location, at)) return await toDocument(response, run, signal);
+      discard(response);
+      at = new URL(location, at);
+    }
+    return { kind: "absent", why: "too many redirects" };
+  }
+
+  /** Posts to an endpoint that metadata or the author named. The answer is read whole; redirects are not followed. */
+  async post(url: URL, init: RequestInit, run: AuthRun, step: AuthStep): Promise<Response> {
+    const refusal = await this.#refusal(url, run, step);
+    if (refusal !== undefined) throw notAsked(url, refusal, run);
+    run.tried.push(url.href);
+    try {
+      return await withinTime(run, async (signal) => {
+        const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
+        const text = await readText(response, MAX_BYTES, { signal });
+        const body = text === "" ? null : text;
+        return new Response(body, { status: response.status, headers: response.headers });
+      });
+    } catch (cause) {
+      throw failure(url, cause, run, step);
+    }
+  }
+
+  /** Throws for a server that no token may be sent to. The author names it, so that a private address is fine. */
+  async assertServer(url: URL, run: AuthRun): Promise<void> {
+    const refusal = await addressProblem(url, { ...this.#policy, allowPrivate: true });
+    if (refusal !== undefined) throw notAsked(url, refusal, run);
+  }
+
+  async #refusal(url: URL, run: AuthRun, step: AuthStep): Promise<string | undefined> {
+    try {
+      return await addressProblem(url, this.#policy);
+    } catch (cause) {
+      throw failure(url, cause, run, step);
+    }
+  }
+
+  async #get(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Response> {
+    const ask = (more: Readonly<Record<string, string>>) =>
+      this.#fetch(url, { method: "GET", redirect: "manual", signal, headers: { accept: "application/json", ...more } });
+    try {
+      return await ask(this.#discoveryHeaders).catch((cause) => {
+        if (signal.aborted || !isPreflightFailure(cause)) throw cause;
+        return ask({});
+      });
+    } catch (cause) {
+      throw failure(url, cause, run, step);
+    }
+  }
+}
+
+async function toDocument(response: Response, run: AuthRun, signal: AbortSignal): Promise<Document> {
+  const { status } = response;
+  if (status !== 200) {
+    discard(response);
+    return { kind: "absent", why: `status ${status}`, status };
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(await readText(response, MAX_BYTES, { signal }));
+  } catch (error) {
+    if (run.signal.aborted) throw run.signal.reason;
+    return { kind: "absent", why: error instanceof SyntaxError ? "not JSON" : messageOf(error), status };
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    return { kind: "absent", why: "not a JSON object", status };
+  }
+  return { kind: "found", json: json as { [member: string]: unknown } };
+}
+
+/** Runs `work` with a signal that fires when the run ends, or when this has taken too long by itself. */
+async function withinTime<T>({ signal }: AuthRun, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const limit = new AbortController();
+  const end = () => limit.abort(signal.reason);
+  const late = () => limit.abort(new DOMException(`not within ${REQUEST_MS} ms`, "TimeoutError"));
+  const timer = setTimeout(late, REQUEST_MS);
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
+}
+
+/** In a browser, a refused CORS preflight looks like a network failure; without the extra header there is none. */
+function isPreflightFailure(cause: unknown): boolean {
+  return cause instanceof TypeError && "document" in globalThis;
+}
+
+function notAsked(url: URL, why: string, { tried }: AuthRun): AuthError {
+  return new AuthError("configuration", `${url.href} is not asked: ${why}`, { tried });
+}
+
+/** The end of the run stands for itself; anything else is named with the address it happened at. */
+function failure(url: URL, cause: unknown, run: AuthRun, step: AuthStep): unknown {
+  if (run.signal.aborted) return run.signal.reason;
+  const what = `${url.origin}${url.pathname}: no usable answer (${messageOf(cause)})`;
+  return new AuthError(step, what, { tried: run.tried, cause });
+}

@@ -1,0 +1,162 @@
+import { calculateJwkThumbprint, EmbeddedJWK, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from "jose";
+import { DefinitionError } from "../../protocol/errors.js";
+import { toAlgorithms } from "../asymmetric.js";
+import { digestOf } from "../crypto.js";
+import { type NonceKey, NonceMaker } from "./nonce-maker.js";
+import { ReplayCache } from "./replay-cache.js";
+
+/** What is looked at of a request. */
+export interface GatedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  header(name: string): string | undefined;
+}
+
+/** Takes tokens that are bound to a key of the client (RFC 9449). */
+export interface DpopOptions {
+  /** Takes no other tokens. */
+  readonly required?: boolean;
+  /** How proofs may be signed. ES256, PS256, RS256 and EdDSA unless told otherwise. */
+  readonly algorithms?: readonly string[];
+  /** How far, in seconds, a proof's time may be from this server's. 300 unless told otherwise, and never more. */
+  readonly windowSeconds?: number;
+  /** Wants a nonce of this server in each proof: servers that share a key take each other's nonces. */
+  readonly nonce?: true | { readonly key?: NonceKey; readonly ttlSeconds?: number };
+  /**
+   * Asked before a proof is taken, with its name and the time of day at which it ends: true for the first use. Servers that
+   * share their load remember together by it; without it each remembers by itself.
+   */
+  readonly acceptProof?: (name: string, untilMs: number) => boolean | Promise<boolean>;
+  /** How many proofs are remembered; while more are good no others are taken. 100,000 unless told otherwise. */
+  readonly maxProofs?: number;
+  /** The address that a client sent a request to, where path and resource do not tell. */
+  readonly url?: (request: GatedRequest) => string;
+}
+
+/** What came of a proof: the key, or the fault for the client, and the nonce that it should use from now on. */
+export interface ProofOutcome {
+  /** The thumbprint of the key that was proved. */
+  readonly thumbprint?: string;
+  readonly error?: "invalid_dpop_proof" | "use_dpop_nonce";
+  readonly description?: string;
+  readonly nonce?: string | undefined;
+}
+
+const MAX_WINDOW = 300;
+const MAX_PROOF = 8_192;
+const MAX_JTI = 256;
+const DEFAULT_ALGORITHMS = ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"];
+
+/** A token that comes along with a proof, and the thumbprint of the key that it is bound to. */
+export interface BoundToken {
+  readonly token: string;
+  readonly thumbprint: unknown;
+}
+
+/** Checks that whoever sends a request has a key: the one that the token in it is bound to, if there is a token. */
+export class DpopCheck {
+  readonly algorithms: string[];
+  readonly required: boolean;
+  readonly #windowMs: number;
+  readonly #nonces: NonceMaker | undefined;
+  readonly #accept: (name: string, untilMs: number) => boolean | Promise<boolean>;
+  readonly #urlOf: (request: GatedRequest) => string;
+  readonly #now: () => number;
+
+  constructor(options: DpopOptions, resource: string | undefined, now: () => number) {
+    const { windowSeconds = MAX_WINDOW, maxProofs = 100_000, nonce } = options;
+    if (!(windowSeconds > 0 && windowSeconds <= MAX_WINDOW)) {
+      throw new DefinitionError(`dpop.windowSeconds must be between 0 and ${MAX_WINDOW}`);
+    }
+    if (resource === undefined && options.url === undefined) {
+      throw new DefinitionError("dpop needs the resource, or dpop.url: a proof names the address that it is for");
+    }
+    const seen = new ReplayCache(maxProofs);
+    const { key, ttlSeconds = MAX_WINDOW } = nonce === true || nonce === undefined ? {} : nonce;
+    this.algorithms = toAlgorithms("dpop.algorithms", options.algorithms ?? DEFAULT_ALGORITHMS);
+    this.required = options.required === true;
+    this.#windowMs = windowSeconds * 1000;
+    this.#nonces = nonce === undefined ? undefined : new NonceMaker(key, ttlSeconds * 1000);
+    this.#accept = options.acceptProof ?? ((name, untilMs) => seen.accept(name, untilMs, now()));
+    const origin = resource === undefined ? "" : new URL(resource).origin;
+    this.#urlOf = options.url ?? (({ url }) => `${origin}${url}`);
+    this.#now = now;
+  }
+
+  async check(request: GatedRequest, bound?: BoundToken): Promise<ProofOutcome> {
+    const now = this.#now();
+    const read = await this.#read(request.header("dpop"), now);
+    if (typeof read === "string") return this.#invalid(read);
+    const { payload, jwk } = read;
+    const problem = await this.#findProblem(payload, request, bound?.token, now);
+    if (problem !== undefined) return this.#invalid(problem);
+    const thumbprint = await calculateJwkThumbprint(jwk);
+    if (bound !== undefined && thumbprint !== bound.thumbprint)
+      return this.#invalid("The proof is by another key than the token is bound to");
+    const life = await this.#nonces?.lifeLeft(payload.nonce, now);
+    if (this.#nonces !== undefined && life === undefined) return await this.#wantsNonce(now);
+    const untilMs = (payload.iat as number) * 1000 + this.#windowMs;
+    if (!(await this.#accept(`${thumbprint}.${payload.jti}`, untilMs)))
+      return this.#invalid("The proof has been used before");
+    // In the second half of a nonce's life its successor goes along, so that no request is refused for it.
+    return { thumbprint, nonce: life !== undefined && life < 0.5 ? await this.#nonces?.make(now) : undefined };
+  }
+
+  #invalid(description: string): ProofOutcome {
+    return { error: "invalid_dpop_proof", description };
+  }
+
+  async #wantsNonce(now: number): Promise<ProofOutcome> {
+    const nonce = await this.#nonces?.make(now);
+    return { error: "use_dpop_nonce", description: "The proof needs the nonce that comes with this answer", nonce };
+  }
+
+  /** The proof's claims and key, or why there are none. Its own times count by this server's clock. */
+  async #read(proof: string | undefined, now: number): Promise<Proof | string> {
+    if (proof === undefined) return "The DPoP header is missing";
+    if (proof.includes(",")) return "There is more than one proof";
+    if (proof.length > MAX_PROOF) return "The proof is too long";
+    try {
+      const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
+        typ: "dpop+jwt",
+        algorithms: this.algorithms,
+        currentDate: new Date(now),
+        clockTolerance: this.#windowMs / 1000,
+      });
+      return { payload, jwk: protectedHeader.jwk as NonNullable<ProtectedHeaderParameters["jwk"]> };
+    } catch {
+      return "The proof is not one that is signed by the public key in it";
+    }
+  }
+
+  async #findProblem(
+    payload: JWTPayload & { readonly htm?: unknown; readonly htu?: unknown; readonly ath?: unknown },
+    request: GatedRequest,
+    token: string | undefined,
+    now: number,
+  ): Promise<string | undefined> {
+    const { htm, htu, ath, iat, jti } = payload;
+    if (htm !== request.method) return "The proof is for another method";
+    const target = toTarget(this.#urlOf(request));
+    if (target === undefined || toTarget(htu) !== target) return "The proof is for another address";
+    if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) return "The proof has no usable jti";
+    if (typeof iat !== "number" || !(Math.abs(now - iat * 1000) <= this.#windowMs)) {
+      return "The proof was made too long ago, or in the future";
+    }
+    return token === undefined || ath === (await digestOf(token)) ? undefined : "The proof is for another token";
+  }
+}
+
+interface Proof {
+  readonly payload: JWTPayload;
+  readonly jwk: NonNullable<ProtectedHeaderParameters["jwk"]>;
+}
+
+/** An address as proofs are compared by: scheme, host and port in their normal form, path, and nothing else. */
+function toTarget(url: unknown): string | undefined {
+  if (typeof url !== "string" || !URL.canParse(url)) return undefined;
+  const { protocol, origin, pathname, username, password } = new URL(url);
+  const usable = (protocol === "https:" || protocol === "http:") && username === "" && password === "";
+  return usable ? `${origin}${pathname}` : undefined;
+}

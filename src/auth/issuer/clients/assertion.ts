@@ -1,0 +1,86 @@
+import * as jose from "jose";
+import { digestOf } from "../../crypto.js";
+import { isUnknownKey } from "../../server/remote-keys.js";
+import type { ClientAuthenticator, IssuerCore } from "../core.js";
+import { OAuthProblem } from "../problem.js";
+import type { IssuerClient } from "./client.js";
+
+const TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/** How clients may sign: by key pairs only. */
+export const ASSERTION_ALGORITHMS = ["ES256", "ES384", "EdDSA", "Ed25519", "PS256", "RS256"];
+/** The longest that an assertion may be good for, and how far clocks may differ, in seconds. */
+const MAX_LIFE = 600;
+const SKEW = 10;
+
+/** A JWT, signed with a key of the client's (RFC 7523): for this server, for a short time, for one use. */
+export const privateKeyJwt: ClientAuthenticator = {
+  method: "private_key_jwt",
+  read(_request, form) {
+    const type = form.get("client_assertion_type");
+    const assertion = form.get("client_assertion");
+    if (assertion === undefined && type === undefined) return undefined;
+    const clientId = form.get("client_id") ?? subjectOf(assertion ?? "");
+    if (assertion === undefined || type !== TYPE || clientId === undefined) {
+      throw new OAuthProblem("invalid_client", "the client assertion is not complete", { status: 401 });
+    }
+    return { clientId, match: (core, client) => isSignedBy(core, client, assertion) };
+  },
+};
+
+async function isSignedBy(core: IssuerCore, client: IssuerClient, assertion: string): Promise<boolean> {
+  const claims = await claimsOf(core, client, assertion);
+  if (claims?.jti === undefined || claims.exp === undefined) return false;
+  // Whoever else it is for could bring it here.
+  if (Array.isArray(claims.aud) && claims.aud.length > 1) return false;
+  if (claims.exp > core.now() / 1000 + MAX_LIFE) return false;
+  const mark = `assertion:${await digestOf(`${client.id} ${claims.jti}`)}`;
+  return await core.store.add(mark, true, (claims.exp + SKEW) * 1000);
+}
+
+/** What it says, if it is signed by a key of the client's; undefined for any other. */
+async function claimsOf(
+  core: IssuerCore,
+  client: IssuerClient,
+  assertion: string,
+): Promise<jose.JWTPayload | undefined> {
+  const { jwks, jwksUri } = client;
+  try {
+    if (jwks !== undefined) return await verified(core, client, assertion, jose.createLocalJWKSet(jwks));
+    if (jwksUri === undefined) return undefined;
+    const remote = core.clientKeys.at(jwksUri);
+    const keys = await remote.current();
+    return await verified(core, client, assertion, keys).catch(async (error: unknown) => {
+      const newer = isUnknownKey(error) ? await remote.newerThan(keys) : undefined;
+      return newer === undefined ? undefined : await verified(core, client, assertion, newer);
+    });
+  } catch (error) {
+    if (error instanceof OAuthProblem) throw error;
+    return undefined;
+  }
+}
+
+async function verified(
+  core: IssuerCore,
+  { id }: IssuerClient,
+  assertion: string,
+  keys: jose.JWTVerifyGetKey,
+): Promise<jose.JWTPayload> {
+  const { payload } = await jose.jwtVerify(assertion, keys, {
+    issuer: id,
+    subject: id,
+    audience: [core.issuer, `${core.base}/token`],
+    algorithms: ASSERTION_ALGORITHMS,
+    requiredClaims: ["exp", "jti"],
+    clockTolerance: SKEW,
+    currentDate: new Date(core.now()),
+  });
+  return payload;
+}
+
+function subjectOf(assertion: string): string | undefined {
+  try {
+    return jose.decodeJwt(assertion).sub;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,199 @@
+import type { JSONWebKeySet } from "jose";
+import { OAuthProblem } from "../problem.js";
+import { isSecureUri, redirectUriProblem } from "../redirect-uri.js";
+import { includesAll, scopesOf } from "../rules.js";
+import { type ClientMethod, CODE_GRANT, type IssuerClient } from "./client.js";
+
+export type Json = { readonly [member: string]: unknown };
+
+/** What a server can do for the clients that describe themselves. */
+export interface MetadataRules {
+  readonly methods: readonly string[];
+  /** What a client may have by describing itself. */
+  readonly grantTypes: readonly string[];
+  /** What it may not have that way, though it exists. */
+  readonly reservedGrantTypes: readonly string[];
+  readonly scopes: readonly string[];
+}
+
+/** The members of RFC 7591 that are understood, checked and completed. */
+export interface ClientMetadata {
+  readonly redirect_uris: readonly string[];
+  readonly token_endpoint_auth_method: ClientMethod;
+  readonly grant_types: readonly string[];
+  readonly response_types: readonly string[];
+  readonly scope?: string;
+  readonly jwks?: JSONWebKeySet;
+  readonly jwks_uri?: string;
+  readonly dpop_bound_access_tokens?: boolean;
+  readonly [text: string]: unknown;
+}
+
+const TEXTS = ["client_name", "software_id", "software_version"];
+const LINKS = ["client_uri", "logo_uri", "policy_uri", "tos_uri", "jwks_uri"];
+const MAX_TEXT = 2_000;
+const MAX_ITEMS = 20;
+const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+
+/** Throws an `OAuthProblem` that says which member is wrong. Members that are not known, null or empty are left out. */
+export function parseClientMetadata(value: unknown, rules: MetadataRules, method: ClientMethod): ClientMetadata {
+  const json = present(value);
+  const grant_types = grantTypesOf(json, rules);
+  const redirect_uris = redirectUrisOf(json, grant_types);
+  const response_types = list(json, "response_types") ?? (grant_types.includes(CODE_GRANT) ? ["code"] : []);
+  if (
+    response_types.some((type) => type !== "code") ||
+    response_types.includes("code") !== grant_types.includes(CODE_GRANT)
+  ) {
+    throw invalid("response_types and grant_types do not fit together");
+  }
+  const token_endpoint_auth_method = methodOf(json, rules, method);
+  return {
+    redirect_uris,
+    token_endpoint_auth_method,
+    grant_types,
+    response_types,
+    ...texts(json),
+    ...links(json),
+    ...applicationType(json),
+    ...scopeOf(json, rules),
+    ...keysOf(json, token_endpoint_auth_method),
+    ...boundOf(json),
+  };
+}
+
+/** The client that the metadata describes. */
+export function toClient(id: string, source: IssuerClient["source"], metadata: ClientMetadata): IssuerClient {
+  const { client_name: name, policy_uri, tos_uri, scope, jwks, jwks_uri, dpop_bound_access_tokens } = metadata;
+  const text = (given: unknown) => (typeof given === "string" ? given : undefined);
+  return {
+    id,
+    source,
+    name: text(name),
+    policyUri: text(policy_uri),
+    termsUri: text(tos_uri),
+    redirectUris: metadata.redirect_uris,
+    method: metadata.token_endpoint_auth_method,
+    grantTypes: metadata.grant_types,
+    scopes: scope === undefined ? undefined : scopesOf(scope),
+    jwks,
+    jwksUri: jwks_uri,
+    dpopBound: dpop_bound_access_tokens,
+  };
+}
+
+function present(value: unknown): Json {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("it is not an object");
+  const entries = Object.entries(value).filter(([, member]) => member !== null && member !== "");
+  return Object.fromEntries(entries);
+}
+
+function redirectUrisOf(json: Json, grantTypes: readonly string[]): readonly string[] {
+  const uris = json.redirect_uris ?? [];
+  if (!Array.isArray(uris) || uris.length > MAX_ITEMS) throw redirectProblem("redirect_uris is not a short list");
+  if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris is empty");
+  for (const uri of uris) {
+    const problem = String(uri).length > MAX_TEXT ? "is too long" : redirectUriProblem(uri);
+    if (problem !== undefined) throw redirectProblem(`a redirect URI ${problem}`);
+  }
+  return uris as string[];
+}
+
+function grantTypesOf(json: Json, { grantTypes, reservedGrantTypes }: MetadataRules): readonly string[] {
+  const asked = list(json, "grant_types") ?? [CODE_GRANT];
+  const reserved = asked.find((type) => reservedGrantTypes.includes(type));
+  if (reserved !== undefined) throw invalid(`the grant type ${reserved} is not to be had by registration`);
+  const granted = asked.filter((type) => grantTypes.includes(type));
+  if (granted.length === 0) throw invalid("none of the grant types is available");
+  return granted;
+}
+
+function methodOf(json: Json, { methods }: MetadataRules, fallback: ClientMethod): ClientMethod {
+  const method = json.token_endpoint_auth_method ?? fallback;
+  if (methods.some((known) => known === method)) return method as ClientMethod;
+  throw invalid("token_endpoint_auth_method is none that is available");
+}
+
+function scopeOf(json: Json, { scopes }: MetadataRules): { scope?: string } {
+  if (json.scope === undefined) return {};
+  if (typeof json.scope !== "string") throw invalid("scope is not a string");
+  const asked = scopesOf(json.scope);
+  if (!includesAll(scopes, asked)) throw invalid("scope has one that is not available");
+  return { scope: asked.join(" ") };
+}
+
+function keysOf(json: Json, method: ClientMethod): { jwks?: JSONWebKeySet } {
+  const { jwks, jwks_uri } = json;
+  if (method === "private_key_jwt" && (jwks === undefined) === (jwks_uri === undefined)) {
+    throw invalid("private_key_jwt takes either jwks or jwks_uri");
+  }
+  if (jwks === undefined) return {};
+  const keys: unknown = (jwks as Json).keys;
+  const fine = Array.isArray(keys) && keys.length > 0 && keys.length <= MAX_ITEMS && keys.every(isPublicKey);
+  if (!fine) throw invalid("jwks is not a set of public keys");
+  return { jwks: jwks as JSONWebKeySet };
+}
+
+function isPublicKey(key: unknown): boolean {
+  if (typeof key !== "object" || key === null) return false;
+  return typeof (key as Json).kty === "string" && PRIVATE_MEMBERS.every((member) => !(member in key));
+}
+
+function boundOf(json: Json): { dpop_bound_access_tokens?: boolean } {
+  const bound = json.dpop_bound_access_tokens;
+  if (bound === undefined) return {};
+  if (typeof bound !== "boolean") throw invalid("dpop_bound_access_tokens is not a boolean");
+  return { dpop_bound_access_tokens: bound };
+}
+
+function applicationType(json: Json): Json {
+  const type = json.application_type;
+  if (type === undefined) return {};
+  if (type !== "web" && type !== "native") throw invalid("application_type is neither web nor native");
+  return { application_type: type };
+}
+
+function texts(json: Json): Json {
+  const found: Record<string, unknown> = {};
+  for (const name of [...TEXTS, ...Object.keys(json).filter((key) => key.startsWith("client_name#"))].slice(
+    0,
+    MAX_ITEMS,
+  )) {
+    const text = json[name];
+    if (text === undefined) continue;
+    if (typeof text !== "string" || text.length > MAX_TEXT) throw invalid(`${name.slice(0, 40)} is not a short text`);
+    found[name] = text;
+  }
+  const contacts = list(json, "contacts");
+  if (contacts !== undefined) found.contacts = contacts;
+  return found;
+}
+
+/** Links may be shown to users, so nothing but https, and http on this machine, is taken. */
+function links(json: Json): Json {
+  const found: Record<string, unknown> = {};
+  for (const name of LINKS) {
+    const link = json[name];
+    if (link === undefined) continue;
+    const fine = typeof link === "string" && link.length <= MAX_TEXT && isSecureUri(link);
+    if (!fine) throw invalid(`${name} is not an https address`);
+    found[name] = link;
+  }
+  return found;
+}
+
+function list(json: Json, name: string): readonly string[] | undefined {
+  const value = json[name];
+  if (value === undefined) return undefined;
+  const fine = Array.isArray(value) && value.length <= MAX_ITEMS && value.every((item) => typeof item === "string");
+  if (!fine) throw invalid(`${name} is not a short list of strings`);
+  return [...new Set(value as string[])];
+}
+
+function invalid(message: string): OAuthProblem {
+  return new OAuthProblem("invalid_client_metadata", message);
+}
+
+function redirectProblem(message: string): OAuthProblem {
+  return new OAuthProblem("invalid_redirect_uri", message);
+}

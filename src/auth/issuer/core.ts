@@ -1,0 +1,96 @@
+import type { IssuerClient } from "./clients/client.js";
+import type { Clients } from "./clients/clients.js";
+import type { ClientKeys } from "./clients/keys.js";
+import type { MetadataRules } from "./clients/metadata.js";
+import type { Params } from "./forms.js";
+import type { Tokens } from "./grants/tokens.js";
+import type { Consents } from "./login/consents.js";
+import type { ConsentQuestion, IssuerOptions, RateLimit } from "./options.js";
+import type { Seal } from "./seal.js";
+import type { Asked, Granted, TokenBinding } from "./store/records.js";
+import type { IssuerStore } from "./store/store.js";
+import type { IssuerUser } from "./user.js";
+
+/** A request of the token endpoint, once the client is known to be the one it says it is. */
+export interface TokenRequest {
+  readonly request: Request;
+  readonly form: Params;
+  readonly client: IssuerClient;
+  readonly binding: TokenBinding | undefined;
+}
+
+export type GrantHandler = (core: IssuerCore, request: TokenRequest) => Promise<Granted>;
+
+/** What a request at the token endpoint shows to tell who sends it. */
+export interface Credentials {
+  readonly clientId: string;
+  /** Whether they are the client's. */
+  match(core: IssuerCore, client: IssuerClient): Promise<boolean>;
+}
+
+/** A way to authenticate as a client. */
+export interface ClientAuthenticator {
+  readonly method: string;
+  /** The credentials of this kind; undefined where there are none. Throws `invalid_client` for malformed ones. */
+  read(request: Request, form: Params): Credentials | undefined;
+}
+
+/** How users are told apart, and what comes after their consent. */
+export interface Login {
+  /** Who it is; a page, where that is not known; nobody, where it is found out after the consent. */
+  who(
+    core: IssuerCore,
+    request: Request,
+    asked: Asked,
+    client: IssuerClient,
+  ): Promise<IssuerUser | Response | undefined>;
+  /** Sends the browser on, once the client is approved. */
+  proceed(core: IssuerCore, request: Request, asked: Asked, user: IssuerUser | undefined): Promise<Response>;
+  /** Where a form may lead to beside this server and the client. */
+  readonly leavesFor: readonly string[];
+}
+
+/** What an extension of OAuth adds to an issuer. */
+export interface IssuerExtension {
+  readonly grants?: Readonly<Record<string, GrantHandler>>;
+  readonly authentication?: readonly ClientAuthenticator[];
+  /** Reads what the tokens of a request are to be bound to. Throws before any code or refresh token is spent. */
+  readonly bind?: (core: IssuerCore, request: Request) => Promise<TokenBinding | undefined>;
+  /** Who asks for a grant that needs no client, where the request names none. */
+  readonly anonymous?: (grantType: string) => IssuerClient | undefined;
+  /** What the metadata says about it. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** Everything the endpoints share. Made once; all that changes is in the store. */
+export interface IssuerCore {
+  /** The identifier, as the operator wrote it. */
+  readonly issuer: string;
+  /** What the paths of endpoints are appended to. */
+  readonly base: string;
+  readonly name: string;
+  readonly resources: readonly string[];
+  readonly defaultResource: string | undefined;
+  /** Each scope with its description. */
+  readonly scopes: ReadonlyMap<string, string>;
+  readonly defaultScopes: readonly string[];
+  readonly options: IssuerOptions;
+  readonly limit: RateLimit | undefined;
+  readonly lifetimes: Required<NonNullable<IssuerOptions["lifetimes"]>>;
+  readonly rules: MetadataRules;
+  readonly store: IssuerStore;
+  readonly seal: Seal;
+  readonly clients: Clients;
+  readonly clientKeys: ClientKeys;
+  readonly tokens: Tokens;
+  readonly consents: Consents;
+  readonly login: Login;
+  readonly grants: ReadonlyMap<string, GrantHandler>;
+  readonly authenticators: readonly ClientAuthenticator[];
+  readonly extensions: readonly IssuerExtension[];
+  /** Ends a grant with all that came of it. `expiresAt` is when the last of it would have ended by itself. */
+  endGrant(grantId: string, expiresAt: number): Promise<void>;
+  approves(question: ConsentQuestion): Promise<boolean>;
+  onError(error: unknown): void;
+  now(): number;
+}

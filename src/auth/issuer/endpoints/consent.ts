@@ -1,0 +1,32 @@
+import type { IssuerCore } from "../core.js";
+import { readForm } from "../forms.js";
+import { OAuthProblem } from "../problem.js";
+import { redirect } from "../replies.js";
+import { problemUri } from "./redirect.js";
+
+/** Takes the user's answer: from the page that asked, in the browser that was asked, once. */
+export async function consent(core: IssuerCore, request: Request): Promise<Response> {
+  const origin = request.headers.get("origin");
+  if (origin !== null && origin !== "null" && origin !== new URL(core.issuer).origin)
+    throw notAsked("came from elsewhere");
+  const form = await readForm(request);
+  const ask = await core.consents.answered(request, form.get("ask"));
+  if (ask === undefined) throw notAsked("is not to a question asked in this browser in the last minutes");
+  const { asked } = ask;
+  const client = await core.clients.find(asked.clientId);
+  if (client === undefined) throw notAsked("is about an app that is not known any more");
+  const user = await core.login.who(core, request, asked, client);
+  if (user instanceof Response) return user;
+  if (user?.id !== ask.user) throw notAsked("is to a question for another user");
+  if (!(await core.store.add(`answered:${ask.nonce}`, true, ask.expiresAt))) throw notAsked("was given before");
+  if (form.get("decision") !== "approve") {
+    return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user did not allow it")));
+  }
+  const response = await core.login.proceed(core, request, asked, user);
+  response.headers.append("set-cookie", await core.consents.remember(asked, user?.id));
+  return response;
+}
+
+function notAsked(why: string): OAuthProblem {
+  return new OAuthProblem("invalid_request", `the answer ${why}; go back to the app and try again`, { status: 403 });
+}

@@ -1,0 +1,52 @@
+import { authenticateClient } from "../clients/authentication.js";
+import type { IssuerClient } from "../clients/client.js";
+import type { IssuerCore, TokenRequest } from "../core.js";
+import { type Params, readStrictForm } from "../forms.js";
+import { createRefreshToken } from "../grants/refresh.js";
+import { OAuthProblem } from "../problem.js";
+import { json, NOT_STORED } from "../replies.js";
+import type { Granted, TokenBinding } from "../store/records.js";
+
+/** The token endpoint. */
+export async function token(core: IssuerCore, request: Request): Promise<Response> {
+  const form = await readStrictForm(request);
+  const grantType = form.need("grant_type");
+  const handler = core.grants.get(grantType);
+  if (handler === undefined) throw new OAuthProblem("unsupported_grant_type", "this server has no such grant");
+  const client = anonymousOf(core, request, form, grantType) ?? (await authenticateClient(core, request, form));
+  if (!client.grantTypes.includes(grantType)) {
+    throw new OAuthProblem("unauthorized_client", "the client is not registered for this grant");
+  }
+  const binding = await bindingOf(core, request, client.dpopBound === true);
+  const asked: TokenRequest = { request, form, client, binding };
+  const granted = await handler(core, asked);
+  return json(200, await toAnswer(core, asked, granted), NOT_STORED);
+}
+
+/** Whoever shows nothing of a client is none, where the grant can do without. */
+function anonymousOf(core: IssuerCore, request: Request, form: Params, grantType: string): IssuerClient | undefined {
+  const named = ["client_id", "client_secret", "client_assertion"].some((name) => form.get(name) !== undefined);
+  if (named || request.headers.has("authorization")) return undefined;
+  for (const { anonymous } of core.extensions) {
+    const client = anonymous?.(grantType);
+    if (client !== undefined) return client;
+  }
+  return undefined;
+}
+
+async function bindingOf(core: IssuerCore, request: Request, needed: boolean): Promise<TokenBinding | undefined> {
+  for (const { bind } of core.extensions) {
+    const binding = await bind?.(core, request);
+    if (binding !== undefined) return binding;
+  }
+  if (needed) throw new OAuthProblem("invalid_dpop_proof", "the client takes tokens only with a proof of its key");
+  return undefined;
+}
+
+async function toAnswer(core: IssuerCore, { client, binding }: TokenRequest, granted: Granted): Promise<object> {
+  const { token, expiresIn } = await core.tokens.mint(granted, binding);
+  const jkt = client.method === "none" ? binding?.jkt : undefined;
+  const refresh = granted.refreshes ? { refresh_token: await createRefreshToken(core, granted, jkt) } : {};
+  const scope = granted.scopes.length === 0 ? {} : { scope: granted.scopes.join(" ") };
+  return { access_token: token, token_type: binding?.type ?? "Bearer", expires_in: expiresIn, ...scope, ...refresh };
+}

@@ -1,0 +1,88 @@
+import { BodyTooLarge, readText } from "../../http/client/read.js";
+import { invalidRequest, OAuthProblem } from "./problem.js";
+
+const MAX_FORM = 65_536;
+/** What strangers register is kept. */
+const MAX_JSON = 16_384;
+const MANY = new Set(["resource"]);
+
+/** The parameters of a request, each at most once, except those that may come several times. */
+export class Params {
+  readonly #all: URLSearchParams;
+
+  constructor(all: URLSearchParams) {
+    this.#all = all;
+  }
+
+  /** An empty value is as good as none. */
+  get(name: string): string | undefined {
+    const value = this.#all.get(name);
+    return value === null || value === "" ? undefined : value;
+  }
+
+  getAll(name: string): readonly string[] {
+    return this.#all.getAll(name).filter((value) => value !== "");
+  }
+
+  /** Throws `invalid_request` unless it is there. */
+  need(name: string): string {
+    const value = this.get(name);
+    if (value === undefined) throw invalidRequest(`${name} is missing`);
+    return value;
+  }
+
+  /**
+   * The first parameter, of those named or of all, that comes more than once and may not. It goes through them once: there
+   * may be thousands.
+   */
+  repeated(names?: readonly string[]): string | undefined {
+    const seen = new Set<string>();
+    for (const name of this.#all.keys()) {
+      if (MANY.has(name) || names?.includes(name) === false) continue;
+      if (seen.has(name)) return name;
+      seen.add(name);
+    }
+    return undefined;
+  }
+}
+
+/** The body of a form post. Throws for another media type and for bodies that are too large. */
+export async function readForm(request: Request): Promise<Params> {
+  if (mediaType(request) !== "application/x-www-form-urlencoded") {
+    throw invalidRequest("the body has to be application/x-www-form-urlencoded");
+  }
+  return new Params(new URLSearchParams(await readBody(request, MAX_FORM)));
+}
+
+/** The form of an endpoint for programs: no parameter twice, none in the address. */
+export async function readStrictForm(request: Request): Promise<Params> {
+  if (new URL(request.url).search !== "") throw invalidRequest("parameters belong into the body");
+  const form = await readForm(request);
+  const repeated = form.repeated();
+  if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is there twice`);
+  return form;
+}
+
+export async function readJson(request: Request): Promise<unknown> {
+  const text = await readBody(request, MAX_JSON);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new OAuthProblem("invalid_client_metadata", "the body is not JSON");
+  }
+}
+
+export function mediaType(message: Request | Response): string {
+  return (message.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+async function readBody(request: Request, maxBytes: number): Promise<string> {
+  try {
+    return await readText(new Response(request.body), maxBytes, request);
+  } catch (error) {
+    if (!(error instanceof BodyTooLarge)) throw error;
+    throw new OAuthProblem("invalid_request", `the body is larger than ${maxBytes} bytes`, { status: 413 });
+  }
+}
+
+const named = (text: string) => (/^\w{1,64}$/.test(text) ? text : "a parameter");

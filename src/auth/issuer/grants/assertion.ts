@@ -1,0 +1,187 @@
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
+import { digestOf, randomToken } from "../../crypto.js";
+import { IssuerKeys, toJwtType } from "../../server/issuer-keys.js";
+import { canonicalResource } from "../../server/resource-id.js";
+import type {
+  IdentityAssertionOptions,
+  TrustedIssuer,
+  WorkloadGrant,
+  WorkloadIdentityOptions,
+} from "../assertion-options.js";
+import type { IssuerCore, TokenRequest } from "../core.js";
+import { invalidGrant, OAuthProblem } from "../problem.js";
+import { requestedResources } from "../resource-rules.js";
+import { assertScopes, requestedScopes, scopesOf } from "../rules.js";
+import type { Granted } from "../store/records.js";
+
+const ID_JAG = "oauth-id-jag+jwt";
+/** What is signed for other purposes is nobody's word for a workload. */
+const OTHER_TYPES = [ID_JAG, "at+jwt", "dpop+jwt", "logout+jwt"];
+/** How far clocks may differ, in seconds. */
+const SKEW = 10;
+/** Longer ones are not read. */
+const MAX_LENGTH = 16_384;
+
+/** Serves tokens for assertions, of identity providers for their users and of platforms for their workloads. */
+export class AssertionGrant {
+  readonly #core: IssuerCore;
+  readonly #identity: IdentityAssertionOptions | undefined;
+  readonly #workload: WorkloadIdentityOptions | undefined;
+  readonly #providers: ReadonlyMap<string, IssuerKeys>;
+  readonly #platforms: ReadonlyMap<string, IssuerKeys>;
+
+  constructor(
+    core: IssuerCore,
+    identity: IdentityAssertionOptions | undefined,
+    workload: WorkloadIdentityOptions | undefined,
+  ) {
+    this.#core = core;
+    this.#identity = identity;
+    this.#workload = workload;
+    this.#providers = keysOf(core, identity?.providers);
+    this.#platforms = keysOf(core, workload?.issuers);
+  }
+
+  async serve(request: TokenRequest): Promise<Granted> {
+    const { client, form } = request;
+    const assertion = form.need("assertion");
+    if (this.#workload === undefined) assertConfidential(request);
+    const isIdentity = this.#workload === undefined || typeOf(assertion) === ID_JAG;
+    if (!isIdentity) return await this.#serveWorkload(request, assertion);
+    if (this.#identity === undefined) throw invalidGrant("no identity provider is trusted here");
+    assertConfidential(request);
+    const claims = await this.#read(assertion, this.#providers, [this.#core.issuer]);
+    if (typeOf(assertion) !== ID_JAG) throw invalidGrant("the assertion is no identity assertion");
+    if (Array.isArray(claims.aud) && claims.aud.length > 1) throw invalidGrant("the assertion is for others too");
+    if (claims.client_id !== client.id) throw invalidGrant("the assertion was made for another client");
+    return await this.#serveUser(request, claims, this.#identity);
+  }
+
+  /** The user's provider decides for which server and for what; the request can only ask for less. */
+  async #serveUser(
+    { client, form }: TokenRequest,
+    claims: JWTPayload,
+    { subject: subjectOf }: IdentityAssertionOptions,
+  ): Promise<Granted> {
+    const audience = this.#resourceOf(claims);
+    assertSame(form.getAll("resource"), audience);
+    const stated = scopesOf(typeof claims.scope === "string" ? claims.scope : undefined);
+    const asked = scopesOf(form.get("scope"));
+    const scopes = stated.filter(
+      (scope) =>
+        (asked.length === 0 || asked.includes(scope)) &&
+        this.#core.scopes.has(scope) &&
+        (client.scopes?.includes(scope) ?? true),
+    );
+    if (asked.length > 0 && scopes.length === 0) assertScopes(asked, scopes);
+    const subject = subjectOf === undefined ? claims.sub : await subjectOf(claims, client);
+    if (subject === undefined) throw invalidGrant("the user is not known here");
+    await this.#useUp(claims);
+    return this.#toGranted(client.id, subject, scopes, audience);
+  }
+
+  async #serveWorkload({ client, form }: TokenRequest, assertion: string): Promise<Granted> {
+    if (OTHER_TYPES.includes(typeOf(assertion))) throw invalidGrant("the assertion is not a workload's");
+    const { issuer, base } = this.#core;
+    const claims = await this.#read(assertion, this.#platforms, [issuer, `${base}/token`]);
+    const allowed = await this.#allowed(claims);
+    const audience = requestedResources(form.getAll("resource"), this.#core.resources, this.#core.defaultResource);
+    const registered = allowed.scopes ?? client.scopes;
+    const limits = { supported: [...this.#core.scopes.keys()], defaults: this.#core.defaultScopes, registered };
+    const scopes = requestedScopes(form.get("scope"), limits);
+    await this.#useUp(claims);
+    const { clientId = client.id === "" ? (claims.sub as string) : client.id } = allowed;
+    return this.#toGranted(clientId, allowed.subject ?? (claims.sub as string), scopes, audience);
+  }
+
+  async #allowed(claims: JWTPayload): Promise<WorkloadGrant> {
+    const platform = this.#workload?.issuers.find(({ issuer }) => issuer === claims.iss);
+    const allowed = (await platform?.allow(claims)) ?? false;
+    if (allowed === false) throw invalidGrant("this workload may have no tokens");
+    return allowed === true ? {} : allowed;
+  }
+
+  /** The claims of an assertion that somebody who is trusted has made for this server and that is good now. */
+  async #read(
+    assertion: string,
+    trusted: ReadonlyMap<string, IssuerKeys>,
+    audience: readonly string[],
+  ): Promise<JWTPayload> {
+    const keys = trusted.get(issuerOf(assertion));
+    if (keys === undefined) throw invalidGrant("the assertion is by nobody who is trusted here");
+    const check = {
+      audience: [...audience],
+      requiredClaims: ["sub", "exp", "iat", "jti"],
+      clockTolerance: SKEW,
+    };
+    const { payload } = await keys.verify(assertion, check).catch((error: unknown) => {
+      throw error instanceof errors.JOSEError ? invalidGrant(problemOf(error)) : error;
+    });
+    const { sub, iat = 0, jti } = payload;
+    if (typeof sub !== "string" || sub === "" || typeof jti !== "string" || jti === "") {
+      throw invalidGrant("the assertion has no usable sub and jti");
+    }
+    if (iat > this.#core.now() / 1000 + SKEW) throw invalidGrant("the assertion is from the future");
+    return payload;
+  }
+
+  /** An assertion is good once, whoever brings it a second time. */
+  async #useUp({ iss, jti, exp = 0 }: JWTPayload): Promise<void> {
+    const mark = `vouched:${await digestOf(`${iss} ${jti}`)}`;
+    if (await this.#core.store.add(mark, true, (exp + SKEW) * 1000)) return;
+    throw invalidGrant("the assertion was used before");
+  }
+
+  #resourceOf({ resource }: JWTPayload): readonly string[] {
+    const named = (Array.isArray(resource) ? resource : [resource]).filter((one) => typeof one === "string");
+    try {
+      return requestedResources(named, this.#core.resources, undefined);
+    } catch {
+      throw invalidGrant("the assertion is for no server that tokens are made for here");
+    }
+  }
+
+  #toGranted(clientId: string, subject: string, scopes: readonly string[], audience: readonly string[]): Granted {
+    const expiresAt = this.#core.now() + this.#core.lifetimes.accessTokenMs;
+    const grant = { id: randomToken(), clientId, subject, scopes, audience, expiresAt };
+    // Whoever vouches keeps the say over how long: there is nothing to refresh.
+    return { grant, scopes, audience, refreshes: false };
+  }
+}
+
+function keysOf(core: IssuerCore, trusted: readonly TrustedIssuer[] = []): ReadonlyMap<string, IssuerKeys> {
+  return new Map(trusted.map((one) => [one.issuer, new IssuerKeys({ ...one, now: () => core.now() })]));
+}
+
+function assertConfidential({ client }: TokenRequest): void {
+  if (client.method !== "none") return;
+  throw new OAuthProblem("unauthorized_client", "only a client that can authenticate may bring an identity assertion");
+}
+
+function assertSame(named: readonly string[], audience: readonly string[]): void {
+  const keys = audience.map(canonicalResource);
+  if (named.every((resource) => keys.includes(canonicalResource(resource)))) return;
+  throw new OAuthProblem("invalid_target", "the assertion is for another resource");
+}
+
+function typeOf(assertion: string): string {
+  try {
+    return assertion.length > MAX_LENGTH ? "" : toJwtType(decodeProtectedHeader(assertion).typ);
+  } catch {
+    return "";
+  }
+}
+
+function issuerOf(assertion: string): string {
+  try {
+    return assertion.length > MAX_LENGTH ? "" : (decodeJwt(assertion).iss ?? "");
+  } catch {
+    return "";
+  }
+}
+
+function problemOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTExpired) return "the assertion has expired";
+  if (error instanceof errors.JWTClaimValidationFailed) return `the ${error.claim} of the assertion is not right`;
+  return "the assertion is not signed by a key of its issuer";
+}

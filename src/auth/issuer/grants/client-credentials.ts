@@ -1,0 +1,24 @@
+import { randomToken } from "../../crypto.js";
+import type { GrantHandler, IssuerExtension } from "../core.js";
+import { OAuthProblem } from "../problem.js";
+import { requestedResources } from "../resource-rules.js";
+import { requestedScopes } from "../rules.js";
+import type { Grant } from "../store/records.js";
+
+export const CLIENT_CREDENTIALS = "client_credentials";
+
+/** Tokens for programs that act for themselves. */
+export const clientCredentials: IssuerExtension = { grants: { [CLIENT_CREDENTIALS]: serve } };
+
+/** The subject of such a token is the client. There is nothing to refresh: the client can ask again. */
+async function serve(...[core, { form, client }]: Parameters<GrantHandler>): ReturnType<GrantHandler> {
+  if (client.method === "none") {
+    throw new OAuthProblem("unauthorized_client", "only a client that can authenticate may act for itself");
+  }
+  const audience = requestedResources(form.getAll("resource"), core.resources, core.defaultResource);
+  const limits = { supported: [...core.scopes.keys()], defaults: core.defaultScopes, registered: client.scopes };
+  const scopes = requestedScopes(form.get("scope"), limits);
+  const expiresAt = core.now() + core.lifetimes.accessTokenMs;
+  const grant: Grant = { id: randomToken(), clientId: client.id, subject: client.id, scopes, audience, expiresAt };
+  return { grant, scopes, audience, refreshes: false };
+}

@@ -1,0 +1,53 @@
+import { digestOf, randomToken, sameText } from "../../crypto.js";
+import { REFRESH_GRANT } from "../clients/client.js";
+import type { GrantHandler, IssuerCore } from "../core.js";
+import { invalidGrant, invalidRequest } from "../problem.js";
+import { narrowedAudience } from "../resource-rules.js";
+import type { Asked, CodeRecord, Grant } from "../store/records.js";
+import { endFamily } from "./refresh.js";
+
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+
+/** Makes a code for what a user has approved. */
+export async function createCode(core: IssuerCore, asked: Asked, subject: string, id = randomToken()): Promise<string> {
+  const { clientId, scopes, audience, redirectUri, redirectSent, challenge } = asked;
+  const now = core.now();
+  const grant: Grant = { id, clientId, subject, scopes, audience, expiresAt: now + core.lifetimes.grantMs };
+  const record: CodeRecord = { grant, redirectUri, redirectSent, challenge };
+  const code = randomToken();
+  await core.store.put(`code:${await digestOf(code)}`, record, now + core.lifetimes.codeMs);
+  return code;
+}
+
+/**
+ * Redeems a code: once, by the client it was made for, at the redirect URI it was sent to, with the verifier of its
+ * challenge. A code that comes again was stolen, or its first use was a thief's: what it gave is revoked.
+ */
+export const codeGrant: GrantHandler = async (core, { form, client }) => {
+  const code = form.need("code");
+  const verifier = form.need("code_verifier");
+  if (!VERIFIER.test(verifier)) throw invalidRequest("code_verifier has to be 43 to 128 unreserved characters");
+  const digest = await digestOf(code);
+  const record = (await core.store.get(`code:${digest}`)) as CodeRecord | undefined;
+  if (record === undefined) throw invalidGrant("the code is not known or has expired");
+  const { grant } = record;
+  if (grant.clientId !== client.id) throw invalidGrant("the code was given to another client");
+  const family = await digestOf(`family ${code}`);
+  await assertUnused(core, digest, grant, family);
+  assertRedirect(record, form.get("redirect_uri"));
+  if (!sameText(await digestOf(verifier), record.challenge)) throw invalidGrant("code_verifier is not the right one");
+  const audience = narrowedAudience(form.getAll("resource"), grant.audience);
+  return { grant, scopes: grant.scopes, audience, family, refreshes: client.grantTypes.includes(REFRESH_GRANT) };
+};
+
+/** The record stays until it expires, so that a second use is noticed, and finds what the first was given. */
+async function assertUnused(core: IssuerCore, digest: string, grant: Grant, family: string): Promise<void> {
+  if (await core.store.add(`spent:${digest}`, true, core.now() + core.lifetimes.codeMs)) return;
+  await endFamily(core, grant, family);
+  throw invalidGrant("the code was used before");
+}
+
+function assertRedirect({ redirectUri, redirectSent }: CodeRecord, stated: string | undefined): void {
+  const fine = redirectSent ? stated === redirectUri : stated === undefined || stated === redirectUri;
+  if (!fine) throw invalidGrant("redirect_uri is not the one of the authorization request");
+}

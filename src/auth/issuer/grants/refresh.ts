@@ -1,0 +1,85 @@
+import { digestOf, randomToken, sameText } from "../../crypto.js";
+import { REFRESH_GRANT } from "../clients/client.js";
+import type { GrantHandler, IssuerCore } from "../core.js";
+import { invalidGrant } from "../problem.js";
+import { narrowedAudience } from "../resource-rules.js";
+import { assertScopes, scopesOf } from "../rules.js";
+import type { Grant, Granted, RefreshRecord } from "../store/records.js";
+
+/** How long two uses of one token may be under way at once; later ones see what the first has left. */
+const RACE_MS = 60_000;
+
+/**
+ * Makes the next refresh token of a grant. Tokens of public clients are bound to the key that the client has shown. All
+ * tokens of a grant begin with the name of their family, under which the last of them is known: whoever has the name and
+ * not the last has an old one, so none of the old ones needs to be remembered.
+ */
+export async function createRefreshToken(
+  core: IssuerCore,
+  { grant, family = randomToken() }: Granted,
+  jkt: string | undefined,
+): Promise<string> {
+  const token = `${family}.${randomToken()}`;
+  const record: RefreshRecord = { grant, jkt, last: await digestOf(token) };
+  const key = await keyOf(family);
+  await core.store.put(key, record, grant.expiresAt);
+  // Whoever ends the grant marks it first and deletes this after: one of the two sees what the other has done.
+  if (await core.tokens.isRevoked(grant.id)) await core.store.delete(key);
+  return token;
+}
+
+/**
+ * Ends a grant whose refresh tokens are of this family. Without them nothing outlives the last access token, so the mark
+ * need not either: whoever makes others revoke cannot fill the store with marks that stay for as long as grants do.
+ */
+export async function endFamily(core: IssuerCore, { id, expiresAt }: Grant, family: string): Promise<void> {
+  const lastMs = core.now() + core.lifetimes.accessTokenMs + RACE_MS;
+  try {
+    await core.endGrant(id, Math.min(expiresAt, lastMs));
+  } finally {
+    await core.store.delete(await keyOf(family));
+  }
+}
+
+/** What is known of the family of a refresh token. */
+export async function findRefresh(core: IssuerCore, token: string): Promise<RefreshRecord | undefined> {
+  return (await core.store.get(await keyOf(familyOf(token)))) as RefreshRecord | undefined;
+}
+
+/**
+ * Uses up a refresh token for the next one. Audience and scopes are those of the grant; a request may have a part of them
+ * for the access token. A refresh token that comes again is in the hands of two: the whole grant is revoked.
+ */
+export const refreshGrant: GrantHandler = async (core, { form, client, binding }) => {
+  const token = form.need("refresh_token");
+  const record = await findRefresh(core, token);
+  if (record === undefined) throw invalidGrant("the refresh token is not known or has expired");
+  const { grant, jkt } = record;
+  if (grant.clientId !== client.id) throw invalidGrant("the refresh token was given to another client");
+  if (await core.tokens.isRevoked(grant.id)) throw invalidGrant("the refresh token was revoked");
+  if (jkt !== undefined && jkt !== binding?.jkt) throw invalidGrant("the refresh token is bound to another key");
+  const asked = scopesOf(form.get("scope"));
+  assertScopes(asked, grant.scopes);
+  const audience = narrowedAudience(form.getAll("resource"), grant.audience);
+  await assertUnused(core, token, record);
+  const scopes = asked.length === 0 ? grant.scopes : asked;
+  const refreshes = client.grantTypes.includes(REFRESH_GRANT);
+  return { grant, scopes, audience, refreshes, family: familyOf(token) };
+};
+
+async function assertUnused(core: IssuerCore, token: string, { grant, last }: RefreshRecord): Promise<void> {
+  const digest = await digestOf(token);
+  const isLast = sameText(digest, last);
+  if (isLast && (await core.store.add(`refreshed:${digest}`, true, core.now() + RACE_MS))) return;
+  await endFamily(core, grant, familyOf(token));
+  throw invalidGrant("the refresh token was used before");
+}
+
+/** The name that all refresh tokens of a grant begin with. */
+export function familyOf(token: string): string {
+  return token.split(".", 1)[0] ?? "";
+}
+
+async function keyOf(family: string): Promise<string> {
+  return `refresh:${await digestOf(family)}`;
+}

@@ -1,0 +1,163 @@
+import type { CryptoKey, JWK, JWTPayload } from "jose";
+import * as jose from "jose";
+import { DefinitionError } from "../../../protocol/errors.js";
+import { ASYMMETRIC } from "../../asymmetric.js";
+import { randomToken } from "../../crypto.js";
+import { scopesOf } from "../rules.js";
+import type { Granted, TokenBinding } from "../store/records.js";
+import type { IssuerStore } from "../store/store.js";
+
+/** What a valid access token says. */
+export interface VerifiedToken {
+  readonly token: string;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  /** The resources that it is for. The holder of a resource has to look for itself here. */
+  readonly audience: readonly string[];
+  /** In seconds since 1970. */
+  readonly expiresAt: number;
+  /** The grant it comes from. */
+  readonly grantId: string;
+  /** The key that it is bound to. */
+  readonly confirmation?: { readonly [method: string]: unknown } | undefined;
+  readonly claims: JWTPayload;
+}
+
+interface KeyRing {
+  readonly keys: readonly [SigningKey, ...SigningKey[]];
+  readonly verifies: ReturnType<typeof jose.createLocalJWKSet>;
+}
+
+interface SigningKey {
+  readonly kid: string;
+  readonly alg: string;
+  readonly privateKey: CryptoKey;
+  readonly publicJwk: JWK;
+}
+
+const TYPE = "at+jwt";
+
+/** Makes access tokens (JWTs after RFC 9068), reads them, and knows which are revoked. */
+export class Tokens {
+  readonly #issuer: string;
+  readonly #given: readonly JWK[] | undefined;
+  readonly #store: IssuerStore;
+  readonly #now: () => number;
+  readonly #lifetimeMs: number;
+  #ring: Promise<KeyRing> | undefined;
+
+  constructor(
+    issuer: string,
+    keys: readonly JWK[] | undefined,
+    store: IssuerStore,
+    now: () => number,
+    lifetimeMs: number,
+  ) {
+    if (keys?.length === 0) throw new DefinitionError("keys: there has to be one at least");
+    this.#issuer = issuer;
+    this.#given = keys;
+    this.#store = store;
+    this.#now = now;
+    this.#lifetimeMs = lifetimeMs;
+  }
+
+  /** The public halves, for whoever verifies tokens elsewhere. */
+  async jwks(): Promise<{ readonly keys: readonly JWK[] }> {
+    return { keys: (await this.#keyRing()).keys.map(({ publicJwk }) => publicJwk) };
+  }
+
+  async mint(
+    { grant, scopes, audience }: Granted,
+    binding?: TokenBinding,
+  ): Promise<{ token: string; expiresIn: number }> {
+    const [key] = (await this.#keyRing()).keys;
+    const now = Math.floor(this.#now() / 1000);
+    const expiresIn = Math.max(1, Math.floor(Math.min(this.#lifetimeMs, grant.expiresAt - this.#now()) / 1000));
+    const token = await new jose.SignJWT({
+      iss: this.#issuer,
+      sub: grant.subject,
+      aud: audience.length === 1 ? (audience[0] as string) : [...audience],
+      client_id: grant.clientId,
+      scope: scopes.join(" "),
+      iat: now,
+      exp: now + expiresIn,
+      jti: randomToken(),
+      grant_id: grant.id,
+      ...(binding === undefined ? {} : { cnf: { jkt: binding.jkt } }),
+    })
+      .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: TYPE })
+      .sign(key.privateKey);
+    return { token, expiresIn };
+  }
+
+  /** What the token says; undefined unless this issuer made it, it has not expired and was not revoked. */
+  async verify(token: string): Promise<VerifiedToken | undefined> {
+    const claims = await this.#read(token);
+    if (claims === undefined) return undefined;
+    const { sub, exp = 0, aud = [], jti, client_id, scope, grant_id, cnf } = claims;
+    const gone = await Promise.all([this.#store.get(`revoked:${jti}`), this.#store.get(`revoked:${grant_id}`)]);
+    if (gone.some((mark) => mark !== undefined)) return undefined;
+    return {
+      token,
+      issuer: this.#issuer,
+      subject: String(sub),
+      clientId: String(client_id),
+      scopes: scopesOf(typeof scope === "string" ? scope : undefined),
+      audience: typeof aud === "string" ? [aud] : aud,
+      expiresAt: exp,
+      grantId: String(grant_id),
+      confirmation: cnf as VerifiedToken["confirmation"],
+      claims,
+    };
+  }
+
+  /** Ends a grant with all its tokens, or, by its `jti`, one token. */
+  async revoke(id: string, expiresAt: number): Promise<void> {
+    await this.#store.add(`revoked:${id}`, true, expiresAt);
+  }
+
+  async isRevoked(grantId: string): Promise<boolean> {
+    return (await this.#store.get(`revoked:${grantId}`)) !== undefined;
+  }
+
+  async #read(token: string): Promise<JWTPayload | undefined> {
+    const { keys, verifies } = await this.#keyRing();
+    const verified = await jose
+      .jwtVerify(token, verifies, {
+        issuer: this.#issuer,
+        typ: TYPE,
+        algorithms: keys.map(({ alg }) => alg),
+        requiredClaims: ["sub", "aud", "exp", "jti", "client_id", "grant_id"],
+        currentDate: new Date(this.#now()),
+      })
+      .catch(() => undefined);
+    return verified?.payload;
+  }
+
+  #keyRing(): Promise<KeyRing> {
+    this.#ring ??= toRing(this.#given);
+    return this.#ring;
+  }
+}
+
+async function toRing(given: readonly JWK[] | undefined): Promise<KeyRing> {
+  const [first, ...others] = await Promise.all((given ?? [await generated()]).map(imported));
+  const keys = [first as SigningKey, ...others] as const;
+  return { keys, verifies: jose.createLocalJWKSet({ keys: keys.map(({ publicJwk }) => publicJwk) }) };
+}
+
+async function generated(): Promise<JWK> {
+  const { privateKey } = await jose.generateKeyPair("ES256", { extractable: true });
+  return { ...(await jose.exportJWK(privateKey)), alg: "ES256" };
+}
+
+async function imported(jwk: JWK): Promise<SigningKey> {
+  const { alg = "ES256", d: _d, p: _p, q: _q, dp: _dp, dq: _dq, qi: _qi, oth: _oth, key_ops: _ops, ...open } = jwk;
+  if (!ASYMMETRIC.includes(alg) || jwk.d === undefined) throw new DefinitionError("keys: each has to be a private key");
+  const privateKey = await jose.importJWK(jwk, alg).catch(() => undefined);
+  if (!(privateKey instanceof CryptoKey)) throw new DefinitionError(`keys: one is no key for ${alg}`);
+  const kid = jwk.kid ?? (await jose.calculateJwkThumbprint(open as JWK));
+  return { kid, alg, privateKey, publicJwk: { ...open, kid, alg, use: "sig" } as JWK };
+}

@@ -1,0 +1,110 @@
+import { digestOf, randomToken } from "../../crypto.js";
+import { includesAll } from "../rules.js";
+import type { Seal } from "../seal.js";
+import type { Asked } from "../store/records.js";
+import { type CookieSite, cookieName, cookieOf, setCookie } from "./cookies.js";
+
+interface Approval {
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly scopes: readonly string[];
+  readonly audience: readonly string[];
+  /** Nobody where consent comes before the login. */
+  readonly user?: string | undefined;
+}
+
+/** A question as the form of the consent page carries it. */
+export interface Ask {
+  readonly asked: Asked;
+  readonly user?: string | undefined;
+  readonly browser: string;
+  /** Good for one answer. */
+  readonly nonce: string;
+}
+
+const ASK_MS = 600_000;
+const BROWSER_MS = 86_400_000;
+
+/**
+ * What a browser has approved, and the questions that it is being asked. Approvals are in sealed cookies, one per client,
+ * each naming client, redirect URI, scopes and user: an altered one, or one for another client, is worth nothing.
+ */
+export class Consents {
+  readonly #issuer: string;
+  readonly #seal: Seal;
+  readonly #site: CookieSite;
+  readonly #now: () => number;
+  readonly #lifetimeMs: number;
+
+  constructor(issuer: string, seal: Seal, now: () => number, lifetimeMs: number) {
+    this.#issuer = issuer;
+    this.#seal = seal;
+    this.#site = { secure: issuer.startsWith("https:") };
+    this.#now = now;
+    this.#lifetimeMs = lifetimeMs;
+  }
+
+  /** Whether this user, in this browser, has approved as much for the same client at the same place. */
+  async covers(request: Request, asked: Asked, user: string | undefined): Promise<boolean> {
+    const approval = await this.#approval(request, asked.clientId);
+    if (approval === undefined || approval.user !== user || approval.redirectUri !== asked.redirectUri) return false;
+    return includesAll(approval.scopes, asked.scopes) && includesAll(approval.audience, asked.audience);
+  }
+
+  /** Whether somebody at this browser has approved the client at this place before. */
+  async knows(request: Request, clientId: string, redirectUri: string): Promise<boolean> {
+    return (await this.#approval(request, clientId))?.redirectUri === redirectUri;
+  }
+
+  /** The cookie that remembers an approval. */
+  async remember(asked: Asked, user: string | undefined): Promise<string> {
+    const { clientId, redirectUri, scopes, audience } = asked;
+    const approval: Approval = { clientId, redirectUri, scopes, audience, user };
+    const value = await this.#seal.close(this.#purpose("consent"), approval, this.#now() + this.#lifetimeMs);
+    return setCookie(this.#site, await this.#consentCookie(clientId), value, this.#lifetimeMs);
+  }
+
+  /** Something that only this browser has, and the cookie that gives it to a browser without. */
+  async browser(request: Request): Promise<{ readonly id: string; readonly cookie?: string }> {
+    const id = await this.browserOf(request);
+    if (id !== undefined) return { id };
+    const made = randomToken();
+    const value = await this.#seal.close(this.#purpose("browser"), made, this.#now() + BROWSER_MS);
+    return { id: made, cookie: setCookie(this.#site, await this.#browserCookie(), value) };
+  }
+
+  async browserOf(request: Request): Promise<string | undefined> {
+    return await this.#seal.open<string>(this.#purpose("browser"), cookieOf(request, await this.#browserCookie()));
+  }
+
+  async ask(asked: Asked, user: string | undefined, browser: string): Promise<string> {
+    const ask: Ask = { asked, user, browser, nonce: randomToken() };
+    return await this.#seal.close(this.#purpose("ask"), ask, this.#now() + ASK_MS);
+  }
+
+  /** The question that a form carries; undefined if it was not asked here, of this browser, within the last minutes. */
+  async answered(request: Request, text: string | undefined): Promise<(Ask & { expiresAt: number }) | undefined> {
+    const ask = await this.#seal.open<Ask>(this.#purpose("ask"), text);
+    if (ask === undefined || ask.browser !== (await this.browserOf(request))) return undefined;
+    return { ...ask, expiresAt: this.#now() + ASK_MS };
+  }
+
+  async #approval(request: Request, clientId: string): Promise<Approval | undefined> {
+    const cookie = cookieOf(request, await this.#consentCookie(clientId));
+    const approval = await this.#seal.open<Approval>(this.#purpose("consent"), cookie);
+    return approval?.clientId === clientId ? approval : undefined;
+  }
+
+  /** Several issuers may share a host and secrets: nothing of one is good at another. */
+  #purpose(what: string): string {
+    return `${what} ${this.#issuer}`;
+  }
+
+  async #consentCookie(clientId: string): Promise<string> {
+    return cookieName(this.#site, `consent-${(await digestOf(`${this.#issuer} ${clientId}`)).slice(0, 16)}`);
+  }
+
+  async #browserCookie(): Promise<string> {
+    return cookieName(this.#site, `browser-${(await digestOf(this.#issuer)).slice(0, 8)}`);
+  }
+}

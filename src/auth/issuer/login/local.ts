@@ -1,0 +1,33 @@
+import type { IssuerCore, Login } from "../core.js";
+import { redirectWithCode } from "../endpoints/redirect.js";
+import { createCode } from "../grants/code.js";
+import type { IssuerOptions } from "../options.js";
+import type { Asked } from "../store/records.js";
+
+/** The application's own login: it knows the user before the consent. */
+export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Login {
+  return {
+    leavesFor: [],
+    who: async (core, request, asked, client) => await userOf(request, { returnTo: returnTo(core, asked), client }),
+    async proceed(core, request, asked, user) {
+      if (user === undefined) throw new TypeError("nobody is logged in");
+      return redirectWithCode(core, request, asked, await createCode(core, asked, user.id));
+    },
+  };
+}
+
+/** The same request again, however it came. */
+function returnTo({ base }: IssuerCore, asked: Asked): URL {
+  const url = new URL(`${base}/authorize`);
+  const { clientId, redirectUri, redirectSent, state, scopes, audience, challenge } = asked;
+  const params = url.searchParams;
+  params.set("response_type", "code");
+  params.set("client_id", clientId);
+  if (redirectSent) params.set("redirect_uri", redirectUri);
+  params.set("code_challenge", challenge);
+  params.set("code_challenge_method", "S256");
+  if (scopes.length > 0) params.set("scope", scopes.join(" "));
+  for (const resource of audience) params.append("resource", resource);
+  if (state !== undefined) params.set("state", state);
+  return url;
+}

@@ -1,0 +1,140 @@
+import { readText } from "../../../http/client/read.js";
+import { toBase64 } from "../../crypto.js";
+import type { IssuerCore } from "../core.js";
+import type { UpstreamOptions, UpstreamTokens } from "../upstream-options.js";
+
+const MAX_BYTES = 262_144;
+const TIMEOUT_MS = 15_000;
+/** Tokens that end sooner are renewed first. */
+const MARGIN_MS = 30_000;
+
+/** Asks the provider's token endpoint. Errors name what went wrong and repeat nothing that was sent or came. */
+export async function requestUpstream(
+  core: IssuerCore,
+  options: UpstreamOptions,
+  fields: Readonly<Record<string, string>>,
+): Promise<UpstreamTokens> {
+  const { tokenEndpoint, clientId, clientSecret, method = "client_secret_basic", fetch = globalThis.fetch } = options;
+  const body = new URLSearchParams(fields);
+  const headers: Record<string, string> = { accept: "application/json" };
+  const basic = clientSecret !== undefined && method === "client_secret_basic";
+  if (basic) headers.authorization = `Basic ${toBase64(encode(`${form(clientId)}:${form(clientSecret)}`))}`;
+  else body.set("client_id", clientId);
+  if (clientSecret !== undefined && !basic) body.set("client_secret", clientSecret);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(new URL(tokenEndpoint), { method: "POST", body, headers, redirect: "manual", signal });
+  const text = await readText(response, MAX_BYTES, { signal });
+  if (response.status !== 200) throw new Error(`the token endpoint upstream answered with status ${response.status}`);
+  return toTokens(text, core.now());
+}
+
+/** Keeps them encrypted, and bound to the grant that they belong to. */
+export async function saveUpstreamTokens(
+  core: IssuerCore,
+  grantId: string,
+  tokens: UpstreamTokens,
+  expiresAt: number,
+): Promise<void> {
+  const sealed = await core.seal.close(purpose(core, grantId), { tokens, expiresAt } satisfies Kept, expiresAt);
+  await core.store.put(`upstream-tokens:${grantId}`, sealed, expiresAt);
+}
+
+interface Kept {
+  readonly tokens: UpstreamTokens;
+  readonly expiresAt: number;
+}
+
+/** What this server has at the provider for a grant, renewed where it is about to end. */
+export class UpstreamAccess {
+  readonly #core: IssuerCore;
+  readonly #options: UpstreamOptions;
+  /** One renewal at a time for each grant: a refresh token of the provider's may be good for one use only. */
+  readonly #renewals = new Map<string, Promise<UpstreamTokens | undefined>>();
+
+  constructor(core: IssuerCore, options: UpstreamOptions) {
+    this.#core = core;
+    this.#options = options;
+  }
+
+  /** Undefined once the grant has ended. */
+  async tokensOf(grantId: string): Promise<UpstreamTokens | undefined> {
+    const kept = await this.#read(grantId);
+    if (kept === undefined || this.#isFresh(kept.tokens)) return kept?.tokens;
+    const renewal = this.#renewals.get(grantId) ?? this.#renew(grantId);
+    this.#renewals.set(grantId, renewal);
+    return await renewal;
+  }
+
+  /** Looks again first: a renewal may have ended since. */
+  async #renew(grantId: string): Promise<UpstreamTokens | undefined> {
+    try {
+      const kept = await this.#read(grantId);
+      const refreshToken = kept?.tokens.refreshToken;
+      if (kept === undefined || refreshToken === undefined || this.#isFresh(kept.tokens)) return kept?.tokens;
+      const fields = { grant_type: "refresh_token", refresh_token: refreshToken };
+      const renewed = await requestUpstream(this.#core, this.#options, fields);
+      const tokens = { ...kept.tokens, ...defined(renewed) };
+      await saveUpstreamTokens(this.#core, grantId, tokens, kept.expiresAt);
+      // The grant may have ended meanwhile, and what was kept with it.
+      if (!(await this.#core.tokens.isRevoked(grantId))) return tokens;
+      await this.#core.store.delete(`upstream-tokens:${grantId}`);
+      return undefined;
+    } finally {
+      this.#renewals.delete(grantId);
+    }
+  }
+
+  async #read(grantId: string): Promise<Kept | undefined> {
+    const core = this.#core;
+    if (await core.tokens.isRevoked(grantId)) return undefined;
+    const sealed = (await core.store.get(`upstream-tokens:${grantId}`)) as string | undefined;
+    return await core.seal.open<Kept>(purpose(core, grantId), sealed);
+  }
+
+  #isFresh({ expiresAt, refreshToken }: UpstreamTokens): boolean {
+    const lasts = expiresAt === undefined || this.#core.now() < expiresAt - MARGIN_MS;
+    return lasts || refreshToken === undefined;
+  }
+}
+
+/** What a renewal leaves out stays as it was; when it ends is only known if it says so. */
+function defined({ accessToken, refreshToken, idToken, scope, expiresAt }: UpstreamTokens): UpstreamTokens {
+  return {
+    accessToken,
+    expiresAt,
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(idToken === undefined ? {} : { idToken }),
+    ...(scope === undefined ? {} : { scope }),
+  };
+}
+
+function toTokens(text: string, now: number): UpstreamTokens {
+  const json = parsed(text);
+  const string = (name: string) => (typeof json[name] === "string" && json[name] !== "" ? json[name] : undefined);
+  const accessToken = string("access_token");
+  if (accessToken === undefined) throw new Error("the token endpoint upstream gave no access token");
+  const seconds = Number(json.expires_in);
+  const expiresAt = Number.isFinite(seconds) && seconds > 0 ? now + seconds * 1000 : undefined;
+  const refreshToken = string("refresh_token");
+  return { accessToken, refreshToken, idToken: string("id_token"), scope: string("scope"), expiresAt };
+}
+
+function parsed(text: string): { readonly [member: string]: unknown } {
+  try {
+    return Object(JSON.parse(text)) as { [member: string]: unknown };
+  } catch {
+    throw new Error("the token endpoint upstream did not answer with JSON");
+  }
+}
+
+function purpose({ issuer }: IssuerCore, grantId: string): string {
+  return `upstream-tokens ${issuer} ${grantId}`;
+}
+
+function form(text: string): string {
+  return new URLSearchParams([["", text]]).toString().slice(1);
+}
+
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}

@@ -1,0 +1,38 @@
+import { OAuthProblem } from "./problem.js";
+
+/** Scope tokens as RFC 6749 has them. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+export function scopesOf(scope: string | undefined): readonly string[] {
+  return [...new Set((scope ?? "").split(" ").filter((item) => item !== ""))];
+}
+
+export interface ScopeLimits {
+  /** What this server has. */
+  readonly supported: readonly string[];
+  /** What a request without scopes asks for. */
+  readonly defaults: readonly string[];
+  /** What the client is registered for; undefined for all that is supported. */
+  readonly registered: readonly string[] | undefined;
+}
+
+/** The scopes that a request asks for. Throws `invalid_scope` for one that server or client do not allow. */
+export function requestedScopes(scope: string | undefined, limits: ScopeLimits): readonly string[] {
+  const { supported, defaults, registered } = limits;
+  const allowed = registered === undefined ? supported : supported.filter((item) => registered.includes(item));
+  const asked = scopesOf(scope);
+  if (asked.length === 0) return defaults.filter((item) => allowed.includes(item));
+  assertScopes(asked, allowed);
+  return asked;
+}
+
+export function assertScopes(asked: readonly string[], allowed: readonly string[]): void {
+  const refused = asked.filter((item) => !allowed.includes(item));
+  if (refused.length === 0) return;
+  const names = refused.filter((item) => SCOPE.test(item) && item.length < 100).join(" ");
+  throw new OAuthProblem("invalid_scope", `not available: ${names === "" ? "a scope that is none" : names}`);
+}
+
+export function includesAll(held: readonly string[], wanted: readonly string[]): boolean {
+  return wanted.every((item) => held.includes(item));
+}

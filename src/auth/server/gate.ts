@@ -1,0 +1,191 @@
+import type { GateAdmission, GateRefusal, Operation } from "../../http/admission.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";
+import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
+import { type ChallengeParams, formatChallenge, toPrintable } from "./challenge.js";
+import { readCredentials, type Scheme } from "./credentials.js";
+import type { ScopeRules } from "./scopes.js";
+import { findTokenProblem, type TokenRules } from "./token-rules.js";
+
+export interface BearerGateParts {
+  readonly verify: TokenVerifier;
+  readonly rules: TokenRules;
+  readonly scopes: ScopeRules;
+  readonly dpop: DpopCheck | undefined;
+  readonly metadataUrl: string | undefined;
+  principalOf(info: AuthInfo): string | undefined;
+}
+
+interface Fault {
+  readonly status: 401 | 403;
+  readonly scheme: Scheme;
+  readonly error: string;
+  readonly description: string;
+  readonly scopes: readonly string[];
+  readonly nonce?: string | undefined;
+}
+
+type Verified =
+  | { readonly info: AuthInfo; readonly refusal?: undefined }
+  | { readonly info?: undefined; readonly refusal: GateRefusal };
+
+const NOT_VALID = "The access token is not valid";
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+const UNAVAILABLE = { "content-type": "application/json", "retry-after": "5" };
+const MAX_DESCRIPTION = 200;
+
+/** Decides over each request by its access token: first whether that is good, then whether it is enough. */
+export class BearerGate {
+  readonly #parts: BearerGateParts;
+  readonly #schemes: readonly Scheme[];
+
+  constructor(parts: BearerGateParts) {
+    this.#parts = parts;
+    this.#schemes = parts.dpop === undefined ? ["Bearer"] : ["Bearer", "DPoP"];
+  }
+
+  async check(request: GatedRequest): Promise<GateAdmission | GateRefusal> {
+    const { scopes } = this.#parts;
+    const credentials = readCredentials(request.header("authorization"), this.#schemes);
+    if (credentials.kind === "none") return this.#challengeAll();
+    const { scheme } = credentials;
+    if (credentials.kind === "malformed") return this.#invalid(scheme, "The Authorization header has no usable token");
+    const { token } = credentials;
+    const { info, refusal } = await this.#verify(token, scheme);
+    if (refusal !== undefined) return refusal;
+    const problem = findTokenProblem(info, this.#parts.rules) ?? this.#findBindingProblem(info, scheme);
+    if (problem !== undefined) return this.#invalid(scheme, problem);
+    const bound = { token, thumbprint: info.confirmation?.jkt };
+    const proof = scheme === "DPoP" ? await this.#prove(request, bound) : undefined;
+    if (proof !== undefined && "status" in proof) return proof;
+    if (proof?.error !== undefined) {
+      const { error, description = "", nonce } = proof;
+      return this.#refuse({ status: 401, scheme, error, description, scopes: scopes.base, nonce });
+    }
+    if (!scopes.cover(grantedBy(info), scopes.base)) {
+      const amend = (operations: readonly Operation[]) => this.#amended(scheme, operations);
+      return { ...this.#insufficient(scheme, scopes.base), amend };
+    }
+    return {
+      auth: info,
+      principal: this.#parts.principalOf(info),
+      lifeMs: info.expiresAt === undefined ? undefined : info.expiresAt * 1000 - this.#parts.rules.now(),
+      headers: proof?.nonce === undefined ? undefined : { "dpop-nonce": proof.nonce },
+      judge: (operations) => this.#judge(info, scheme, operations),
+    };
+  }
+
+  /** What the verifier says; what it may say to the client goes no further than it must. */
+  async #verify(token: string, scheme: Scheme): Promise<Verified> {
+    try {
+      const info = await this.#parts.verify(token);
+      if (typeof info === "object" && info !== null) return { info };
+      return { refusal: this.#invalid(scheme, NOT_VALID) };
+    } catch (error) {
+      if (error instanceof InvalidTokenError) {
+        const safe = !error.message.includes(token);
+        return { refusal: this.#invalid(scheme, safe ? error.message : NOT_VALID) };
+      }
+      // Whoever could tell is out of reach: nothing is wrong with the token.
+      if (error instanceof AuthError) return { refusal: unavailable(error) };
+      throw error;
+    }
+  }
+
+  async #prove(request: GatedRequest, bound: BoundToken): Promise<ProofOutcome | GateRefusal | undefined> {
+    try {
+      return await this.#parts.dpop?.check(request, bound);
+    } catch (error) {
+      if (error instanceof AuthError) return unavailable(error);
+      throw error;
+    }
+  }
+
+  /** A token that is bound to a key is good with proof of that key alone. */
+  #findBindingProblem({ confirmation }: AuthInfo, scheme: Scheme): string | undefined {
+    const bound = confirmation !== undefined && confirmation !== null;
+    if (scheme === "DPoP") {
+      return typeof confirmation?.jkt === "string" ? undefined : "The access token is not bound to a key";
+    }
+    if (bound) return "The access token is bound to a key and needs proof of it";
+    return this.#parts.dpop?.required === true ? "Only access tokens that are bound to a key are taken" : undefined;
+  }
+
+  #judge(info: AuthInfo, scheme: Scheme, operations: readonly Operation[]): GateRefusal | undefined {
+    const { scopes } = this.#parts;
+    try {
+      const needed = scopes.neededFor(operations);
+      return scopes.cover(grantedBy(info), needed) ? undefined : this.#insufficient(scheme, needed);
+    } catch (error) {
+      return { status: 500, error };
+    }
+  }
+
+  #amended(scheme: Scheme, operations: readonly Operation[]): GateRefusal {
+    const { scopes } = this.#parts;
+    try {
+      return this.#insufficient(scheme, [...new Set([...scopes.base, ...scopes.neededFor(operations)])]);
+    } catch (error) {
+      return { ...this.#insufficient(scheme, scopes.base), error };
+    }
+  }
+
+  #invalid(scheme: Scheme, description: string): GateRefusal {
+    const { base } = this.#parts.scopes;
+    return this.#refuse({ status: 401, scheme, error: "invalid_token", description, scopes: base });
+  }
+
+  #insufficient(scheme: Scheme, scopes: readonly string[]): GateRefusal {
+    const description = `This needs the scopes: ${scopes.join(" ")}`;
+    return this.#refuse({ status: 403, scheme, error: "insufficient_scope", description, scopes });
+  }
+
+  /** To somebody who presents nothing, nothing is said but how to begin. */
+  #challengeAll(): GateRefusal {
+    const { dpop, scopes } = this.#parts;
+    const schemes = dpop?.required === true ? (["DPoP"] as const) : this.#schemes;
+    const challenges = schemes.map((scheme) => formatChallenge(scheme, this.#params(scheme, {}, scopes.base)));
+    return { status: 401, headers: { "www-authenticate": challenges.join(", "), "cache-control": "no-store" } };
+  }
+
+  #refuse({ status, scheme, error, description, scopes, nonce }: Fault): GateRefusal {
+    const told = toPrintable(description.slice(0, MAX_DESCRIPTION));
+    const body = { error, error_description: told };
+    const challenge = formatChallenge(scheme, this.#params(scheme, body, scopes));
+    const header = this.#alternative(scheme, error);
+    return {
+      status,
+      headers: {
+        ...JSON_HEADERS,
+        "www-authenticate": header === undefined ? challenge : `${challenge}, ${header}`,
+        ...(nonce === undefined ? undefined : { "dpop-nonce": nonce }),
+      },
+      body: JSON.stringify(body),
+    };
+  }
+
+  /** A refused bearer token may be one that is meant for the other scheme. */
+  #alternative(scheme: Scheme, error: string): string | undefined {
+    if (scheme === "DPoP" || this.#parts.dpop === undefined || error !== "invalid_token") return undefined;
+    return formatChallenge("DPoP", this.#params("DPoP", {}, []));
+  }
+
+  #params(scheme: Scheme, fault: ChallengeParams, scopes: readonly string[]): ChallengeParams {
+    return {
+      ...fault,
+      scope: scopes.length === 0 ? undefined : scopes.join(" "),
+      resource_metadata: this.#parts.metadataUrl,
+      algs: scheme === "DPoP" ? this.#parts.dpop?.algorithms.join(" ") : undefined,
+    };
+  }
+}
+
+const UNAVAILABLE_BODY = JSON.stringify({ error: "temporarily_unavailable" });
+
+function unavailable(error: AuthError): GateRefusal {
+  return { status: 503, headers: UNAVAILABLE, body: UNAVAILABLE_BODY, error };
+}
+
+function grantedBy({ scopes }: AuthInfo): readonly string[] {
+  return Array.isArray(scopes) ? scopes : [];
+}

@@ -1,0 +1,98 @@
+import type { Params, RpcResponse } from "../protocol/jsonrpc/message.js";
+import type { Inflight, OutgoingRequest, Peer, ResponseSink } from "../protocol/jsonrpc/peer.js";
+import type { CallScope } from "./lifetime.js";
+import type { MaybePromise } from "./maybe-promise.js";
+
+/** What is made of an answer; what it throws is what the call fails with. */
+export type ReadResponse<T> = (response: RpcResponse) => MaybePromise<T>;
+
+/** Leaves the answer as it is. */
+export const asItCame: ReadResponse<RpcResponse> = (response) => response;
+
+export interface ExchangeOptions {
+  /** Whether giving up is worth telling the peer. */
+  readonly cancellable: boolean;
+  readonly onProgress?: ((params: Params) => void) | undefined;
+}
+
+/**
+ * One request over a channel, from write to answer, which is read in the turn in which it comes. Whatever ends the scope
+ * settles the promise in the same turn with the scope's reason; the peer is told once, without waiting for the write.
+ */
+export function exchange<T>(
+  peer: Peer,
+  out: OutgoingRequest,
+  scope: CallScope,
+  options: ExchangeOptions,
+  read: ReadResponse<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    scope.throwIfAborted();
+    new Exchange(peer, scope, options, read, resolve, reject).begin(out);
+  });
+}
+
+class Exchange<T> implements ResponseSink {
+  readonly onProgress?: (params: Params) => void;
+  readonly #peer: Peer;
+  readonly #scope: CallScope;
+  readonly #cancellable: boolean;
+  readonly #read: ReadResponse<T>;
+  readonly #resolve: (value: MaybePromise<T>) => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #giveUp = (reason: unknown) => this.#abandon(reason);
+  #inflight: Inflight | undefined;
+
+  constructor(
+    peer: Peer,
+    scope: CallScope,
+    { cancellable, onProgress }: ExchangeOptions,
+    read: ReadResponse<T>,
+    resolve: (value: MaybePromise<T>) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#peer = peer;
+    this.#scope = scope;
+    this.#cancellable = cancellable;
+    this.#read = read;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    if (onProgress === undefined) return;
+    this.onProgress = (params) => {
+      scope.touch();
+      onProgress(params);
+    };
+  }
+
+  begin(out: OutgoingRequest): void {
+    this.#scope.onAbort(this.#giveUp);
+    this.#inflight = this.#peer.request(out, this);
+  }
+
+  onResponse(response: RpcResponse): void {
+    this.#scope.offAbort(this.#giveUp);
+    try {
+      this.#resolve(this.#read(response));
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
+  onFailure(error: Error): void {
+    this.#scope.offAbort(this.#giveUp);
+    this.#reject(error);
+  }
+
+  #abandon(reason: unknown): void {
+    this.#reject(reason);
+    if (this.#inflight === undefined) return;
+    this.#peer.abandon(this.#inflight);
+    if (this.#cancellable) this.#peer.notify("notifications/cancelled", cancelParams(this.#inflight.id, reason));
+  }
+}
+
+/** What a cancellation says: the exact id, and the reason where it can be put in words. */
+export function cancelParams(requestId: string | number, reason: unknown): Params {
+  const text = reason instanceof Error ? reason.message : typeof reason === "string" ? reason : undefined;
+  return text === undefined || text === "" ? { requestId } : { requestId, reason: text };
+}

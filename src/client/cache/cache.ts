@@ -1,0 +1,238 @@
+import type { AbortSwitch } from "../../call/abort-switch.js";
+import type { Clock } from "../../call/clock.js";
+import type { CallScope } from "../../call/lifetime.js";
+import { withinScope } from "../../call/within-scope.js";
+import type { ClientEra, ClientResult, Connection, ConnectionCall } from "../../era/client-era.js";
+import { DefinitionError, RpcError } from "../../protocol/errors.js";
+import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
+import type { Change } from "../../store/change-bus.js";
+import { GuardedStore } from "./guarded-store.js";
+import { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "./store.js";
+
+/** `use` what is fresh; `refresh`: fetch, then keep; `bypass`: neither look nor keep. */
+export type CacheMode = "use" | "refresh" | "bypass";
+
+export interface ClientCacheOptions {
+  /** Where results are kept, perhaps for several clients; in this client by default. Needs a `partition`. */
+  readonly store?: CacheStore;
+  /** Names the authorization that results are fetched with, such as the user: nobody else gets them. */
+  readonly partition?: string | (() => string);
+  /** Whether results that servers call public are shared between partitions. */
+  readonly sharePublic?: boolean;
+  /** How long results count as fresh when the server does not say. Not at all by default. */
+  readonly defaultTtlMs?: number;
+  /** The longest that any result counts as fresh. A day unless told otherwise. */
+  readonly maxTtlMs?: number;
+  /** Answer with what is out of date, marked `bowline/stale` in `_meta`, when fetching anew fails. */
+  readonly staleOnError?: boolean;
+  /** How many resources the store of this client keeps. 1000 unless told otherwise. */
+  readonly maxEntries?: number;
+}
+
+/** Throws for options that cannot work, before anything is connected. */
+export function assertCacheOptions({ store, partition }: ClientCacheOptions): void {
+  if (store === undefined || partition !== undefined) return;
+  throw new DefinitionError("cache: a store of one's own needs a partition, or users would see each other's results");
+}
+
+/** What the cache needs to know of its client. */
+export interface CacheFacts {
+  /** What tells this server from others. */
+  readonly server: () => string;
+  readonly era: () => ClientEra;
+  readonly now: () => number;
+  readonly clock: Clock;
+  readonly onProblem: (problem: Error) => void;
+}
+
+/** What the cache has done so far. */
+export interface CacheStats {
+  readonly hits: number;
+  readonly misses: number;
+  readonly stored: number;
+  readonly invalidated: number;
+}
+
+/** Where a result is kept. */
+interface Slot {
+  readonly method: string;
+  /** The keys of this partition and of what all share. */
+  readonly own: string;
+  readonly shared: string;
+  readonly part: string;
+  readonly kind: "list" | "read";
+  readonly uri: string | undefined;
+}
+
+type Found = { readonly kept: CachedResult; readonly fresh: boolean } | undefined;
+
+const DAY_MS = 86_400_000;
+const MOST_PAGES = 1000;
+const STALE_KEY = "bowline/stale";
+const LISTS: readonly string[] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+const CHANGED: { readonly [kind: string]: readonly string[] } = {
+  tools: ["tools/list"],
+  prompts: ["prompts/list"],
+  resources: ["resources/list", "resources/templates/list"],
+};
+
+/** Keeps results for as long as their server allows, and lets go of them when the server says that they changed. */
+export class ClientCache {
+  readonly #options: ClientCacheOptions;
+  readonly #facts: CacheFacts;
+  readonly #store: GuardedStore;
+  readonly #inFlight = new Set<{ readonly slot: Slot; outdated: boolean }>();
+  readonly #stats = { hits: 0, misses: 0, stored: 0, invalidated: 0 };
+
+  constructor(options: ClientCacheOptions, facts: CacheFacts) {
+    this.#options = options;
+    this.#facts = facts;
+    this.#store = new GuardedStore(
+      options.store ?? new MemoryCacheStore(options.maxEntries),
+      facts.clock,
+      facts.onProblem,
+    );
+  }
+
+  get stats(): CacheStats {
+    return { ...this.#stats };
+  }
+
+  /** The result of a call: what is kept and fresh, or what the server says. No store is waited for when the scope ends. */
+  through(call: ConnectionCall, scope: CallScope, connection: Pick<Connection, "call">): Promise<ClientResult> {
+    const { method, cache: mode = "use" } = call;
+    const slot = method === "tools/call" || mode === "bypass" ? undefined : this.#slotOf(call);
+    if (slot === undefined) return connection.call(call, scope);
+    return this.#lookUp(slot, mode, scope, () => connection.call(call, scope));
+  }
+
+  async #lookUp(
+    slot: Slot,
+    mode: NonNullable<ConnectionCall["cache"]>,
+    scope: AbortSwitch,
+    send: () => Promise<ClientResult>,
+  ): Promise<ClientResult> {
+    const found = await withinScope(this.#find(slot), scope);
+    if (mode === "use" && found?.fresh === true) {
+      this.#stats.hits++;
+      return structuredClone(found.kept.result);
+    }
+    this.#stats.misses++;
+    return this.#fetch(slot, found, scope, send);
+  }
+
+  /** What changed is out of date at once, also where it is being fetched at this moment. */
+  invalidate(change: Change): void {
+    const methods = change.kind === "resource" ? ["resources/read"] : (CHANGED[change.kind] ?? []);
+    const uri = change.kind === "resource" ? change.uri : undefined;
+    this.#stats.invalidated++;
+    for (const method of methods) this.#drop(this.#slot(method, uri, ""));
+  }
+
+  async #fetch(slot: Slot, found: Found, scope: AbortSwitch, send: () => Promise<ClientResult>): Promise<ClientResult> {
+    const flight = { slot, outdated: false };
+    this.#inFlight.add(flight);
+    try {
+      const result = await send();
+      if (!flight.outdated && (result.resultType ?? "complete") === "complete") {
+        await withinScope(this.#keep(slot, result), scope);
+      }
+      return result;
+    } catch (error) {
+      if (slot.part !== "" && error instanceof RpcError && error.rpcCode === INVALID_PARAMS) this.#drop(slot);
+      if (found === undefined || this.#options.staleOnError !== true) throw error;
+      const old = structuredClone(found.kept.result);
+      return { ...old, _meta: { ...(old._meta as object | undefined), [STALE_KEY]: true } };
+    } finally {
+      this.#inFlight.delete(flight);
+    }
+  }
+
+  /** A call that the server refuses by a tool's name or arguments says that the list of tools is out of date. */
+  noteFailure({ method }: ConnectionCall, error: unknown): void {
+    if (method !== "tools/call" || !(error instanceof RpcError)) return;
+    const refused = error.rpcCode === INVALID_PARAMS || this.#facts.era().isOfOldListing(error);
+    if (refused) this.invalidate({ kind: "tools" });
+  }
+
+  async #find(slot: Slot): Promise<Found> {
+    const own = partOf(await this.#store.get(slot.own), slot.part);
+    const kept =
+      own === undefined && this.#options.sharePublic === true
+        ? partOf(await this.#store.get(slot.shared), slot.part)
+        : own;
+    if (kept === undefined) return undefined;
+    const age = this.#facts.now() - kept.storedAt;
+    return { kept, fresh: age >= 0 && age < kept.ttlMs };
+  }
+
+  async #keep(slot: Slot, result: ClientResult): Promise<void> {
+    const ttlMs = this.#ttlOf(slot.method, result.ttlMs);
+    const isShared = this.#options.sharePublic === true && result.cacheScope === "public";
+    const [key, other] = isShared ? [slot.shared, slot.own] : [slot.own, slot.shared];
+    const keeps = ttlMs > 0 || this.#options.staleOnError === true;
+    const kept = { result: keeps ? structuredClone(result) : result, storedAt: this.#facts.now(), ttlMs };
+    await this.#write(key, slot, keeps ? kept : undefined);
+    if (this.#options.sharePublic === true) await this.#write(other, slot, undefined);
+    if (keeps) this.#stats.stored++;
+  }
+
+  /** Puts one part of a record in place, or takes it away; the other parts stay as they are. */
+  async #write(key: string, slot: Slot, kept: CachedResult | undefined): Promise<void> {
+    const got = this.#store.get(key);
+    // Where the store answers at once, nothing comes between reading and writing.
+    const record = (got instanceof Promise ? await got : got) ?? [];
+    const others = record.filter(([part]) => part !== slot.part).slice(1 - MOST_PAGES);
+    if (kept !== undefined) await this.#store.set(key, [...others, [slot.part, kept]], slot.kind);
+    else if (others.length > 0 && others.length < record.length) await this.#store.set(key, others, slot.kind);
+    else if (record.length > 0) await this.#store.delete(key);
+  }
+
+  #drop(slot: Slot): void {
+    for (const flight of this.#inFlight) {
+      if (flight.slot.method === slot.method && flight.slot.uri === slot.uri) flight.outdated = true;
+    }
+    void this.#store.delete(slot.own);
+    if (this.#options.sharePublic === true) void this.#store.delete(slot.shared);
+  }
+
+  #ttlOf(method: string, hinted: unknown): number {
+    const { defaultTtlMs = 0, maxTtlMs = DAY_MS } = this.#options;
+    const said = this.#facts.era().isCacheable(method) ? hinted : undefined;
+    if (said === undefined) return Math.min(defaultTtlMs, maxTtlMs);
+    return typeof said === "number" && Number.isFinite(said) && said > 0 ? Math.min(said, maxTtlMs) : 0;
+  }
+
+  /** Undefined for a call whose result is never kept. */
+  #slotOf({ method, params = {} }: ConnectionCall): Slot | undefined {
+    const { _meta, cursor, uri, ...rest } = params;
+    if (Object.keys(rest).length > 0) return undefined;
+    if (LISTS.includes(method) && uri === undefined) return this.#slot(method, undefined, cursorPart(cursor));
+    if (method === "resources/read" && typeof uri === "string" && cursor === undefined)
+      return this.#slot(method, uri, "");
+    return undefined;
+  }
+
+  #slot(method: string, uri: string | undefined, part: string): Slot {
+    const { partition = "" } = this.#options;
+    const who = typeof partition === "function" ? partition() : partition;
+    const what = [this.#facts.server(), method, uri ?? null];
+    return {
+      method,
+      own: JSON.stringify(["own", who, ...what]),
+      shared: JSON.stringify(["shared", null, ...what]),
+      part,
+      kind: uri === undefined ? "list" : "read",
+      uri,
+    };
+  }
+}
+
+/** The first page has no cursor, which is not the same as an empty one. */
+function cursorPart(cursor: unknown): string {
+  return cursor === undefined ? "" : JSON.stringify(cursor);
+}
+
+function partOf(record: CacheRecord | undefined, part: string): CachedResult | undefined {
+  return record?.find(([name]) => name === part)?.[1];
+}

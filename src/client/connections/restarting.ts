@@ -1,0 +1,243 @@
+import { pause } from "../../call/clock.js";
+import { CallScope } from "../../call/lifetime.js";
+import { withinScope } from "../../call/within-scope.js";
+import type {
+  ClientHost,
+  ClientResult,
+  Connection,
+  ConnectionCall,
+  PriorKnowledge,
+  Subscription,
+  WatchEvents,
+} from "../../era/client-era.js";
+import { ConnectionError, notConnected, toError } from "../../protocol/errors.js";
+import type { Params } from "../../protocol/jsonrpc/message.js";
+import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
+import { innerHost } from "./inner-host.js";
+import { WrappedConnection } from "./wrapped.js";
+
+export interface RestartLimits {
+  /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */
+  readonly attempts?: number;
+  /** How long to wait before the first attempt; twice as long before each further one. 250 unless given. */
+  readonly delayMs?: number;
+}
+
+/** Makes a connection; `again` tells of an earlier one and when to give up. */
+export type Reopen = (
+  host: ClientHost,
+  again?: { readonly known: PriorKnowledge; readonly signal: AbortSignal },
+) => Promise<Connection>;
+
+const STABLE_MS = 60_000;
+
+type State =
+  | { readonly name: "up"; readonly since: number }
+  | { readonly name: "down"; readonly up: Promise<void>; readonly settle: (failure: Error | undefined) => void }
+  | { readonly name: "over" };
+
+/** A subscription that outlives the connection it was made on. */
+interface KeptWatch {
+  readonly filter: SubscriptionFilter;
+  readonly events: WatchEvents;
+  /** Undefined while there is no connection. */
+  inner: Subscription | undefined;
+  closed: boolean;
+}
+
+/**
+ * A connection that is made again when the server goes away unasked. Calls under way are lost with it; later ones wait for
+ * the next connection, within their own limits, and subscriptions are made again on it.
+ */
+export class KeptConnection extends WrappedConnection implements Connection {
+  readonly #host: ClientHost;
+  readonly #limits: Required<RestartLimits>;
+  readonly #reopen: Reopen;
+  readonly #watches = new Set<KeptWatch>();
+  readonly #stop = new AbortController();
+  /** The last one that went away, in use or not. */
+  #ended: Connection | undefined;
+  #state: State | undefined;
+  /** Never rejects. */
+  #restarting: Promise<void> = Promise.resolve();
+  #failures = 0;
+  #logLevel: LoggingLevel | undefined;
+
+  private constructor(host: ClientHost, limits: RestartLimits, reopen: Reopen) {
+    super();
+    this.#host = host;
+    this.#limits = { attempts: 5, delayMs: 250, ...limits };
+    this.#reopen = reopen;
+  }
+
+  static async open(host: ClientHost, limits: RestartLimits, reopen: Reopen): Promise<KeptConnection> {
+    const kept = new KeptConnection(host, limits, reopen);
+    kept.connection = await reopen(kept.#innerHost());
+    kept.#assertThere(kept.connection);
+    kept.#state = { name: "up", since: host.clock.now() };
+    return kept;
+  }
+
+  async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    if (this.#state?.name !== "up") await this.#whenUp(scope);
+    return this.connection.call(call, scope);
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (this.#state?.name === "up") return this.connection.notify(method, params);
+  }
+
+  async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
+    if (this.#state?.name !== "up") await this.#whenUp(scope);
+    await this.connection.setLogLevel(level, scope);
+    this.#logLevel = level;
+  }
+
+  async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
+    if (this.#state?.name !== "up") await this.#whenUp(scope);
+    const kept: KeptWatch = { filter, events, inner: undefined, closed: false };
+    // It may end as soon as it has begun.
+    this.#watches.add(kept);
+    try {
+      const inner = await this.connection.watch(filter, this.#innerEvents(kept), scope);
+      kept.inner = inner;
+      return { honoured: inner.honoured, close: () => this.#unwatch(kept) };
+    } catch (error) {
+      this.#watches.delete(kept);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const state = this.#state;
+    if (state?.name !== "over") this.#finish(undefined);
+    if (state?.name !== "down") return this.connection.close();
+    await this.#restarting;
+    this.#host.onClose(undefined, this);
+  }
+
+  #innerHost(): ClientHost {
+    return innerHost(this.#host, (reason, connection) => this.#lost(reason, connection));
+  }
+
+  /** An end that comes with the end of the connection is not passed on before it is clear that none follows. */
+  #innerEvents(kept: KeptWatch): WatchEvents {
+    return {
+      onChange: (change) => kept.events.onChange(change),
+      onMissed: (honoured, reason) => kept.events.onMissed(honoured, reason),
+      onEnd: (how, reason) => {
+        queueMicrotask(() => {
+          if (how === "lost" && this.#state?.name === "down") kept.inner = undefined;
+          else if (this.#watches.delete(kept)) kept.events.onEnd(how, reason);
+        });
+      },
+    };
+  }
+
+  #lost(reason: Error | undefined, connection: Connection): void {
+    const state = this.#state;
+    this.#ended = connection;
+    // An attempt that fails is told by its rejection.
+    if (connection !== this.connection) return;
+    if (state?.name !== "up" || reason === undefined) {
+      this.#finish(reason);
+      return this.#host.onClose(reason, this);
+    }
+    if (this.#host.clock.now() - state.since >= STABLE_MS) this.#failures = 0;
+    this.#state = downState();
+    this.#host.onProblem(reason);
+    this.#restarting = this.#restart(reason);
+  }
+
+  /** It may have gone in the turn in which it was made. */
+  #assertThere(connection: Connection): void {
+    if (connection === this.#ended) throw notConnected();
+  }
+
+  async #restart(reason: Error): Promise<void> {
+    const { attempts, delayMs } = this.#limits;
+    const { signal } = this.#stop;
+    // It may still be going, and two at a time are one too many.
+    await this.connection.close();
+    let last = reason;
+    while (this.#failures < attempts) {
+      await pause(this.#host.clock, delayMs * 2 ** this.#failures++, signal);
+      if (signal.aborted) return;
+      try {
+        const connection = await this.#reopen(this.#innerHost(), { known: this.connection.prior, signal });
+        if (signal.aborted) return await connection.close();
+        this.#assertThere(connection);
+        return this.#resume(connection, reason);
+      } catch (error) {
+        last = toError(error);
+      }
+    }
+    if (signal.aborted) return;
+    this.#finish(last);
+    this.#host.onClose(last, this);
+  }
+
+  #resume(connection: Connection, reason: Error): void {
+    const state = this.#state;
+    this.replaceBy(connection);
+    this.#state = { name: "up", since: this.#host.clock.now() };
+    if (this.#logLevel !== undefined) this.#inScope((scope) => connection.setLogLevel(this.#logLevel!, scope));
+    for (const kept of this.#watches) {
+      kept.inner = undefined;
+      this.#inScope((scope) => this.#watchAgain(kept, connection, scope, reason));
+    }
+    if (state?.name === "down") state.settle(undefined);
+  }
+
+  async #watchAgain(kept: KeptWatch, connection: Connection, scope: CallScope, reason: Error): Promise<void> {
+    try {
+      const inner = await connection.watch(kept.filter, this.#innerEvents(kept), scope);
+      if (kept.closed) return await inner.close();
+      kept.inner = inner;
+      kept.events.onMissed(inner.honoured, reason);
+    } catch (error) {
+      // When the connection has gone again, the next one is the next chance.
+      if (this.#state?.name !== "up" || this.connection !== connection) return;
+      if (this.#watches.delete(kept)) kept.events.onEnd("lost", toError(error));
+    }
+  }
+
+  async #unwatch(kept: KeptWatch): Promise<void> {
+    kept.closed = true;
+    this.#watches.delete(kept);
+    await kept.inner?.close();
+  }
+
+  /** Upkeep that nobody waits for. */
+  #inScope(work: (scope: CallScope) => Promise<void>): void {
+    const scope = new CallScope("restart", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+    work(scope)
+      .catch((error: Error) => this.#host.onProblem(error))
+      .finally(() => scope.close());
+  }
+
+  #finish(reason: Error | undefined): void {
+    const state = this.#state;
+    this.#state = { name: "over" };
+    this.#stop.abort();
+    if (state?.name !== "down") return;
+    state.settle(new ConnectionError("Not connected: the server could not be started again", { cause: reason }));
+    for (const kept of this.#watches) kept.events.onEnd("lost", reason);
+    this.#watches.clear();
+  }
+
+  #whenUp(scope: CallScope): Promise<void> {
+    const state = this.#state;
+    if (state?.name !== "down") return Promise.reject(notConnected());
+    return withinScope(state.up, scope);
+  }
+}
+
+function downState(): State {
+  let settle: (failure: Error | undefined) => void = () => {};
+  const up = new Promise<void>((resolve, reject) => {
+    settle = (failure) => (failure === undefined ? resolve() : reject(failure));
+  });
+  up.catch(() => {});
+  return { name: "down", up, settle };
+}

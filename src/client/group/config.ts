@@ -1,0 +1,178 @@
+import { DefinitionError } from "../../protocol/errors.js";
+import type { ClientOptions } from "../options.js";
+import type { LocalTarget, Target } from "../target.js";
+import { expandVariables, type Variables } from "./expand-variables.js";
+
+/** A server process, as hosts write it down. */
+export interface CommandEntry {
+  /** `"stdio"`, if given. */
+  readonly type?: string | undefined;
+  readonly command: string;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
+  /** Left out of the group. */
+  readonly disabled?: boolean | undefined;
+}
+
+/** A server at an address, as hosts write it down. */
+export interface UrlEntry {
+  /** `"http"`, `"streamable-http"` or `"sse"`, if given. */
+  readonly type?: string | undefined;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Left out of the group. */
+  readonly disabled?: boolean | undefined;
+}
+
+/** One server of a group: what hosts write down, a server in this process, or what makes a target each time. */
+export type ServerEntry = CommandEntry | UrlEntry | LocalTarget | (() => Target | Promise<Target>);
+
+export interface ServerEntries {
+  readonly [name: string]: ServerEntry;
+}
+
+/** The configuration that hosts share. Members that are not known here are ignored. */
+export type ServersConfig = ({ readonly mcpServers: ServerEntries } | { readonly servers: ServerEntries }) & {
+  /** Where it was read from: named in errors. */
+  readonly source?: string | undefined;
+};
+
+/** How to reach one server; throws where a variable is not set. */
+export interface Way {
+  readonly target: Target;
+  readonly options: ClientOptions;
+}
+
+/** One server of a configuration that makes sense. */
+export interface PlannedServer {
+  readonly name: string;
+  open(variables: Variables): Way | Promise<Way>;
+}
+
+const ADDRESS_TYPES: readonly string[] = ["http", "streamable-http", "streamableHttp", "sse"];
+const MOST_NAME = 1000;
+
+/** The servers that are to be reached. Throws a `DefinitionError` that names the file, the server, the field and the problem. */
+export function planServers(config: ServersConfig): readonly PlannedServer[] {
+  const source = isRecord(config) && typeof config.source === "string" ? config.source : "configuration";
+  const entries = entriesOf(config, source);
+  return Object.entries(entries).flatMap(([name, entry]) => planServer(entry, name, source));
+}
+
+function entriesOf(config: unknown, source: string): Record<string, unknown> {
+  if (!isRecord(config)) throw new DefinitionError(`${source}: must be an object with mcpServers`);
+  const entries = config.mcpServers ?? config.servers;
+  if (entries === undefined) throw new DefinitionError(`${source}: mcpServers is missing`);
+  if (!isRecord(entries)) throw new DefinitionError(`${source}: mcpServers must be an object of servers by name`);
+  return entries;
+}
+
+function planServer(entry: unknown, name: string, source: string): PlannedServer[] {
+  const place = `${source}: server ${JSON.stringify(name.slice(0, MOST_NAME))}`;
+  if (name === "") throw new DefinitionError(`${place}: needs a name`);
+  if (typeof entry === "function") {
+    const make = entry as () => Target | Promise<Target>;
+    return [{ name, open: async () => ({ target: await make(), options: {} }) }];
+  }
+  if (!isRecord(entry)) throw new DefinitionError(`${place}: must be an object with command or url`);
+  if (typeof entry.accept === "function") {
+    return [{ name, open: () => ({ target: entry as unknown as LocalTarget, options: {} }) }];
+  }
+  assertBoolean(entry.disabled, `${place}: disabled`);
+  assertText(entry.type, `${place}: type`);
+  const open = planEntry(entry, place);
+  return entry.disabled === true ? [] : [{ name, open }];
+}
+
+function planEntry(entry: Record<string, unknown>, place: string): PlannedServer["open"] {
+  const { command, url, type } = entry;
+  if (command !== undefined && url !== undefined) throw new DefinitionError(`${place}: has both command and url`);
+  if (command !== undefined) return planCommand(entry, place);
+  if (url !== undefined) return planAddress(entry, place);
+  const wanted = type === "stdio" ? "command" : ADDRESS_TYPES.includes(String(type)) ? "url" : "command or url";
+  throw new DefinitionError(`${place}: ${wanted} is missing`);
+}
+
+function planCommand(entry: Record<string, unknown>, place: string): PlannedServer["open"] {
+  const { type, command, args = [], env = {}, cwd } = entry;
+  if (type !== undefined && type !== "stdio") {
+    throw new DefinitionError(`${place}: type must be "stdio" beside command, not ${JSON.stringify(type)}`);
+  }
+  assertText(command, `${place}: command`);
+  if (command === "") throw new DefinitionError(`${place}: command is empty`);
+  if (!Array.isArray(args)) throw new DefinitionError(`${place}: args must be a list of texts`);
+  for (const [index, arg] of args.entries()) assertText(arg ?? null, `${place}: args[${index}]`);
+  assertTexts(env, `${place}: env`);
+  assertText(cwd, `${place}: cwd`);
+  return (variables) => {
+    const expand = (text: string, field: string) => expandVariables(text, variables, `${place}: ${field}`);
+    return {
+      target: {
+        command: expand(command as string, "command"),
+        args: (args as readonly string[]).map((arg, index) => expand(arg, `args[${index}]`)),
+        env: expandEach(env as Record<string, string>, "env", expand),
+        ...(cwd === undefined ? undefined : { cwd: expand(cwd as string, "cwd") }),
+      },
+      options: {},
+    };
+  };
+}
+
+function planAddress(entry: Record<string, unknown>, place: string): PlannedServer["open"] {
+  const { type, url, headers = {} } = entry;
+  if (type !== undefined && !ADDRESS_TYPES.includes(type as string)) {
+    const problem = `type must be "http", "streamable-http" or "sse" beside url, not ${JSON.stringify(type)}`;
+    throw new DefinitionError(`${place}: ${problem}`);
+  }
+  assertText(url, `${place}: url`);
+  // An address with variables is complete only when they are known.
+  if (!(url as string).includes("${")) assertAddress(url as string, `${place}: url`);
+  assertTexts(headers, `${place}: headers`);
+  return (variables) => {
+    const expand = (text: string, field: string) => expandVariables(text, variables, `${place}: ${field}`);
+    const target = expand(url as string, "url");
+    assertAddress(target, `${place}: url`);
+    return {
+      target,
+      options: {
+        headers: expandEach(headers as Record<string, string>, "headers", expand),
+        ...(type === "sse" ? { sse: "any-4xx" as const } : undefined),
+      },
+    };
+  };
+}
+
+function expandEach(
+  texts: Readonly<Record<string, string>>,
+  field: string,
+  expand: (text: string, field: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, expand(text, `${field}.${name}`)]));
+}
+
+/** Says nothing of the address itself, which may hold a secret. */
+function assertAddress(text: string, place: string): void {
+  const protocol = URL.canParse(text) ? new URL(text).protocol : undefined;
+  if (protocol === undefined) throw new DefinitionError(`${place} is not a URL`);
+  if (protocol !== "http:" && protocol !== "https:") {
+    throw new DefinitionError(`${place} must begin with http: or https:, not ${protocol}`);
+  }
+}
+
+function assertText(value: unknown, place: string): void {
+  if (value !== undefined && typeof value !== "string") throw new DefinitionError(`${place} must be a text`);
+}
+
+function assertBoolean(value: unknown, place: string): void {
+  if (value !== undefined && typeof value !== "boolean") throw new DefinitionError(`${place} must be true or false`);
+}
+
+function assertTexts(value: unknown, place: string): void {
+  if (!isRecord(value)) throw new DefinitionError(`${place} must be an object of texts`);
+  for (const [name, text] of Object.entries(value)) assertText(text ?? null, `${place}.${name}`);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,351 @@
+import { type Clock, systemClock } from "../../call/clock.js";
+import { within } from "../../call/or-aborted.js";
+import { quietly } from "../../call/quietly.js";
+import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
+import type {
+  GetPromptResult,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  Tool,
+} from "../../protocol/types/index.js";
+import type { AnyServer, Client, Given } from "../client.js";
+import type { CallOptions, ClientOptions, ToolCallOptions } from "../options.js";
+import type { Pages } from "../pages.js";
+import type { ToolOutcome } from "../results.js";
+import type { WatchFilter } from "../subscriptions/watch.js";
+import type { CommandTarget, Target } from "../target.js";
+import { planServers, type ServersConfig } from "./config.js";
+import { environment, type Variables } from "./expand-variables.js";
+import { GroupListing } from "./listing.js";
+import { type BackoffOptions, GroupMember, type MemberHost, type ServerStatus } from "./member.js";
+import { mergeHeaders } from "./merge-headers.js";
+import { assertNameRules, LONGEST_NAME, type NameRules, namesUnder, prefixesOf } from "./names.js";
+import { GroupWatch } from "./watch.js";
+
+/** The definitions of a group's servers, as types. Without them, any name goes. */
+export interface ServerTypes {
+  readonly [name: string]: AnyServer;
+}
+
+type ToolsOf<S extends AnyServer> = S["shape"]["tools"];
+
+/** The names of tools in a group, with the separator that is used unless told otherwise. */
+export type GroupToolName<M extends ServerTypes> = {
+  [S in keyof M & string]: string extends S ? string : `${S}__${keyof ToolsOf<M[S]> & string}`;
+}[keyof M & string];
+
+type GroupToolOf<M extends ServerTypes, Name> = string extends keyof M
+  ? { readonly input: Readonly<Record<string, unknown>>; readonly output: unknown }
+  : Name extends `${infer S}__${infer T}`
+    ? S extends keyof M
+      ? ToolsOf<M[S]>[T]
+      : never
+    : never;
+
+/** Who an item of a group's listing comes from. */
+export interface FromServer {
+  readonly server: string;
+}
+
+/** Something that is called by its name: `name` is the one in the group, `originalName` the server's own. */
+export interface Named extends FromServer {
+  readonly originalName: string;
+}
+
+export interface GroupOptions {
+  /** How members are connected: for all alike, or by the server's name. */
+  readonly client?: ClientOptions | ((server: string) => ClientOptions) | undefined;
+  /** What is different for single servers. Interceptors are added, the rest replaces. */
+  readonly servers?: { readonly [server: string]: ClientOptions } | undefined;
+  /** How server processes are run: for all alike, or by the server's name. */
+  readonly process?: ProcessOptions | ((server: string) => ProcessOptions) | undefined;
+  /** Between the name of the server and the name that it gave: one to four of `_`, `-` or `.`. `__` unless given. */
+  readonly separator?: string | undefined;
+  /** The longest name of a tool or prompt in the group. 128 unless given. */
+  readonly maxNameLength?: number | undefined;
+  /** Values for `${NAME}` in the configuration. The environment of this process unless given. */
+  readonly variables?: Variables | undefined;
+  /** How long connecting to one server may take. 30000 unless given. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** How long one server may take for a listing, connecting included. 15000 unless given. */
+  readonly listTimeoutMs?: number | undefined;
+  /** How many items of one listing are taken from one server. 5000 unless given. */
+  readonly maxItems?: number | undefined;
+  readonly backoff?: BackoffOptions | undefined;
+  /** Whatever goes wrong with one server and has no caller to tell, or concerns one server of a listing. */
+  readonly onError?: ((error: Error, server: string) => void) | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** What the configuration does not say about a server process. */
+export type ProcessOptions = Pick<CommandTarget, "stderr" | "maxLineBytes" | "shutdown" | "restart">;
+
+type Connect = (target: Target, options: ClientOptions) => Promise<Client>;
+type Kind = "tools" | "prompts" | "resources" | "resourceTemplates";
+
+const DEFAULTS = { connectTimeoutMs: 30_000, listTimeoutMs: 15_000, maxItems: 5000, delayMs: 1000, maxDelayMs: 60_000 };
+const ALL_LISTS: WatchFilter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+
+/**
+ * Many servers as one catalogue. A server is connected when it is first needed. One that fails, hangs or floods concerns
+ * its own callers alone: listings give what the others have.
+ */
+export class Group<M extends ServerTypes = ServerTypes> {
+  readonly #members = new Map<string, GroupMember>();
+  readonly #options: GroupOptions;
+  readonly #clock: Clock;
+  readonly #names: NameRules;
+  readonly #watches = new Set<GroupWatch>();
+
+  constructor(config: ServersConfig, options: GroupOptions, connect: Connect) {
+    const { separator = "__", maxNameLength = LONGEST_NAME } = options;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#names = { separator, maxLength: maxNameLength };
+    assertNameRules(this.#names);
+    const plans = planServers(config);
+    const host = this.#memberHost(connect);
+    const prefixes = prefixesOf(
+      plans.map(({ name }) => name),
+      this.#names,
+    );
+    for (const plan of plans) this.#members.set(plan.name, new GroupMember(plan, prefixes.get(plan.name) ?? "", host));
+  }
+
+  /** The names of the servers, in the order of the configuration. */
+  get servers(): readonly (keyof M & string)[] {
+    return [...this.#members.keys()];
+  }
+
+  status(): { readonly [S in keyof M & string]: ServerStatus } {
+    const all = [...this.#members].map(([name, member]) => [name, member.status] as const);
+    return Object.fromEntries(all) as { readonly [S in keyof M & string]: ServerStatus };
+  }
+
+  /** The client of a server, connected on first use. It is the group's: closing it only ends this connection. */
+  async client<S extends keyof M & string>(server: S, options: CallOptions = {}): Promise<Client<M[S]>> {
+    return (await this.#connected(this.#member(server), options)) as Client<M[S]>;
+  }
+
+  /** Calls a tool by its name in the group. */
+  async callTool<Name extends GroupToolName<M>>(
+    name: Name,
+    ...[args, options = {}]: Given<GroupToolOf<M, Name>["input"], ToolCallOptions>
+  ): Promise<ToolOutcome<GroupToolOf<M, Name>["output"]>> {
+    const { member, original } = this.#find("tools", name);
+    const outcome = await this.#call(member, options, (client, rest) => client.callTool(original, args ?? {}, rest));
+    return outcome as ToolOutcome<GroupToolOf<M, Name>["output"]>;
+  }
+
+  /** The tools of all servers that can be reached in time, in the order of the configuration. */
+  tools(options: CallOptions = {}): GroupListing<Tool & Named> {
+    return this.#listing(options, async (member, limits) => {
+      const tools = await this.#read<Tool>(member, "tools", limits);
+      return this.#named(member, "tools", tools);
+    });
+  }
+
+  prompts(options: CallOptions = {}): GroupListing<Prompt & Named> {
+    return this.#listing(options, async (member, limits) => {
+      const prompts = await this.#read<Prompt>(member, "prompts", limits);
+      return this.#named(member, "prompts", prompts);
+    });
+  }
+
+  async getPrompt(
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<GetPromptResult> {
+    const { member, original } = this.#find("prompts", name);
+    return this.#call(member, options, (client, rest) => client.getPrompt(original, args, rest));
+  }
+
+  /** Resources keep their URIs: two servers may have the same one. */
+  resources(options: CallOptions = {}): GroupListing<Resource & FromServer> {
+    return this.#listing(options, (member, limits) => this.#read<Resource>(member, "resources", limits));
+  }
+
+  resourceTemplates(options: CallOptions = {}): GroupListing<ResourceTemplate & FromServer> {
+    return this.#listing(options, (member, limits) =>
+      this.#read<ResourceTemplate>(member, "resourceTemplates", limits),
+    );
+  }
+
+  async readResource(server: keyof M & string, uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return this.#call(this.#member(server), options, (client, rest) => client.readResource(uri, rest));
+  }
+
+  /**
+   * The changes of all servers in one stream, until it or the group is closed. It starts no server: each is listened to
+   * while it is connected, and one that comes back says what may have been missed.
+   */
+  watch(filter: WatchFilter = ALL_LISTS): GroupWatch {
+    const watch = new GroupWatch(filter, {
+      clock: this.#clock,
+      onError: (error, server) => this.#report(error, server),
+      onEnd: () => this.#watches.delete(watch),
+    });
+    this.#watches.add(watch);
+    for (const { name, ready } of this.#members.values()) if (ready !== undefined) watch.follow(name, ready, false);
+    return watch;
+  }
+
+  /** Ends the connection to a server, if there is one. The next need connects anew, whatever failed before. */
+  async reset(server: keyof M & string): Promise<void> {
+    await this.#member(server).reset();
+  }
+
+  /** Ends every member at once; resolves when no connection and no process is left. Idempotent. */
+  async close(): Promise<void> {
+    for (const watch of [...this.#watches]) void watch.close();
+    await Promise.all([...this.#members.values()].map((member) => member.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #memberHost(connect: Connect): MemberHost {
+    const { connectTimeoutMs = DEFAULTS.connectTimeoutMs, backoff = {}, variables } = this.#options;
+    const { delayMs = DEFAULTS.delayMs, maxDelayMs = DEFAULTS.maxDelayMs } = backoff;
+    return {
+      clock: this.#clock,
+      backoff: { delayMs, maxDelayMs },
+      connectTimeoutMs,
+      variables: variables ?? environment(),
+      connect: (target, options, server) => connect(this.#withProcess(target, server), options),
+      optionsOf: (server) => this.#optionsOf(server),
+      onError: (error, server) => this.#report(error, server),
+      onReady: ({ name, wasAway }, client) => {
+        for (const watch of this.#watches) watch.follow(name, client, wasAway);
+      },
+      onLost: ({ name }, reason) => {
+        for (const watch of this.#watches) watch.lost(name, reason);
+      },
+    };
+  }
+
+  #withProcess(target: Target, server: string): Target {
+    const { process } = this.#options;
+    if (process === undefined || typeof target !== "object" || !("command" in target)) return target;
+    return { ...(typeof process === "function" ? process(server) : process), ...target };
+  }
+
+  #optionsOf(server: string): ClientOptions {
+    const { client = {}, servers = {} } = this.#options;
+    const shared = typeof client === "function" ? client(server) : client;
+    const own = Object.hasOwn(servers, server) ? servers[server] : undefined;
+    const interceptors = [...(shared.interceptors ?? []), ...(own?.interceptors ?? [])];
+    return { ...shared, ...own, headers: mergeHeaders(shared.headers, own?.headers), interceptors };
+  }
+
+  #member(server: string): GroupMember {
+    const member = this.#members.get(server);
+    if (member !== undefined) return member;
+    const known = [...this.#members.keys()].join(", ");
+    throw new McpError("unknown_server", `The group has no server ${JSON.stringify(server)}; it has: ${known}`);
+  }
+
+  /** Whose a name is, and what it is there. No prefix begins another, so there is one at most. */
+  #find(kind: "tools" | "prompts", name: string): { readonly member: GroupMember; readonly original: string } {
+    for (const member of this.#members.values()) {
+      if (!name.startsWith(member.prefix)) continue;
+      return { member, original: member.aliases[kind].get(name) ?? name.slice(member.prefix.length) };
+    }
+    const prefixes = [...this.#members.values()].map(({ prefix }) => prefix).join(", ");
+    const message = `No server of the group has ${JSON.stringify(name)}: names begin with one of ${prefixes}`;
+    throw new McpError("unknown_server", message);
+  }
+
+  /** Makes a call on a member. The time that connecting takes is part of the call's. */
+  async #call<T, O extends CallOptions>(
+    member: GroupMember,
+    options: O,
+    call: (client: Client, options: O) => Promise<T>,
+  ): Promise<T> {
+    const { deadlineMs } = options;
+    const began = this.#clock.now();
+    const client = member.ready ?? (await this.#connected(member, options));
+    if (deadlineMs === undefined) return call(client, options);
+    return call(client, { ...options, deadlineMs: Math.max(1, deadlineMs - (this.#clock.now() - began)) });
+  }
+
+  #connected(member: GroupMember, { signal, deadlineMs: ms = Number.POSITIVE_INFINITY }: CallOptions): Promise<Client> {
+    const late = () => new TimeoutError("deadline", ms, `Server ${member.name} was not connected within ${ms} ms`);
+    return within({ clock: this.#clock, signal, ms, late }, () => member.client());
+  }
+
+  #listing<T extends object>(
+    options: CallOptions,
+    read: (member: GroupMember, limits: CallOptions) => Promise<readonly T[]>,
+  ): GroupListing<T & FromServer> {
+    const { listTimeoutMs: ms = DEFAULTS.listTimeoutMs } = this.#options;
+    const readFrom = async (member: GroupMember, unwanted: AbortSignal) => {
+      const late = () => new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms`);
+      const limits = { clock: this.#clock, signal: unwanted, ms, late };
+      const items = await within(limits, (signal) => read(member, { ...options, signal }));
+      return items.map((item) => ({ ...item, server: member.name }));
+    };
+    const servers = [...this.#members.values()].map((member) => {
+      return { name: member.name, read: (unwanted: AbortSignal) => readFrom(member, unwanted) };
+    });
+    return new GroupListing(servers, options.signal, (error, server) => this.#report(error, server));
+  }
+
+  async #read<T>(member: GroupMember, kind: Kind, limits: CallOptions): Promise<readonly T[]> {
+    const { maxItems = DEFAULTS.maxItems } = this.#options;
+    const client = await member.client();
+    if (!offers(client, kind)) return [];
+    const items: T[] = [];
+    try {
+      for await (const item of client[kind](limits) as Pages<unknown> as Pages<T>) {
+        if (items.push(item) < maxItems) continue;
+        this.#report(new McpError("too_many_items", `${kind}: no more than ${maxItems} are taken`), member.name);
+        break;
+      }
+    } catch (error) {
+      if (!(error instanceof RpcError && error.rpcCode === METHOD_NOT_FOUND)) throw error;
+    }
+    return items;
+  }
+
+  #named<T extends { readonly name: string }>(
+    member: GroupMember,
+    kind: "tools" | "prompts",
+    items: readonly T[],
+  ): readonly (T & { readonly originalName: string })[] {
+    const names = namesUnder(
+      member.prefix,
+      items.map(({ name }) => name),
+      this.#names,
+    );
+    const aliases = member.aliases[kind];
+    aliases.clear();
+    const seen = new Set<string>();
+    return items.flatMap((item) => {
+      const name = names.get(item.name) as string;
+      if (seen.has(name)) {
+        const message = `${kind}: ${JSON.stringify(item.name)} is listed more than once; the first counts`;
+        this.#report(new McpError("duplicate_name", message), member.name);
+        return [];
+      }
+      seen.add(name);
+      if (name !== member.prefix + item.name) aliases.set(name, item.name);
+      return [{ ...item, name, originalName: item.name }];
+    });
+  }
+
+  #report(error: Error, server: string): void {
+    quietly(() => this.#options.onError?.(error, server));
+  }
+}
+
+/** A server that said what it has is not asked for more. */
+function offers({ server: { capabilities } }: Client, kind: Kind): boolean {
+  const announced = Object.keys(capabilities).length > 0;
+  return !announced || capabilities[kind === "resourceTemplates" ? "resources" : kind] !== undefined;
+}

@@ -1,0 +1,225 @@
+import type { Clock } from "../../call/clock.js";
+import { orAborted } from "../../call/or-aborted.js";
+import { McpError, ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
+import type { Client } from "../client.js";
+import type { ClientOptions } from "../options.js";
+import type { Target } from "../target.js";
+import type { PlannedServer } from "./config.js";
+import type { Variables } from "./expand-variables.js";
+import { mergeHeaders } from "./merge-headers.js";
+
+/** How a server of a group is doing. */
+export type ServerStatus =
+  /** Not needed so far, or not since it was lost. */
+  | { readonly state: "idle" }
+  | { readonly state: "connecting" }
+  | { readonly state: "ready"; readonly era: string | undefined; readonly version: string | undefined }
+  /** How often in a row, why the last time, and when it may be tried again. */
+  | { readonly state: "failed"; readonly error: Error; readonly failures: number; readonly retryInMs: number }
+  | { readonly state: "closed" };
+
+/** How long servers that fail are left alone. */
+export interface BackoffOptions {
+  /** After the first failure; twice as long after each further one. 1000 unless given. */
+  readonly delayMs?: number | undefined;
+  /** At most. 60000 unless given. A server that has lived for longer is counted anew. */
+  readonly maxDelayMs?: number | undefined;
+}
+
+/** What a member needs of its group. */
+export interface MemberHost {
+  readonly clock: Clock;
+  readonly backoff: Required<{ readonly [Key in keyof BackoffOptions]: number }>;
+  readonly connectTimeoutMs: number;
+  readonly variables: Variables;
+  connect(target: Target, options: ClientOptions, server: string): Promise<Client>;
+  /** Options of the author's own for this server. */
+  optionsOf(server: string): ClientOptions;
+  onError(error: Error, server: string): void;
+  onReady(member: GroupMember, client: Client): void;
+  onLost(member: GroupMember, reason: Error | undefined): void;
+}
+
+type State =
+  | { readonly name: "idle" }
+  | { readonly name: "connecting"; readonly client: Promise<Client>; readonly stop: AbortController }
+  | { readonly name: "ready"; readonly client: Client; readonly since: number }
+  | { readonly name: "failed"; readonly error: Error; readonly until: number }
+  | { readonly name: "closed" };
+
+/** One server of a group: connected when first needed, left alone for a while after it failed. */
+export class GroupMember {
+  readonly name: string;
+  /** What its names in the group begin with. */
+  readonly prefix: string;
+  /** Names in the group that are not the prefix and the server's own, from its last listings. */
+  readonly aliases = { tools: new Map<string, string>(), prompts: new Map<string, string>() };
+  readonly #plan: PlannedServer;
+  readonly #host: MemberHost;
+  /** What has been given up and is still on its way to its end. */
+  readonly #ending = new Set<Promise<void>>();
+  #state: State = { name: "idle" };
+  #failures = 0;
+  /** Whether it was unreachable since it was last connected, so that its lists may have come or gone. */
+  #wasAway = false;
+
+  constructor(plan: PlannedServer, prefix: string, host: MemberHost) {
+    this.name = plan.name;
+    this.prefix = prefix;
+    this.#plan = plan;
+    this.#host = host;
+  }
+
+  get status(): ServerStatus {
+    const state = this.#state;
+    if (state.name === "ready") return { state: "ready", era: state.client.era, version: state.client.version };
+    if (state.name !== "failed") return { state: state.name };
+    return { state: "failed", error: state.error, failures: this.#failures, retryInMs: this.#waitMs(state.until) };
+  }
+
+  /** The client, if it is connected. */
+  get ready(): Client | undefined {
+    return this.#state.name === "ready" ? this.#state.client : undefined;
+  }
+
+  get wasAway(): boolean {
+    return this.#wasAway;
+  }
+
+  /** The connected client. All who ask meanwhile share one attempt; while the server is left alone, it rejects at once. */
+  client(): Promise<Client> {
+    const state = this.#state;
+    if (state.name === "ready") return Promise.resolve(state.client);
+    if (state.name === "connecting") return state.client;
+    if (state.name === "closed") return Promise.reject(new McpError("group_closed", "The group has been closed"));
+    if (state.name === "failed" && this.#waitMs(state.until) > 0) return Promise.reject(this.#unavailable(state.error));
+    const stop = new AbortController();
+    const client = this.#open(stop);
+    this.#state = { name: "connecting", client, stop };
+    client.catch(() => {});
+    return client;
+  }
+
+  /** Ends what there is. The next need connects anew, whatever failed before. */
+  async reset(): Promise<void> {
+    if (this.#state.name === "closed") return;
+    this.#failures = 0;
+    await this.#end({ name: "idle" });
+  }
+
+  /** Ends what there is for good, and resolves when nothing of it is left. */
+  close(): Promise<void> {
+    return this.#end({ name: "closed" });
+  }
+
+  async #end(next: State): Promise<void> {
+    const state = this.#state;
+    this.#state = next;
+    if (state.name === "connecting") {
+      state.stop.abort(new McpError("group_closed", "The connection was given up"));
+      // What is left of the attempt is known when it has been told of its end.
+      this.#track(state.client.then(() => {}));
+    }
+    if (state.name === "ready") {
+      this.#wasAway = true;
+      this.#track(state.client.close());
+      this.#host.onLost(this, undefined);
+    }
+    while (this.#ending.size > 0) await Promise.all(this.#ending);
+  }
+
+  async #open(stop: AbortController): Promise<Client> {
+    const { clock, connectTimeoutMs: ms } = this.#host;
+    const late = () => stop.abort(new TimeoutError("deadline", ms, `not connected within ${ms} ms`));
+    const timer = clock.schedule(late, ms);
+    const life: { lost?: { readonly reason: Error | undefined } } = {};
+    const dialing = this.#dial(stop.signal, life);
+    try {
+      const client = await orAborted(dialing, stop.signal);
+      if (stop.signal.aborted) throw stop.signal.reason;
+      if (life.lost !== undefined) throw life.lost.reason ?? new McpError("connection_lost", "it went away at once");
+      this.#state = { name: "ready", client, since: clock.now() };
+      this.#host.onReady(this, client);
+      this.#wasAway = false;
+      return client;
+    } catch (error) {
+      this.#track(dialing.then((client) => client.close()));
+      throw this.#failed(toError(error), stop);
+    } finally {
+      clock.cancel(timer);
+    }
+  }
+
+  async #dial(signal: AbortSignal, life: { lost?: { readonly reason: Error | undefined } }): Promise<Client> {
+    const { name } = this;
+    // What the author's own function may never come to is not waited for.
+    const opening = (async () => this.#plan.open(this.#host.variables))();
+    const { target, options: planned } = await orAborted(opening, signal);
+    const given = this.#host.optionsOf(name);
+    signal.throwIfAborted();
+    let client: Client | undefined;
+    const options: ClientOptions = {
+      clock: this.#host.clock,
+      ...planned,
+      ...given,
+      headers: mergeHeaders(planned.headers, given.headers),
+      signal,
+      onError: (error) => {
+        given.onError?.(error);
+        this.#host.onError(error, name);
+      },
+      onClose: (reason) => {
+        life.lost = { reason };
+        if (this.#state.name === "ready" && this.#state.client === client) this.#lost(this.#state.since, reason);
+        given.onClose?.(reason);
+      },
+    };
+    client = await this.#host.connect(target, options, name);
+    return client;
+  }
+
+  /** Tells what the callers get; an attempt that was called off is no failure of the server. */
+  #failed(error: Error, stop: AbortController): Error {
+    const state = this.#state;
+    if (state.name !== "connecting" || state.stop !== stop) return error;
+    return this.#leaveAlone(error);
+  }
+
+  /** A server that has lived long enough may come back at once. */
+  #lost(since: number, reason: Error | undefined): void {
+    const { clock, backoff } = this.#host;
+    this.#wasAway = true;
+    if (reason === undefined || clock.now() - since >= backoff.maxDelayMs) {
+      this.#failures = 0;
+      this.#state = { name: "idle" };
+    } else {
+      this.#leaveAlone(reason);
+    }
+    this.#host.onLost(this, reason);
+  }
+
+  #leaveAlone(error: Error): Error {
+    const { clock, backoff } = this.#host;
+    const full = Math.min(backoff.maxDelayMs, backoff.delayMs * 2 ** this.#failures++);
+    // Half of it at random, so that many clients of one server do not come back together.
+    this.#state = { name: "failed", error, until: clock.now() + full * (0.5 + Math.random() / 2) };
+    this.#wasAway = true;
+    const unavailable = this.#unavailable(error);
+    this.#host.onError(unavailable, this.name);
+    return unavailable;
+  }
+
+  #unavailable(cause: Error): ServerUnavailableError {
+    const retryInMs = this.#state.name === "failed" ? this.#waitMs(this.#state.until) : 0;
+    return new ServerUnavailableError(this.name, retryInMs, cause);
+  }
+
+  #waitMs(until: number): number {
+    return Math.max(0, Math.ceil(until - this.#host.clock.now()));
+  }
+
+  #track(work: Promise<void>): void {
+    const ending = work.catch(() => {}).finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}

@@ -1,0 +1,128 @@
+import { type Clock, pause } from "../../call/clock.js";
+import type { Change } from "../../store/change-bus.js";
+import type { Client } from "../client.js";
+import { changesOf } from "../subscriptions/resilient.js";
+import type { Resync, WatchFilter } from "../subscriptions/watch.js";
+
+/**
+ * What happened at one server of a group. `lost`: it is not heard any more until it is connected anew, because it went away
+ * or its subscription could not be kept.
+ */
+export type GroupChange = (Change | Resync | { readonly kind: "lost"; readonly reason: Error | undefined }) & {
+  readonly server: string;
+};
+
+export interface GroupWatchHost {
+  readonly clock: Clock;
+  onError(error: Error, server: string): void;
+  onEnd(): void;
+}
+
+/** How many subscriptions in a row may be ended by a server without having told anything. */
+const MOST_FRUITLESS = 5;
+const FIRST_DELAY_MS = 1000;
+
+/** The changes of many servers as one stream. What nobody has read yet is kept once, however often it changes. */
+export class GroupWatch implements AsyncIterable<GroupChange> {
+  readonly #filter: WatchFilter;
+  readonly #host: GroupWatchHost;
+  readonly #waiting = new Map<string, GroupChange>();
+  readonly #stop = new AbortController();
+  readonly #clients = new Map<string, Client>();
+  #readers: (() => void)[] = [];
+
+  constructor(filter: WatchFilter, host: GroupWatchHost) {
+    this.#filter = filter;
+    this.#host = host;
+  }
+
+  /** Listens to a server that is connected. `wasAway`: it was not for a time, so its changes were missed. */
+  follow(server: string, client: Client, wasAway: boolean): void {
+    if (this.#stop.signal.aborted) return;
+    this.#clients.set(server, client);
+    this.#waiting.delete(keyOf(server, "lost", undefined));
+    this.#listen(server, client, wasAway).catch((error: Error) => {
+      if (!this.#isCurrent(server, client)) return;
+      this.#host.onError(error, server);
+      this.#add({ kind: "lost", server, reason: error });
+    });
+  }
+
+  lost(server: string, reason: Error | undefined): void {
+    this.#clients.delete(server);
+    this.#add({ kind: "lost", server, reason });
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<GroupChange, void, void> {
+    try {
+      for (let change = await this.#next(); change !== undefined; change = await this.#next()) yield change;
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort();
+    this.#waiting.clear();
+    this.#clients.clear();
+    this.#wake();
+    this.#host.onEnd();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** A server may end a subscription and go on, as when it is replaced by a newer one: it is asked again. */
+  async #listen(server: string, client: Client, wasAway: boolean): Promise<void> {
+    const { signal } = this.#stop;
+    let missed = wasAway;
+    for (let fruitless = 0; fruitless < MOST_FRUITLESS; fruitless++) {
+      if (fruitless > 0) await pause(this.#host.clock, FIRST_DELAY_MS * 2 ** (fruitless - 1), signal);
+      if (!this.#isCurrent(server, client)) return;
+      const watch = await client.watch(this.#filter, { signal });
+      const changes = changesOf(watch.honoured);
+      if (missed) this.#add({ kind: "resync", server, missed: changes, reason: undefined });
+      if (changes.length === 0) return await watch.close();
+      for await (const change of watch) {
+        fruitless = 0;
+        this.#add({ ...change, server });
+      }
+      missed = true;
+    }
+    if (this.#isCurrent(server, client)) this.#add({ kind: "lost", server, reason: undefined });
+  }
+
+  #isCurrent(server: string, client: Client): boolean {
+    return this.#clients.get(server) === client;
+  }
+
+  #add(change: GroupChange): void {
+    if (this.#stop.signal.aborted) return;
+    this.#waiting.set(keyOf(change.server, change.kind, change.kind === "resource" ? change.uri : undefined), change);
+    this.#wake();
+  }
+
+  async #next(): Promise<GroupChange | undefined> {
+    for (;;) {
+      if (this.#stop.signal.aborted) return undefined;
+      const [first] = this.#waiting;
+      if (first !== undefined) {
+        this.#waiting.delete(first[0]);
+        return first[1];
+      }
+      await new Promise<void>((resolve) => {
+        this.#readers.push(resolve);
+      });
+    }
+  }
+
+  #wake(): void {
+    for (const reader of this.#readers.splice(0)) reader();
+  }
+}
+
+function keyOf(server: string, kind: string, uri: string | undefined): string {
+  return JSON.stringify([server, kind, uri]);
+}

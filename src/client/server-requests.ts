@@ -1,0 +1,134 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
+import { withinScope } from "../call/within-scope.js";
+import type { ClientResult } from "../era/client-era.js";
+import type { Problem } from "../protocol/check.js";
+import { McpError } from "../protocol/errors.js";
+import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
+import { inputShapes } from "../protocol/shapes/input.js";
+import type {
+  CreateMessageParams,
+  ElicitFormParams,
+  ElicitParams,
+  ElicitResult,
+  ElicitUrlParams,
+  InputRequest,
+  ListRootsResult,
+} from "../protocol/types/index.js";
+import type { RequiredUrl } from "../protocol/url-elicitation-error.js";
+import { checkAnswer, type RequestedSchema } from "../schema/elicitation-answer.js";
+import { applyDefaults } from "../schema/form-defaults.js";
+import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
+import type { AnswerContext, ClientOptions } from "./options.js";
+
+/** Answers one question of the server with the client's handlers, whichever way the question came. */
+export async function answer(
+  options: ClientOptions,
+  method: string,
+  params: Params | undefined,
+  end: AbortSwitch,
+  progress: AnswerContext["progress"] = () => {},
+): Promise<ClientResult> {
+  // It may have been called off while this was being loaded.
+  end.throwIfAborted();
+  const ctx: AnswerContext = {
+    get signal() {
+      return end.signal;
+    },
+    progress,
+  };
+  if (!inputShapes.has(method)) return answerOwn(options, method, params, ctx);
+  assertSupported(options, method, params);
+  const question = { method, params } as unknown as InputRequest;
+  const problem = inputShapes.get(method)?.params(params) ?? findQuestionProblem(question);
+  if (problem !== undefined) throw invalidParams(method, problem);
+  const result = await ask(options, question, ctx);
+  const mistake = inputShapes.get(method)?.result(result) ?? findAnswerProblem(question, result);
+  if (mistake !== undefined) throw wrongAnswer(method, mistake);
+  return result as unknown as ClientResult;
+}
+
+/** Sends the user to pages, one after the other, until the scope ends. */
+export async function showPages(
+  options: ClientOptions,
+  pages: readonly RequiredUrl[],
+  scope: AbortSwitch,
+): Promise<void> {
+  for (const page of pages) await withinScope(answer(options, "elicitation/create", { ...page }, scope), scope);
+}
+
+async function ask(options: ClientOptions, { method, params }: InputRequest, ctx: AnswerContext): Promise<unknown> {
+  switch (method) {
+    case "elicitation/create":
+      return params.mode === "url" ? elicitUrl(options, params, ctx) : elicit(options, params as ElicitFormParams, ctx);
+    case "sampling/createMessage":
+      return options.onSample?.(params, ctx);
+    case "roots/list":
+      return listRoots(options, ctx);
+  }
+}
+
+/** Refuses what was not declared, with the code that each kind of question has for it. */
+function assertSupported(options: ClientOptions, method: string, params: Params | undefined): void {
+  if (method === "roots/list" && options.roots === undefined) throw methodNotFound(method);
+  if (method === "sampling/createMessage") {
+    if (options.onSample === undefined) throw methodNotFound(method);
+    const { tools, toolChoice } = (params ?? {}) as Partial<CreateMessageParams>;
+    if (options.samplingTools !== true && (tools !== undefined || toolChoice !== undefined)) {
+      throw new Refusal(
+        INVALID_PARAMS,
+        `Invalid params for ${method}: this client did not declare sampling with tools`,
+      );
+    }
+  }
+  if (method !== "elicitation/create") return;
+  const mode = (params as Partial<ElicitParams> | undefined)?.mode ?? "form";
+  const handler = mode === "url" ? options.onElicitUrl : mode === "form" ? options.onElicit : undefined;
+  if (handler === undefined) {
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${method}: /mode is not one that this client declared`);
+  }
+}
+
+async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: AnswerContext): Promise<ElicitResult> {
+  const result = (await options.onElicit?.(params, ctx)) as ElicitResult;
+  if (result?.action !== "accept") return withoutContent(result);
+  const form = params.requestedSchema as unknown as RequestedSchema;
+  const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
+  const content = options.applyDefaults === false ? given : applyDefaults(form, given);
+  const [issue] = checkAnswer(form, content, { lenient: true });
+  if (issue !== undefined) {
+    throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });
+  }
+  return { ...result, content: content as NonNullable<ElicitResult["content"]> };
+}
+
+/** Agreeing to visit a page says no more than that. */
+async function elicitUrl(options: ClientOptions, params: ElicitUrlParams, ctx: AnswerContext): Promise<ElicitResult> {
+  return withoutContent((await options.onElicitUrl?.(params, ctx)) as ElicitResult);
+}
+
+async function listRoots({ roots }: ClientOptions, ctx: AnswerContext): Promise<ListRootsResult> {
+  return { roots: [...((typeof roots === "function" ? await roots(ctx) : roots) ?? [])] };
+}
+
+function answerOwn(
+  options: ClientOptions,
+  method: string,
+  params: Params | undefined,
+  ctx: AnswerContext,
+): ClientResult | Promise<ClientResult> {
+  const own = options.methods;
+  const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
+  if (handler === undefined) throw methodNotFound(method);
+  return handler(params, ctx);
+}
+
+function withoutContent(result: ElicitResult): ElicitResult {
+  const { content: _, ...rest } = result ?? {};
+  return rest as ElicitResult;
+}
+
+/** A mistake of this side's handler: for its author, never for the server. */
+function wrongAnswer(method: string, { path, expected }: Problem): McpError {
+  return new McpError("invalid_answer", `The answer to ${method} is wrong at ${path || "/"}: ${expected}`);
+}

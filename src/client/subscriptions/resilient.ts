@@ -1,0 +1,162 @@
+import { type Clock, pause } from "../../call/clock.js";
+import type { Subscription, WatchEvents } from "../../era/client-era.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { toError } from "../../protocol/errors.js";
+import type { SubscriptionFilter } from "../../protocol/types/index.js";
+import type { Change } from "../../store/change-bus.js";
+
+/** How a subscription that was lost is made again. */
+export interface RelistenOptions {
+  /** How many times in a row. 5 unless given. */
+  readonly attempts?: number | undefined;
+  /** The wait before the first attempt; twice as long before each further one, half of it at random. 250 unless given. */
+  readonly delayMs?: number | undefined;
+  /** The longest wait. 30000 unless given. */
+  readonly maxDelayMs?: number | undefined;
+}
+
+/** What a subscription is made on. */
+export interface ListenHost {
+  readonly clock: Clock;
+  /** Those who listen, to be told when there is nothing to listen to any more. */
+  readonly listening: Set<Listening>;
+  listen(
+    filter: SubscriptionFilter,
+    events: WatchEvents,
+    limits?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<Subscription>;
+}
+
+export interface Listening {
+  /** The connection is over: by this side (`closed`) or not (`lost`). */
+  over(how: "closed" | "lost", reason: Error | undefined): void;
+}
+
+/** A subscription that lasted so long, or told anything, was not in vain: attempts are counted anew. */
+const STABLE_MS = 10_000;
+
+/**
+ * A subscription that is made again on the same connection when it is lost, a bounded number of times. Its owner hears
+ * what may have been missed; its end is final.
+ */
+export class LastingSubscription implements Subscription, Listening {
+  readonly #host: ListenHost;
+  readonly #filter: SubscriptionFilter;
+  readonly #events: WatchEvents;
+  readonly #limits: { readonly attempts: number; readonly delayMs: number; readonly maxDelayMs: number };
+  readonly #stop = new AbortController();
+  #inner!: Subscription;
+  #since = 0;
+  #failures = 0;
+
+  private constructor(
+    host: ListenHost,
+    filter: SubscriptionFilter,
+    events: WatchEvents,
+    options: false | RelistenOptions,
+  ) {
+    const { attempts = 5, delayMs = 250, maxDelayMs = 30_000 } = options === false ? { attempts: 0 } : options;
+    this.#host = host;
+    this.#filter = filter;
+    this.#events = events;
+    this.#limits = { attempts, delayMs, maxDelayMs };
+  }
+
+  /** Rejects when the first attempt fails; `first` makes it. */
+  static async open(
+    host: ListenHost,
+    filter: SubscriptionFilter,
+    events: WatchEvents,
+    options: false | RelistenOptions,
+    first: ListenHost["listen"],
+  ): Promise<LastingSubscription> {
+    const lasting = new LastingSubscription(host, filter, events, options);
+    host.listening.add(lasting);
+    try {
+      lasting.#adopt(await first(filter, lasting.#innerEvents()));
+    } catch (error) {
+      lasting.#finish();
+      throw error;
+    }
+    return lasting;
+  }
+
+  get honoured(): SubscriptionFilter {
+    return this.#inner.honoured;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#finish()) return;
+    await this.#inner.close();
+  }
+
+  over(how: "closed" | "lost", reason: Error | undefined): void {
+    if (this.#finish() && how === "lost") this.#events.onEnd("lost", reason);
+  }
+
+  #innerEvents(): WatchEvents {
+    return {
+      onChange: (change) => {
+        this.#failures = 0;
+        this.#events.onChange(change);
+      },
+      onMissed: (honoured, reason) => this.#events.onMissed(honoured, reason),
+      onEnd: (how, reason) => {
+        if (this.#stop.signal.aborted) return;
+        if (how === "lost") void this.#again(reason);
+        else if (this.#finish()) this.#events.onEnd(how, reason);
+      },
+    };
+  }
+
+  async #again(reason: Error | undefined): Promise<void> {
+    const { clock } = this.#host;
+    const { signal } = this.#stop;
+    if (clock.now() - this.#since >= STABLE_MS) this.#failures = 0;
+    this.#since = clock.now();
+    let last = reason;
+    while (this.#failures < this.#limits.attempts) {
+      await pause(clock, this.#delayMs(this.#failures++), signal);
+      if (signal.aborted) return;
+      try {
+        this.#adopt(await this.#host.listen(this.#filter, this.#innerEvents(), { signal }));
+        if (signal.aborted) return await this.#inner.close();
+        return this.#events.onMissed(this.#inner.honoured, reason);
+      } catch (error) {
+        last = toError(error);
+        // To try again would send the user off again.
+        if (error instanceof AuthError) break;
+      }
+    }
+    if (this.#finish()) this.#events.onEnd("lost", last);
+  }
+
+  #adopt(inner: Subscription): void {
+    this.#inner = inner;
+    this.#since = this.#host.clock.now();
+  }
+
+  #delayMs(failures: number): number {
+    const { delayMs, maxDelayMs } = this.#limits;
+    return Math.min(maxDelayMs, delayMs * 2 ** failures) * (0.5 + Math.random() / 2);
+  }
+
+  /** Tells whether it was still going on. */
+  #finish(): boolean {
+    if (this.#stop.signal.aborted) return false;
+    this.#stop.abort();
+    this.#host.listening.delete(this);
+    return true;
+  }
+}
+
+/** Every change that a subscription would have told of. */
+export function changesOf(filter: SubscriptionFilter): Change[] {
+  const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions = [] } = filter;
+  return [
+    ...(toolsListChanged === true ? [{ kind: "tools" } as const] : []),
+    ...(promptsListChanged === true ? [{ kind: "prompts" } as const] : []),
+    ...(resourcesListChanged === true ? [{ kind: "resources" } as const] : []),
+    ...resourceSubscriptions.map((uri) => ({ kind: "resource", uri }) as const),
+  ];
+}

@@ -1,0 +1,185 @@
+import { followSignal, unfollowSignal } from "../../call/abortable.js";
+import type { Subscription, WatchEvents } from "../../era/client-era.js";
+import { ConnectionError } from "../../protocol/errors.js";
+import type { SubscriptionFilter } from "../../protocol/types/index.js";
+import type { Change } from "../../store/change-bus.js";
+import type { CallOptions } from "../options.js";
+import type { ClientCore } from "../runtime.js";
+import { changesOf, LastingSubscription, type Listening, type RelistenOptions } from "./resilient.js";
+
+type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Error | undefined };
+
+export interface WatchFilter {
+  readonly toolsListChanged?: boolean;
+  readonly promptsListChanged?: boolean;
+  readonly resourcesListChanged?: boolean;
+  /** URIs of resources to hear about. */
+  readonly resources?: readonly string[];
+}
+
+/** Listening was interrupted and goes on: each of these changes may have been missed. */
+export interface Resync {
+  readonly kind: "resync";
+  readonly missed: readonly Change[];
+  /** Why it was interrupted, where that is known. */
+  readonly reason: Error | undefined;
+}
+
+export interface WatchOptions extends CallOptions {
+  /** How a lost subscription is made again while the connection is there; `false`: it ends at once. */
+  readonly relisten?: false | RelistenOptions | undefined;
+}
+
+/** Opens a subscription within the limits of a call; it lasts until it, or the client, is closed. */
+export async function openWatch(core: ClientCore, filter: WatchFilter, options: WatchOptions): Promise<Watch> {
+  const { relisten = {}, ...limits } = options;
+  const { resources, ...lists } = filter;
+  const wire: SubscriptionFilter = {
+    ...lists,
+    ...(resources === undefined ? undefined : { resourceSubscriptions: [...resources] }),
+  };
+  const queue = new ChangeQueue((changes) => core.missed(changes));
+  core.listening.add(queue);
+  queue.onFinished(() => core.listening.delete(queue));
+  try {
+    const subscription = await LastingSubscription.open(core, wire, queue, relisten, (asked, events) =>
+      core.listen(asked, events, limits),
+    );
+    return new Watch(queue, subscription, options.signal);
+  } catch (error) {
+    queue.finish({ how: "closed", reason: undefined });
+    throw error;
+  }
+}
+
+/** Changes that nobody has read yet; equal ones count once, so a slow reader costs no more than one of each. */
+export class ChangeQueue implements WatchEvents, Listening {
+  readonly #waiting = new Map<string, Change | Resync>();
+  readonly #onFinished: (() => void)[] = [];
+  readonly #onGap: (missed: readonly Change[]) => void;
+  #readers: (() => void)[] = [];
+  #end: End | undefined;
+
+  constructor(onGap: (missed: readonly Change[]) => void) {
+    this.#onGap = onGap;
+  }
+
+  get ended(): End | undefined {
+    return this.#end;
+  }
+
+  onChange(change: Change): void {
+    if (this.#end !== undefined) return;
+    this.#waiting.set(change.kind === "resource" ? change.uri : ` ${change.kind}`, change);
+    this.#wake();
+  }
+
+  onMissed(honoured: SubscriptionFilter, reason: Error | undefined): void {
+    if (this.#end !== undefined) return;
+    const missed = changesOf(honoured);
+    this.#waiting.set(" resync", { kind: "resync", missed, reason });
+    this.#onGap(missed);
+    this.#wake();
+  }
+
+  over(how: "closed" | "lost", reason: Error | undefined): void {
+    if (how === "closed") this.finish({ how, reason });
+  }
+
+  onEnd(how: "graceful" | "lost", reason: Error | undefined): void {
+    this.finish({ how, reason });
+  }
+
+  finish(end: End): void {
+    if (end.how === "closed") this.#waiting.clear();
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#wake();
+    for (const listener of this.#onFinished.splice(0)) listener();
+  }
+
+  /** Calls the listener once, when the queue has ended. */
+  onFinished(listener: () => void): void {
+    this.#onFinished.push(listener);
+  }
+
+  /** The oldest unread change, or undefined when there will be none any more. */
+  async next(): Promise<Change | Resync | undefined> {
+    for (;;) {
+      const [first] = this.#waiting;
+      if (first !== undefined) {
+        this.#waiting.delete(first[0]);
+        return first[1];
+      }
+      if (this.#end !== undefined) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#readers.push(resolve);
+      });
+    }
+  }
+
+  /** Whoever comes first takes what there is; the others wait on. */
+  #wake(): void {
+    for (const reader of this.#readers.splice(0)) reader();
+  }
+}
+
+/** A subscription as a stream of changes. Leaving the loop, or `close`, ends it on both sides. */
+export class Watch implements AsyncIterable<Change | Resync> {
+  readonly #queue: ChangeQueue;
+  readonly #subscription: Subscription;
+
+  /** The signal, if there is one, closes the watch; it is let go of when the watch ends in any way. */
+  constructor(queue: ChangeQueue, subscription: Subscription, signal: AbortSignal | undefined) {
+    this.#queue = queue;
+    this.#subscription = subscription;
+    if (signal === undefined || queue.ended !== undefined) return;
+    const close = () => void this.close();
+    queue.onFinished(() => unfollowSignal(signal, close));
+    if (signal.aborted) close();
+    else followSignal(signal, close);
+  }
+
+  /** What the server agreed to tell. */
+  get honoured(): SubscriptionFilter {
+    return this.#subscription.honoured;
+  }
+
+  /** How it ended, once it has: `lost` means that changes may have been missed. */
+  get ended(): End["how"] | undefined {
+    return this.#queue.ended?.how;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Change | Resync, void, void> {
+    try {
+      for (;;) {
+        const change = await this.#queue.next();
+        if (change === undefined) break;
+        yield change;
+      }
+      const end = this.#queue.ended;
+      if (end?.how === "lost") {
+        throw new ConnectionError(`The subscription was lost, changes may have been missed${because(end.reason)}`, {
+          cause: end.reason,
+          delivery: "answer_lost",
+        });
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#queue.ended !== undefined) return;
+    this.#queue.finish({ how: "closed", reason: undefined });
+    await this.#subscription.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function because(reason: Error | undefined): string {
+  return reason === undefined ? "" : `: ${reason.message}`;
+}

@@ -1,0 +1,112 @@
+import type { Problem } from "../protocol/check.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
+import type {
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitParams,
+  ElicitResult,
+  InputRequest,
+  ListRootsResult,
+  Root,
+} from "../protocol/types/index.js";
+import { type AnswerContent, checkAnswer, knownFields } from "../schema/elicitation-answer.js";
+import { compileForm, type FormSchema } from "../schema/elicitation-form.js";
+import { findAnswerProblem } from "../schema/input-rules.js";
+import type { SchemaIssue } from "../schema/json-schema/types.js";
+import { questionProblem } from "../schema/question-problem.js";
+import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard-schema.js";
+import type { Asker, AskOptions, ElicitAnswer, Questions } from "./asking.js";
+import { toCustomResult } from "./custom-result.js";
+import type { Result, ServerHost } from "./server-era.js";
+
+const INCLUDE_CONTEXT = {
+  code: "deprecated_include_context",
+  message: 'includeContext is deprecated by SEP-2596: leave it out, or use "none"',
+};
+
+/** Puts a handler's questions, in the words of the protocol, to whoever the era has to ask. */
+export class QuestionDesk implements Questions {
+  readonly #asker: Asker;
+  readonly #host: ServerHost;
+
+  constructor(asker: Asker, host: ServerHost) {
+    this.#asker = asker;
+    this.#host = host;
+  }
+
+  async elicit<const S extends FormSchema>(
+    message: string,
+    schema: S,
+    options: AskOptions,
+  ): Promise<ElicitAnswer<OutputOf<S>>> {
+    const form = compileForm(schema, `elicitation "${message}"`);
+    const { requestedSchema } = form;
+    const params = { mode: "form", message, requestedSchema } as unknown as ElicitParams;
+    let content: unknown;
+    const read = (parsed: ParseOutcome) => {
+      if (!parsed.ok) return problemWith(parsed.issues[0]);
+      content = parsed.value;
+      return undefined;
+    };
+    const check = (answer: unknown) => {
+      const { action, content: given } = answer as { action: string; content?: AnswerContent | null };
+      if (action !== "accept") return undefined;
+      const [issue] = checkAnswer(requestedSchema, given ?? {});
+      if (issue !== undefined) return problemWith(issue);
+      const parsed = form.parse(knownFields(requestedSchema, given ?? {}));
+      return parsed instanceof Promise ? parsed.then(read) : read(parsed);
+    };
+    const { action } = (await this.#ask(
+      { method: "elicitation/create", params },
+      { ...options, check },
+    )) as ElicitResult;
+    return action === "accept" ? { action, content: content as OutputOf<S> } : { action };
+  }
+
+  async elicitUrl(message: string, url: string, options: AskOptions): Promise<Pick<ElicitResult, "action">> {
+    const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
+    const asking = this.#ask(request, options);
+    if (isPlainHttp(url)) this.#host.warn("users are sent to a page without TLS", { url });
+    return { action: ((await asking) as ElicitResult).action };
+  }
+
+  async sample(params: CreateMessageParams, options: AskOptions): Promise<CreateMessageResult> {
+    if ((params.includeContext ?? "none") !== "none") this.#host.deprecated?.(INCLUDE_CONTEXT);
+    return (await this.#ask({ method: "sampling/createMessage", params }, options)) as CreateMessageResult;
+  }
+
+  async listRoots(options: AskOptions): Promise<readonly Root[]> {
+    return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
+  }
+
+  async request(
+    method: string,
+    params: Params | undefined,
+    options: AskOptions & { readonly result?: StandardSchema },
+  ): Promise<unknown> {
+    const result: Result = await this.#asker.push(method, params, options);
+    return options.result === undefined ? result : toCustomResult(method, options.result, result);
+  }
+
+  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    return this.#asker.step(name, work);
+  }
+
+  async #ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    const problem = questionProblem(request);
+    if (problem !== undefined) throw problem;
+    const check = options.check ?? ((answer: unknown) => findAnswerProblem(request, answer));
+    return this.#asker.ask(request, { ...options, check });
+  }
+}
+
+/** Whether an address leaves this machine unencrypted. */
+function isPlainHttp(url: string): boolean {
+  if (!/^http:/i.test(url)) return false;
+  const { hostname } = new URL(url);
+  return hostname !== "localhost" && hostname !== "[::1]" && !hostname.startsWith("127.");
+}
+
+function problemWith(issue: SchemaIssue | undefined): Problem {
+  return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
+}

@@ -1,0 +1,170 @@
+import type { CallScope } from "../../../call/lifetime.js";
+import { withinScope } from "../../../call/within-scope.js";
+import { AuthError } from "../../../protocol/auth-error.js";
+import { ConnectionError, McpError, TimeoutError, VersionError } from "../../../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
+import { fromErrorObject } from "../../../protocol/jsonrpc/from-error-object.js";
+import type { InitializeResult } from "../../../protocol/types/index.js";
+import {
+  type ClientEra,
+  type ClientHost,
+  type ClientResult,
+  type Connection,
+  type OpenOptions,
+  type SavedSession,
+  WrongEra,
+} from "../../client-era.js";
+import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../../link.js";
+import { supportedIn } from "../../unsupported-version.js";
+import { capabilitiesAt, identityAt } from "../initialize.js";
+import { legacyResults } from "../results.js";
+import { LegacyConnection } from "./connection.js";
+import { LegacyHttpLink } from "./http.js";
+import { sseDeprecation } from "./sse-deprecation.js";
+
+/** Opens a connection by the handshake. */
+export async function open(
+  era: ClientEra,
+  wire: ClientWire,
+  host: ClientHost,
+  options: OpenOptions,
+  scope: CallScope,
+): Promise<Connection> {
+  if (options.session !== undefined) return goOn(era, wire, host, options, options.session);
+  if (wire.kind === "channel") return shakeHands(era, wire.link, host, options, scope);
+  const link = new LegacyHttpLink(wire.target);
+  try {
+    return await shakeHands(era, link, host, options, scope);
+  } catch (error) {
+    if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
+    const older = await openOlder(wire.target, scope, error);
+    host.deprecated?.(sseDeprecation);
+    return shakeHands(era, older, host, options, scope);
+  }
+}
+
+/** Goes on with a session that somebody else has opened. */
+async function goOn(
+  era: ClientEra,
+  wire: ClientWire,
+  host: ClientHost,
+  options: OpenOptions,
+  { id, initialized }: SavedSession,
+): Promise<Connection> {
+  const version = (initialized as unknown as InitializeResult)?.protocolVersion;
+  if (wire.kind !== "http" || typeof id !== "string" || !options.versions.includes(version)) {
+    throw new McpError("invalid_session", "session is none that this client can go on with");
+  }
+  const firstId = Math.floor(Math.random() * 2 ** 50);
+  const link = new LegacyHttpLink(wire.target, { session: { id, version }, firstId });
+  const connection = new LegacyConnection(era, link, host);
+  connection.renewWith(link, opener(connection, link, host, options));
+  connection.adopt(asInitialized(initialized));
+  await link.listen();
+  return connection;
+}
+
+/** Whether a refusal of the first POST leaves open that the server speaks the transport before this one. */
+function speaksSse(error: unknown, status: number | undefined, trigger: boolean | "any-4xx"): boolean {
+  if (error instanceof WrongEra || trigger === false || status === undefined) return false;
+  if (trigger === true) return status === 400 || status === 404 || status === 405;
+  return status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
+
+/** Loaded when it is needed: few servers still are. What refused the POST stays the error, unless the GET tells more. */
+async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown): Promise<Link> {
+  try {
+    const { openSseLink } = await import("./sse.js");
+    return await openSseLink(target, scope);
+  } catch (error) {
+    const authorization = error instanceof AuthError || error instanceof TimeoutError || isUnauthorized(error);
+    const told = scope.aborted || authorization;
+    throw told ? error : refused;
+  }
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ConnectionError && (error.status === 401 || error.status === 403);
+}
+
+async function shakeHands(
+  era: ClientEra,
+  link: Link,
+  host: ClientHost,
+  options: OpenOptions,
+  scope: CallScope,
+): Promise<Connection> {
+  const connection = new LegacyConnection(era, link, host);
+  try {
+    const open = opener(connection, link, host, options);
+    await open(scope);
+    if (link instanceof LegacyHttpLink) connection.renewWith(link, open);
+    return connection;
+  } catch (error) {
+    // A channel outlives a handshake that failed: another era may be tried on it.
+    if (link.kind !== "http") throw error;
+    // What never was a connection does not end as one: another attempt may follow.
+    link.receiver = NOBODY;
+    // The server is told, within bounds of its own; who has given up does not wait for that.
+    await withinScope(connection.close(), scope);
+    throw error;
+  }
+}
+
+function opener(connection: LegacyConnection, link: Link, host: ClientHost, options: OpenOptions) {
+  return async (scope: CallScope): Promise<void> => {
+    connection.adopt(await handshake(link, host, options, scope));
+    await withinScope(link.notify("notifications/initialized", undefined), scope);
+  };
+}
+
+/** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
+async function handshake(
+  link: Link,
+  host: ClientHost,
+  { versions, last }: OpenOptions,
+  scope: CallScope,
+): Promise<InitializeResult> {
+  const offered = versions[0] as string;
+  const params = {
+    protocolVersion: offered,
+    capabilities: capabilitiesAt(offered, host.extensions?.withoutResultTypes(host.capabilities) ?? host.capabilities),
+    clientInfo: identityAt(offered, host.info),
+  };
+  const response = await link
+    .request({ method: "initialize", params, cancellable: false }, scope)
+    .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
+  if ("error" in response) throw refusal(response.error, last);
+  const result = asInitialized(response.result);
+  if (versions.includes(result.protocolVersion)) return result;
+  throw new VersionError(
+    `No common protocol version: the server answered ${result.protocolVersion}, this client speaks ${versions.join(", ")}`,
+    [result.protocolVersion],
+    versions,
+  );
+}
+
+function asInitialized(result: ClientResult): InitializeResult {
+  const problem = legacyResults.get("initialize")?.(result);
+  if (problem === undefined) return result as unknown as InitializeResult;
+  throw new McpError("invalid_result", `initialize: ${problem.path} of the result must be ${problem.expected}`);
+}
+
+/** A server that names its versions in the refusal, or knows no handshake at all, may be reachable in another era. */
+function refusal(error: { code: number; message: string; data?: unknown }, last: boolean): Error {
+  const cause = fromErrorObject(error);
+  const supported = supportedIn(error);
+  if (supported !== undefined) {
+    return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
+  }
+  if (last || error.code !== METHOD_NOT_FOUND) return cause;
+  return new WrongEra(`the server refused initialize: ${error.message}`, undefined, { cause });
+}
+
+function refusedByStatus(error: unknown): unknown {
+  const status = error instanceof ConnectionError ? error.status : undefined;
+  const refused = status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
+  return refused
+    ? new WrongEra(`the server refused initialize with status ${status}`, undefined, { cause: error })
+    : error;
+}

@@ -1,0 +1,308 @@
+import { CallScope } from "../../../call/lifetime.js";
+import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
+import { withinScope } from "../../../call/within-scope.js";
+import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
+import { INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
+import { fromErrorObject } from "../../../protocol/jsonrpc/from-error-object.js";
+import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../../protocol/types/index.js";
+import { isWantedBy, toChange } from "../../../store/change-bus.js";
+import { notificationProblem } from "../../check-notification.js";
+import type {
+  ClientEra,
+  ClientHost,
+  ClientResult,
+  Connection,
+  ConnectionCall,
+  PriorKnowledge,
+  SavedSession,
+  ServerFacts,
+  Subscription,
+  WatchEvents,
+} from "../../client-era.js";
+import { honouredFilter } from "../../honoured-filter.js";
+import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../../link.js";
+import { HANDSHAKE_VERSIONS } from "../../versions.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
+import { legacyResults } from "../results.js";
+import { LegacyHttpLink, SessionLost } from "./http.js";
+import { ServerRequests } from "./server-requests.js";
+
+interface Watch {
+  readonly filter: SubscriptionFilter;
+  readonly events: WatchEvents;
+}
+
+/** Shakes hands again and adopts what the server says. */
+type Reopen = (scope: CallScope) => Promise<void>;
+
+/** A way to a server that was opened by a handshake, in which the server may ask too. */
+export class LegacyConnection implements Connection {
+  readonly era: ClientEra;
+  readonly mirrorsHeaders = false;
+  readonly #link: Link;
+  readonly #host: ClientHost;
+  readonly #served: ServerRequests;
+  readonly #watches = new Set<Watch>();
+  #pings: PingLoop | undefined;
+  #initialized: InitializeResult | undefined;
+  #logLevel: LoggingLevel | undefined;
+  /** Opens a new session where the old one is lost; undefined where there is none to lose. */
+  #reopen: Reopen | undefined;
+  /** The session is lost, until a new one is open: whatever is sent waits for that. */
+  #lost = false;
+  #renewal: Promise<void> | undefined;
+  /** Set while the server's own stream is given up. */
+  #listenAgain: (() => Promise<void>) | undefined;
+
+  constructor(era: ClientEra, link: Link, host: ClientHost) {
+    this.era = era;
+    this.#link = link;
+    this.#host = host;
+    this.#served = new ServerRequests(link, host, () => this.server.version);
+    link.receiver = {
+      onRequest: (request, call) => this.#served.serve(request, call),
+      onNotification: (notification) => this.#receive(notification),
+      onProblem: (problem) => host.onProblem(problem),
+      onClose: (reason) => this.#end(reason),
+    };
+  }
+
+  get server(): ServerFacts {
+    const { protocolVersion, capabilities, serverInfo, instructions } = this.#initialized ?? {};
+    return {
+      version: protocolVersion ?? HANDSHAKE_VERSIONS[0],
+      heard: true,
+      capabilities: capabilities ?? {},
+      info: serverInfo,
+      instructions,
+    };
+  }
+
+  get prior(): PriorKnowledge {
+    return { era: this.era.name };
+  }
+
+  get session(): SavedSession | undefined {
+    const id = this.#link instanceof LegacyHttpLink ? this.#link.sessionId : undefined;
+    if (id === undefined || this.#initialized === undefined) return undefined;
+    return { era: this.era.name, id, initialized: this.#initialized as unknown as ClientResult };
+  }
+
+  /** Takes what the handshake told. */
+  adopt(initialized: InitializeResult): void {
+    this.#initialized = initialized;
+  }
+
+  /** From here on a session that the server has forgotten is opened anew, once per loss. */
+  renewWith(link: LegacyHttpLink, reopen: Reopen): void {
+    this.#reopen = reopen;
+    link.onSessionLost = () => {
+      // Somebody who only listens would never learn of it.
+      if (this.#watches.size > 0) this.#renew().catch((error: Error) => this.#loseWatches(error));
+    };
+    link.onGap = () => this.#tellMissed();
+    link.onDeaf = (reason) => {
+      this.#listenAgain = () => link.listenAgain();
+      this.#loseWatches(reason);
+    };
+  }
+
+  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    const { id, method, params, onProgress, resume } = call;
+    if (method === "initialize") return Promise.reject(alreadyInitialized());
+    if (resume !== undefined && resume.session.id !== this.session?.id) return Promise.reject(cannotResume(method));
+    const onEventId = this.#tokenMaker(call);
+    const request = { id, method, params, cancellable: true, onProgress, resume, onEventId };
+    const read = (response: RpcResponse) => readResult(method, response);
+    return this.#reopen === undefined
+      ? exchangeOn(this.#link, request, scope, read)
+      : this.#requestOrRenew(request, scope).then(read);
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (method === "notifications/roots/list_changed" && this.#host.capabilities.roots?.listChanged !== true) {
+      throw new McpError("not_declared", `${method} was not sent: this client did not declare roots`);
+    }
+    return this.#link.notify(method, params);
+  }
+
+  async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
+    await this.call({ method: "logging/setLevel", params: { level } }, scope);
+    this.#logLevel = level;
+  }
+
+  keepPinging(options: PingOptions): void {
+    this.#pings ??= new PingLoop(
+      this.#host.clock,
+      options,
+      (scope) => this.call({ method: "ping", params: undefined }, scope),
+      (error) => this.#host.onProblem(error),
+    );
+  }
+
+  /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
+  async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
+    if (this.#listenAgain !== undefined) await this.#hearAgain(scope);
+    const honoured = honouredFilter(filter, this.server.capabilities);
+    const watch: Watch = { filter: honoured, events };
+    const uris = honoured.resourceSubscriptions ?? [];
+    this.#watches.add(watch);
+    const subscribed: string[] = [];
+    try {
+      for (const uri of uris) {
+        await this.call({ method: "resources/subscribe", params: { uri } }, scope);
+        subscribed.push(uri);
+      }
+    } catch (error) {
+      // Nothing of a watch that failed stays at the server; the caller does not wait for that.
+      void this.#unwatch(watch, subscribed);
+      throw error;
+    }
+    return { honoured, close: () => this.#unwatch(watch, uris) };
+  }
+
+  /** The server's own stream was given up. Opening it again makes sense when the server answers. */
+  async #hearAgain(scope: CallScope): Promise<void> {
+    await this.call({ method: "ping", params: undefined }, scope);
+    const listenAgain = this.#listenAgain;
+    this.#listenAgain = undefined;
+    await listenAgain?.();
+  }
+
+  #tellMissed(): void {
+    for (const { filter, events } of [...this.#watches]) events.onMissed(filter, undefined);
+  }
+
+  #loseWatches(reason: Error): void {
+    this.#host.onProblem(reason);
+    const lost = [...this.#watches];
+    this.#watches.clear();
+    for (const { events } of lost) events.onEnd("lost", reason);
+  }
+
+  close(options?: CloseOptions): Promise<void> {
+    this.#pings?.stop();
+    return this.#link.close(options);
+  }
+
+  /** Tokens are of the session that the call was made in, also when another follows. */
+  #tokenMaker({ onResumable }: ConnectionCall): LinkRequest["onEventId"] {
+    const session = onResumable && this.session;
+    if (onResumable === undefined || session === undefined) return undefined;
+    return (id, lastEventId) => onResumable({ session, id, lastEventId });
+  }
+
+  async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
+    if (!this.#watches.delete(watch)) return;
+    for (const uri of uris) {
+      // Others may begin to want it while those before it are let go.
+      if ([...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri))) continue;
+      const scope = new CallScope("resources/unsubscribe", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+      // The subscription is over here whatever the server makes of it.
+      await this.call({ method: "resources/unsubscribe", params: { uri } }, scope)
+        .catch((error: Error) => this.#host.onProblem(error))
+        .finally(() => scope.close());
+    }
+  }
+
+  /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
+  async #requestOrRenew(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    if (this.#lost) await withinScope(this.#renew(), scope);
+    try {
+      return await this.#link.request(request, scope);
+    } catch (error) {
+      if (!(error instanceof SessionLost) || request.resume !== undefined) throw error;
+      if (this.#renewal !== undefined || error.isOf(this.#link as LegacyHttpLink))
+        await withinScope(this.#renew(), scope);
+      return this.#link.request({ ...request, id: undefined }, scope);
+    }
+  }
+
+  /** Opens a new session, with the log level and the subscriptions of the old one. Those who ask meanwhile share it. */
+  #renew(): Promise<void> {
+    this.#lost = true;
+    this.#renewal ??= this.#reestablish().finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+
+  async #reestablish(): Promise<void> {
+    const scope = new CallScope("initialize", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+    try {
+      await this.#reopen?.(scope);
+      this.#lost = false;
+      this.#listenAgain = undefined;
+      await this.#restore(scope);
+      this.#tellMissed();
+    } finally {
+      scope.close();
+    }
+  }
+
+  async #restore(scope: CallScope): Promise<void> {
+    const uris = new Set([...this.#watches].flatMap(({ filter }) => filter.resourceSubscriptions ?? []));
+    const upkeep: [string, Params][] = [...uris].map((uri) => ["resources/subscribe", { uri }]);
+    if (this.#logLevel !== undefined) upkeep.unshift(["logging/setLevel", { level: this.#logLevel }]);
+    for (const [method, params] of upkeep) {
+      const response = await this.#link.request({ method, params, cancellable: true }, scope);
+      if ("error" in response) this.#host.onProblem(fromErrorObject(response.error));
+    }
+  }
+
+  #receive(notification: RpcNotification): void {
+    const { method, params } = notification;
+    if (method === "notifications/cancelled") return this.#served.cancel(params);
+    if (ADDED_NOTIFICATIONS.has(method)) return;
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
+    const change = toChange(method, params);
+    if (change !== undefined) {
+      for (const { filter, events } of [...this.#watches]) if (isWantedBy(filter, change)) events.onChange(change);
+    }
+    this.#host.onNotification(notification);
+  }
+
+  #end(reason: Error | undefined): void {
+    this.#pings?.stop();
+    this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
+    for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
+    this.#watches.clear();
+    this.#host.onClose(reason, this);
+  }
+}
+
+/** The result that a response brings; throws the error that it brings instead, or what is wrong with it. */
+function readResult(method: string, response: RpcResponse): ClientResult {
+  if ("error" in response) throw fromErrorObject(response.error, method);
+  const { result } = response;
+  if (legacyMethods.has(method)) assertComplete(method, result);
+  const problem = legacyResults.get(method)?.(result);
+  if (problem !== undefined) {
+    throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
+      cause: result,
+    });
+  }
+  // Older servers leave out what newer ones must send.
+  return method === "tools/call" && result.content === undefined ? { ...result, content: [] } : result;
+}
+
+function cannotResume(method: string): McpError {
+  const message = `${method} cannot be resumed: its token belongs to another session; connect with \`session\` first`;
+  return new McpError("cannot_resume", message);
+}
+
+function alreadyInitialized(): RpcError {
+  const message = "initialize was not sent: this connection is already initialized";
+  return new RpcError(INVALID_REQUEST, message, undefined, { local: true });
+}
+
+/** Kinds of results are of later versions: a body of another kind must never pass for an empty success. */
+function assertComplete(method: string, result: ClientResult): void {
+  const { resultType } = result;
+  if (resultType === undefined || resultType === "complete") return;
+  throw new ProtocolError(
+    `${method}: a result of type ${JSON.stringify(resultType)} is unknown to this protocol version`,
+  );
+}

@@ -1,0 +1,315 @@
+import { AbortSwitch } from "../../../call/abort-switch.js";
+import { cancelParams } from "../../../call/channel-request.js";
+import { pause } from "../../../call/clock.js";
+import type { CallScope } from "../../../call/lifetime.js";
+import type { HeaderRecord } from "../../../http/client/client-headers.js";
+import { fetchFailed } from "../../../http/client/failures.js";
+import { discard } from "../../../http/client/read.js";
+import type { Reply } from "../../../http/client/reply.js";
+import { ConnectionError, toError } from "../../../protocol/errors.js";
+import {
+  formatFailure,
+  formatNotification,
+  formatRequest,
+  formatResult,
+  type JsonText,
+} from "../../../protocol/jsonrpc/format.js";
+import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
+import type { HttpCall } from "../../http-call.js";
+import { HttpLink } from "../../http-link.js";
+import { drop, nextInTurn } from "../../http-wire.js";
+import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../../link.js";
+import { ClientSession } from "./client-session.js";
+import { Incoming } from "./incoming.js";
+import { RECONNECT_DEFAULTS } from "./stream-cursor.js";
+import { followReply, listenToServer, resumeReply, type SessionStreams } from "./streams.js";
+
+export interface LegacyHttpOptions {
+  readonly reconnect?: Partial<ReconnectOptions> | undefined;
+  /** How long a cancellation, or the end of a session, may take to be told. */
+  readonly courtesyMs?: number | undefined;
+  /** How long the end of the handshake waits for the server's own stream to open. */
+  readonly openMs?: number | undefined;
+  /** A session to go on with, and the version that was agreed on in it. */
+  readonly session?: { readonly id: string; readonly version: string } | undefined;
+  /** Where ids begin: those below may have been used by others in the same session. */
+  readonly firstId?: number | undefined;
+}
+
+const DEFAULT_COURTESY_MS = 1000;
+const DEFAULT_OPEN_MS = 250;
+
+/**
+ * Carries calls over HTTP within a session: each message by its own POST, the server's own messages on the streams of
+ * those POSTs and on one GET, streams read on after they broke. To give up on a call is to post a cancellation; its
+ * stream is dropped only after that.
+ */
+export class LegacyHttpLink extends HttpLink implements Link {
+  /** Called when the server no longer knows the session that this link is in. */
+  onSessionLost: () => void = () => {};
+  /** Called when the server's own stream is open again, and what was sent meanwhile is not on it. */
+  onGap: () => void = () => {};
+  /** Called when the server's own stream is given up. */
+  onDeaf: (reason: Error) => void = (reason) => this.wire.report(reason);
+  /** The HTTP status that the last handshake was answered with. */
+  handshakeStatus: number | undefined;
+  readonly #courtesyMs: number;
+  readonly #openMs: number;
+  readonly #streams: SessionStreams;
+  readonly #session = new ClientSession();
+  readonly #incoming: Incoming;
+  /** The server's own stream. */
+  #listening: AbortSwitch | undefined;
+  #terminated: Promise<void> = Promise.resolve();
+
+  constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
+    super(target, options.firstId);
+    this.#courtesyMs = options.courtesyMs ?? DEFAULT_COURTESY_MS;
+    this.#openMs = options.openMs ?? DEFAULT_OPEN_MS;
+    this.#streams = {
+      wire: this.wire,
+      clock: target.clock,
+      reconnect: { ...RECONNECT_DEFAULTS, ...target.reconnect, ...options.reconnect },
+      maxMessageBytes: target.maxMessageBytes,
+      resuming: new Set(),
+    };
+    this.#incoming = new Incoming(this.wire, this.inflight);
+    this.#session.version = options.session?.version;
+    this.#session.id = options.session?.id;
+    this.wire.secret = options.session?.id;
+  }
+
+  /** The version that the handshake agreed on. */
+  get version(): string | undefined {
+    return this.#session.version;
+  }
+
+  /** The session that this link is in; a secret. */
+  get sessionId(): string | undefined {
+    return this.#session.id;
+  }
+
+  protected start(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    const { resume } = request;
+    let facts: HeaderRecord = {};
+    const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
+    return this.place(request, resume?.id ?? request.id, scope, giveUp, (call) => {
+      if (call.method === "initialize") this.#startOver();
+      facts = this.#session.headers();
+      if (resume !== undefined) return () => this.#resume(call, facts, resume.lastEventId);
+      const body = formatRequest(call.id, call.method, call.params);
+      return () => this.#run(call, facts, body);
+    });
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (this.closed) return;
+    return this.#notify(method, formatNotification(method, params));
+  }
+
+  async #notify(method: string, body: string): Promise<void> {
+    const accepted = await this.#post(method, body);
+    if (accepted && method === "notifications/initialized") await this.listen();
+  }
+
+  respond(id: RequestId, result: JsonText): void {
+    if (!this.closed) void this.#post("answer", formatResult(id, result));
+  }
+
+  respondError(id: RequestId, error: RpcErrorObject): void {
+    if (!this.closed) void this.#post("answer", formatFailure(id, error));
+  }
+
+  /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
+  async terminate(): Promise<void> {
+    if (this.#session.id === undefined) return;
+    const headers = { ...this.wire.headers.bare, ...this.#session.headers() };
+    this.#session.id = undefined;
+    const wire = new AbortSwitch();
+    const ended = this.wire.hold(wire, this.#delete(headers, wire));
+    try {
+      await Promise.race([ended, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
+    } finally {
+      drop(wire);
+    }
+  }
+
+  /** Opens the server's own stream anew after it was given up. */
+  async listenAgain(): Promise<void> {
+    this.#listening = undefined;
+    await this.listen();
+  }
+
+  close(options?: CloseOptions): Promise<void> {
+    if (!this.closed) this.#close(options?.keepSession === true);
+    return this.#terminated;
+  }
+
+  #close(keepSession: boolean): void {
+    this.end();
+    // A server that cannot be told will find out by itself.
+    if (!keepSession) this.#terminated = this.terminate().catch(() => {});
+    this.wire.guard(() => this.receiver.onClose(undefined));
+  }
+
+  /** Never rejects. */
+  async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
+    await nextInTurn;
+    if (!call.begin()) return;
+    try {
+      const response = await this.wire.send(
+        "POST",
+        Object.assign({}, this.wire.headers.post, facts),
+        body,
+        call.wire,
+        call.scope,
+      );
+      if (!call.over && isSessionLost(response.status, facts)) {
+        discard(response);
+        this.#loseSession(facts);
+        call.fail(new SessionLost(call.method, facts["mcp-session-id"]));
+        return;
+      }
+      if (call.method === "initialize") this.handshakeStatus = response.status;
+      const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
+      const trace = await this.wire.readReply(call, response, take);
+      if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
+    } catch (error) {
+      call.fail(fetchFailed(call.method, error));
+    }
+  }
+
+  /** Never rejects. */
+  async #resume(call: HttpCall, facts: HeaderRecord, lastEventId: string): Promise<void> {
+    await nextInTurn;
+    if (call.begin()) await resumeReply(this.#streams, call, facts, lastEventId, this.#take(call));
+  }
+
+  #take(call: HttpCall): (parsed: Parsed) => void {
+    return (parsed) => this.#incoming.take(parsed, call);
+  }
+
+  /** Looks at the answer to a handshake as it passes by. */
+  #handshake(call: HttpCall, response: Reply): (parsed: Parsed) => void {
+    const id = response.headers.get("mcp-session-id") ?? undefined;
+    return (parsed) => {
+      if (parsed.kind === "response" && "result" in parsed.message && call.owns(parsed.message)) {
+        const { result } = parsed.message;
+        this.wire.guard(() => this.#session.adopt(result, id));
+        this.wire.secret = this.#session.id;
+      }
+      this.#incoming.take(parsed, call);
+    };
+  }
+
+  #startOver(): void {
+    this.#session.forget();
+    if (this.#listening !== undefined) drop(this.#listening);
+    this.#listening = undefined;
+  }
+
+  /** Posts a message that has no answer; tells whether the server took it. Never rejects. */
+  async #post(what: string, body: string): Promise<boolean> {
+    const facts = this.#session.headers();
+    try {
+      await this.wire.deliver(what, { ...this.wire.headers.post, ...facts }, body, new AbortSwitch());
+      return true;
+    } catch (error) {
+      if (this.closed) return false;
+      if (error instanceof ConnectionError && isSessionLost(error.status, facts)) this.#loseSession(facts);
+      this.wire.report(toError(error));
+      return false;
+    }
+  }
+
+  async #delete(headers: HeaderRecord, wire: AbortSwitch): Promise<void> {
+    const response = await this.wire.send("DELETE", headers, null, wire);
+    if (!response.ok && response.status !== 404 && response.status !== 405) {
+      throw await this.wire.refusedBy(response, "The end of the session", wire);
+    }
+    discard(response);
+  }
+
+  /**
+   * Opens the server's own stream. Waits a little until it is open or has failed to, so that a server which speaks up
+   * during the first call is heard.
+   */
+  async listen(): Promise<void> {
+    if (this.#listening !== undefined || this.closed) return;
+    const wire = new AbortSwitch();
+    const tried = new AbortController();
+    this.#listening = wire;
+    const facts = this.#session.headers();
+    const listener = {
+      onFirstTry: () => tried.abort(),
+      take: (parsed: Parsed) => this.#incoming.take(parsed),
+      onGap: () => this.wire.guard(() => this.onGap()),
+      onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, facts, wasOpen),
+      onGivenUp: (error: Error) => this.wire.guard(() => this.onDeaf(error)),
+    };
+    void this.wire.hold(wire, listenToServer(this.#streams, facts, wire, listener));
+    if (this.#openMs > 0) await pause(this.target.clock, this.#openMs, tried.signal);
+  }
+
+  /** A server may have no such stream; one that has forgotten the session has more to tell. */
+  #onNoStream(error: Error, facts: HeaderRecord, wasOpen: boolean): void {
+    const status = error instanceof ConnectionError ? error.status : undefined;
+    if (status === 405 && !wasOpen) return;
+    const lost = isSessionLost(status, facts);
+    if (wasOpen && !lost) return this.wire.guard(() => this.onDeaf(error));
+    this.wire.report(error);
+    if (lost) this.#loseSession(facts);
+  }
+
+  /**
+   * What was not sent needs no cancelling. The handshake is never cancelled, and a stream that is about to be read on is
+   * not worth waiting for.
+   */
+  #giveUp(call: HttpCall, facts: HeaderRecord, reason: unknown): void {
+    const cancels = call.sent && call.cancellable && call.method !== "initialize";
+    if (!cancels || this.#streams.resuming.has(call)) drop(call.wire);
+    if (cancels) void this.#cancel(call, facts, reason);
+  }
+
+  /** Tells the server, within bounds, and then drops the call's stream. Never rejects. */
+  async #cancel(call: HttpCall, facts: HeaderRecord, reason: unknown): Promise<void> {
+    const wire = new AbortSwitch();
+    const method = "notifications/cancelled";
+    const body = formatNotification(method, cancelParams(call.id, reason));
+    const told = this.wire.deliver(method, { ...this.wire.headers.post, ...facts }, body, wire);
+    const tried = told.catch((error: unknown) => {
+      const isGone = error instanceof ConnectionError && error.status === 404;
+      if (!wire.aborted && !isGone) this.wire.report(toError(error));
+    });
+    await Promise.race([tried, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
+    drop(wire);
+    drop(call.wire);
+  }
+
+  #loseSession(facts: HeaderRecord): void {
+    if (this.#session.isOf(facts)) this.wire.guard(() => this.onSessionLost());
+  }
+}
+
+/** Only within a session does 404 speak of the session. */
+function isSessionLost(status: number | undefined, facts: HeaderRecord): boolean {
+  return status === 404 && facts["mcp-session-id"] !== undefined;
+}
+
+/** The server refused the call before it looked at it. */
+export class SessionLost extends ConnectionError {
+  /** A secret, which must not show where errors are shown. */
+  readonly #sessionId: string | undefined;
+
+  constructor(method: string, sessionId: string | undefined) {
+    const message = `${method}: the session has expired (HTTP status 404)`;
+    super(message, { status: 404, delivery: "not_sent", retrySafe: true });
+    this.#sessionId = sessionId;
+  }
+
+  /** Whether the session that is lost is the one that this link is still in. */
+  isOf(link: { readonly sessionId: string | undefined }): boolean {
+    return link.sessionId === this.#sessionId;
+  }
+}

@@ -1,0 +1,95 @@
+import { AbortSwitch } from "../../../call/abort-switch.js";
+import { cancelledBy } from "../../../call/cancelled.js";
+import type { CallScope } from "../../../call/lifetime.js";
+import { ProgressReporter, toReport } from "../../../call/progress-reporter.js";
+import { progressTokenOf } from "../../../call/progress-token.js";
+import { type Served, ServedCalls } from "../../../call/served-calls.js";
+import { RpcError, toError } from "../../../protocol/errors.js";
+import { INTERNAL_ERROR, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
+import { isWritable } from "../../../protocol/jsonrpc/format.js";
+import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import type { ClientHost, ClientResult, ReportProgress } from "../../client-era.js";
+import type { Link } from "../../link.js";
+import { toResult } from "../../to-result.js";
+import { answerAt } from "../input.js";
+
+/** A request of the server that is being answered. */
+interface ServedRequest extends Served {
+  readonly method: string;
+}
+
+/** The requests that a server sends to its client, each until it is answered or called off. */
+export class ServerRequests {
+  readonly #link: Link;
+  readonly #host: ClientHost;
+  readonly #version: () => string;
+  readonly #served = new ServedCalls<ServedRequest>();
+
+  constructor(link: Link, host: ClientHost, version: () => string) {
+    this.#link = link;
+    this.#host = host;
+    this.#version = version;
+  }
+
+  /** Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. */
+  async serve(request: RpcRequest, call: CallScope | undefined): Promise<void> {
+    const end = new AbortSwitch();
+    const endWithCall = (reason: unknown) => end.abort(reason);
+    call?.onAbort(endWithCall);
+    const served: ServedRequest = { id: request.id, method: request.method, end };
+    this.#served.add(served);
+    try {
+      const result = request.method === "ping" ? {} : await this.#answer(request, end);
+      if (end.aborted) return;
+      const answer = answerAt(this.#version(), request.method, toResult(result, request.method) as ClientResult);
+      this.#link.respond(request.id, JSON.stringify(answer));
+    } catch (error) {
+      this.#fail(served, error);
+    } finally {
+      this.#served.remove(served);
+      call?.offAbort(endWithCall);
+    }
+  }
+
+  /** A deliberate error goes out as it is; anything else is told here and stays opaque there. */
+  #fail({ id, end }: ServedRequest, error: unknown): void {
+    const deliberate = error instanceof RpcError;
+    if (!deliberate && !end.isEchoedBy(error)) {
+      this.#host.onProblem(toError(error));
+    }
+    if (end.aborted) return;
+    const answer = deliberate ? toErrorObject(error) : undefined;
+    const writable = answer !== undefined && isWritable(answer.data);
+    this.#link.respondError(id, writable ? answer : { code: INTERNAL_ERROR, message: "Internal error" });
+  }
+
+  #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
+    const progressToken = progressTokenOf(params);
+    if (progressToken === undefined) return this.#host.answer(method, params, end, () => {});
+    let over = false;
+    const reporter = new ProgressReporter(
+      (progress) => {
+        if (!over && !end.aborted) return this.#link.notify("notifications/progress", { progressToken, ...progress });
+      },
+      (error) => this.#host.onProblem(error),
+    );
+    const report: ReportProgress = (progress, total, message) => reporter.report(toReport(progress, total, message));
+    return this.#host.answer(method, params, end, report).finally(() => {
+      over = true;
+    });
+  }
+
+  /** The server calls one off. */
+  cancel(params: Params | undefined): void {
+    const served = this.#served.find(params?.requestId);
+    if (served === undefined) return;
+    const reason = cancelledBy(params);
+    const { id, method } = served;
+    if (served.end.abort(reason)) this.#host.debug("call cancelled", { method, id, reason: reason.message });
+  }
+
+  /** The connection is over: nobody waits for the answers any more. */
+  abortAll(reason: Error): void {
+    this.#served.abortAll(reason);
+  }
+}

@@ -1,0 +1,136 @@
+import { AbortSwitch } from "../../../call/abort-switch.js";
+import { pause } from "../../../call/clock.js";
+import type { CallScope } from "../../../call/lifetime.js";
+import { fetchFailed } from "../../../http/client/failures.js";
+import { discard } from "../../../http/client/read.js";
+import type { Reply } from "../../../http/client/reply.js";
+import { isEventStream } from "../../../http/media-type.js";
+import { readSse, type SseEvent, SseReader } from "../../../http/sse/reader.js";
+import { ConnectionError, notConnected, ProtocolError } from "../../../protocol/errors.js";
+import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
+import { ChannelLink } from "../../channel-link.js";
+import { describe, drop, HttpWire } from "../../http-wire.js";
+import type { HttpTarget, Link } from "../../link.js";
+
+/** How long an open stream may leave open where to post. */
+const ENDPOINT_MS = 5_000;
+const STREAM = "The server's stream";
+
+/** Opens the transport of 2024-11-05 at an address. Rejects when the server does not speak it there. */
+export async function openSseLink(target: HttpTarget, scope: CallScope): Promise<Link> {
+  const channel = new SseClientChannel(target, scope);
+  const link = new ChannelLink(channel);
+  const giveUp = () => void channel.close();
+  scope.onAbort(giveUp);
+  try {
+    await link.open();
+    return link;
+  } catch (error) {
+    throw scope.aborted ? scope.reason : error;
+  } finally {
+    scope.offAbort(giveUp);
+  }
+}
+
+/**
+ * A stream of the server's messages, and POSTs to where its first event says. The stream is the connection: when it is
+ * lost nothing is opened in its place.
+ */
+class SseClientChannel implements Channel {
+  readonly #target: HttpTarget;
+  /** The life of connecting. */
+  readonly #scope: CallScope;
+  readonly #wire: HttpWire;
+  readonly #stream = new AbortSwitch();
+  #poster: HttpWire | undefined;
+  #events: ChannelEvents | undefined;
+  #closed = false;
+
+  constructor(target: HttpTarget, scope: CallScope) {
+    this.#target = target;
+    this.#scope = scope;
+    this.#wire = new HttpWire(target);
+  }
+
+  async open(events: ChannelEvents): Promise<void> {
+    this.#events = events;
+    const response = await this.#get();
+    const base = response.url === "" ? this.#target.url : new URL(response.url);
+    const named = new AbortController();
+    let problem: Error | undefined;
+    const reader = new SseReader(
+      (event) => {
+        if (event.event !== "endpoint" || this.#poster !== undefined) return this.#take(event);
+        problem = this.#adopt(event.data, base);
+        named.abort();
+      },
+      { maxEventSize: this.#target.maxMessageBytes },
+    );
+    const read = this.#read(response, reader).finally(() => named.abort());
+    await pause(this.#target.clock, ENDPOINT_MS, named.signal);
+    if (this.#poster === undefined) {
+      await this.close();
+      await read;
+      throw problem ?? new ProtocolError(`${STREAM}: it does not say where to post messages`);
+    }
+    if (this.#closed) throw notConnected();
+  }
+
+  async send(text: string): Promise<void> {
+    if (this.#closed || this.#poster === undefined) throw notConnected();
+    await this.#poster.deliver("A message", this.#wire.headers.post, text, new AbortSwitch());
+  }
+
+  async close(): Promise<void> {
+    drop(this.#stream);
+    this.#poster?.abortAll();
+    this.#end(undefined);
+  }
+
+  async #get(): Promise<Reply> {
+    let response: Reply;
+    try {
+      response = await this.#wire.send("GET", this.#wire.headers.get, null, this.#stream, this.#scope);
+    } catch (error) {
+      throw fetchFailed(STREAM, error);
+    }
+    if (!response.ok) throw await this.#wire.refusedBy(response, STREAM, this.#stream);
+    const type = response.headers.get("content-type");
+    if (isEventStream(type)) return response;
+    discard(response);
+    throw new ProtocolError(`${STREAM}: the server answered with content type ${JSON.stringify(type ?? "")}`);
+  }
+
+  /** Takes the address to post to; one of another origin would get to see what is meant for this one. */
+  #adopt(address: string, base: URL): Error | undefined {
+    if (!URL.canParse(address, base)) return new ProtocolError(`${STREAM}: its endpoint is no address`);
+    const url = new URL(address, base);
+    if (url.origin !== this.#target.url.origin) {
+      return new ProtocolError(`${STREAM}: its endpoint is of another origin, ${url.origin}`);
+    }
+    this.#poster = new HttpWire({ ...this.#target, url, server: this.#target.url });
+    return undefined;
+  }
+
+  #take({ event, data }: SseEvent): void {
+    if (event === "message" && data !== "") this.#events?.onFrame(data);
+  }
+
+  /** Reads the stream to its end, which is the end of the connection. Never rejects. */
+  async #read(response: Reply, reader: SseReader): Promise<void> {
+    let why = "it ended";
+    try {
+      if (response.body !== null) await readSse(response.body, reader, this.#stream);
+    } catch (error) {
+      why = `it broke off (${describe(error)})`;
+    }
+    this.#poster?.abortAll();
+    this.#end(new ConnectionError(`${STREAM} was lost: ${why}`, { delivery: "sent" }));
+  }
+
+  #end(reason: Error | undefined): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#events?.onClose(reason);
+  }
+}

@@ -1,0 +1,199 @@
+import type { AbortSwitch } from "../../../call/abort-switch.js";
+import { type Clock, pause } from "../../../call/clock.js";
+import type { HeaderRecord } from "../../../http/client/client-headers.js";
+import { answerLost, fetchFailed } from "../../../http/client/failures.js";
+import { discard, readEvents, type StreamTrace } from "../../../http/client/read.js";
+import type { Reply } from "../../../http/client/reply.js";
+import { isEventStream } from "../../../http/media-type.js";
+import { AuthError } from "../../../protocol/auth-error.js";
+import { type ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
+import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
+import type { HttpCall } from "../../http-call.js";
+import { describe, type HttpWire, streamLost } from "../../http-wire.js";
+import type { ReconnectOptions } from "../../link.js";
+import { StreamCursor } from "./stream-cursor.js";
+
+/** What the streams of one session share. */
+export interface SessionStreams {
+  readonly wire: HttpWire;
+  readonly clock: Clock;
+  readonly reconnect: ReconnectOptions;
+  readonly maxMessageBytes: number;
+  /** Calls whose stream is between two connections: there is nothing on the wire to be careful with. */
+  readonly resuming: Set<HttpCall>;
+}
+
+export interface ServerListener {
+  /** The stream is open, or the first attempt to open it has failed. */
+  onFirstTry(): void;
+  take(parsed: Parsed): void;
+  /** The stream is open again, but does not go on where it broke off. */
+  onGap(): void;
+  /** There is no such stream, and none will be asked for. */
+  onRefused(error: Error, wasOpen: boolean): void;
+  /** Too many attempts in a row were in vain. */
+  onGivenUp(error: Error): void;
+}
+
+/** One attempt to open a stream. */
+type Opened =
+  | { readonly kind: "open"; readonly response: Reply }
+  /** Worth another try. */
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "refused"; readonly error: Error };
+
+/**
+ * Reads a call's stream on, connection after connection, until the answer has come. A stream whose events had no ids
+ * cannot be read on. Settles the call; nothing is asked for on behalf of a call that is over.
+ */
+export async function followReply(
+  streams: SessionStreams,
+  call: HttpCall,
+  facts: HeaderRecord,
+  first: StreamTrace,
+  take: (parsed: Parsed) => void,
+): Promise<void> {
+  if (call.over) return;
+  const cursor = new StreamCursor(streams.reconnect);
+  cursor.ended(first);
+  if (cursor.lastEventId === "") call.fail(streamLost(call, first));
+  else await readOn(streams, call, facts, cursor, take);
+}
+
+/** Reads the stream of a call that was made earlier on, from an event that came then. Settles the call. */
+export async function resumeReply(
+  streams: SessionStreams,
+  call: HttpCall,
+  facts: HeaderRecord,
+  lastEventId: string,
+  take: (parsed: Parsed) => void,
+): Promise<void> {
+  const cursor = new StreamCursor(streams.reconnect);
+  cursor.lastEventId = lastEventId;
+  await readOn(streams, call, facts, cursor, take, openStream(streams, cursor, facts, call.method, call.wire));
+}
+
+async function readOn(
+  streams: SessionStreams,
+  call: HttpCall,
+  facts: HeaderRecord,
+  cursor: StreamCursor,
+  take: (parsed: Parsed) => void,
+  first?: Promise<Opened>,
+): Promise<void> {
+  let next = first;
+  while (!call.over) {
+    if (cursor.exhausted) return void call.fail(gaveUp(call.method, cursor));
+    streams.resuming.add(call);
+    const opened = await (next ?? reopen(streams, cursor, facts, call.method, call.wire));
+    next = undefined;
+    streams.resuming.delete(call);
+    if (opened.kind === "failed") cursor.failed(opened.error);
+    else if (opened.kind === "refused") call.fail(opened.error);
+    else if (call.over) discard(opened.response);
+    else cursor.ended(await streams.wire.readStream(call, opened.response, take));
+  }
+}
+
+/**
+ * Holds the session's own stream open. Trouble with it is told once and ends the listening, never a call. Never rejects.
+ */
+export async function listenToServer(
+  streams: SessionStreams,
+  facts: HeaderRecord,
+  end: AbortSwitch,
+  listener: ServerListener,
+): Promise<void> {
+  const what = "The server's own stream";
+  const cursor = new StreamCursor(streams.reconnect);
+  let opened = await openStream(streams, cursor, facts, what, end);
+  listener.onFirstTry();
+  let wasOpen = false;
+  while (!end.aborted) {
+    wasOpen ||= opened.kind === "open";
+    if (opened.kind === "refused") return listener.onRefused(opened.error, wasOpen);
+    if (opened.kind === "failed") cursor.failed(opened.error);
+    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, end, listener.take, streams.clock));
+    if (end.aborted) return;
+    if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
+    opened = await reopen(streams, cursor, facts, what, end);
+    if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
+  }
+  if (opened.kind === "open") discard(opened.response);
+}
+
+async function reopen(
+  streams: SessionStreams,
+  cursor: StreamCursor,
+  facts: HeaderRecord,
+  what: string,
+  end: AbortSwitch,
+): Promise<Opened> {
+  const { schedule } = streams.reconnect;
+  try {
+    if (schedule === undefined) await pause(streams.clock, cursor.delayMs, end.signal);
+    else await scheduled(schedule, cursor, end);
+  } catch (error) {
+    return { kind: "refused", error: toError(error) };
+  }
+  if (end.aborted) return { kind: "failed", error: end.reason };
+  return openStream(streams, cursor, facts, what, end);
+}
+
+/** Leaves it to the caller when to go on; at once when the stream is given up, with what was scheduled called off. */
+function scheduled(
+  schedule: NonNullable<ReconnectOptions["schedule"]>,
+  cursor: StreamCursor,
+  end: AbortSwitch,
+): Promise<void> {
+  return new Promise((resolve) => {
+    let callOff: (() => void) | undefined;
+    const onAbort = () => {
+      callOff?.();
+      resolve();
+    };
+    const reconnect = () => {
+      end.offAbort(onAbort);
+      resolve();
+    };
+    end.onAbort(onAbort);
+    callOff = schedule(reconnect, cursor.delayMs, cursor.attempt);
+  });
+}
+
+async function openStream(
+  { wire }: SessionStreams,
+  { lastEventId }: StreamCursor,
+  facts: HeaderRecord,
+  what: string,
+  end: AbortSwitch,
+): Promise<Opened> {
+  const headers = { ...wire.headers.get, ...facts };
+  if (lastEventId !== "") headers["last-event-id"] = lastEventId;
+  let response: Reply;
+  try {
+    response = await wire.send("GET", headers, null, end);
+  } catch (reason) {
+    const error = fetchFailed(what, reason);
+    // To try again would send the user off again; only a failed refresh may pass by itself.
+    const final = error instanceof AuthError && error.step !== "refresh";
+    return { kind: final ? "refused" : "failed", error };
+  }
+  if (!response.ok) {
+    const error = await wire.refusedBy(response, what, end);
+    return { kind: isPassing(response.status) ? "failed" : "refused", error };
+  }
+  const type = response.headers.get("content-type");
+  if (isEventStream(type)) return { kind: "open", response };
+  discard(response);
+  return { kind: "refused", error: new ProtocolError(`${what}: the server answered with content type ${type}`) };
+}
+
+function isPassing(status: number): boolean {
+  return status >= 500 || status === 429 || status === 408;
+}
+
+function gaveUp(what: string, { lastError }: StreamCursor): ConnectionError {
+  const why = lastError === undefined ? "nothing more came" : describe(lastError);
+  return answerLost(what, `gave up reading the stream on (${why})`, { cause: lastError });
+}

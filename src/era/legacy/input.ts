@@ -1,0 +1,66 @@
+import { McpError } from "../../protocol/errors.js";
+import type { Params } from "../../protocol/jsonrpc/message.js";
+import type { CreateMessageParams, ElicitParams, InputRequest, SamplingMessage } from "../../protocol/types/index.js";
+
+/** The version that named the modes of elicitation, and brought lists of content and of choices. */
+const RICH_VERSION = "2025-11-25";
+
+type Field = { readonly [keyword: string]: unknown };
+
+/** The params of a question as a client of this version understands them; throws where it cannot. */
+export function paramsAt(
+  version: string,
+  request: InputRequest,
+  elicitationId: string | undefined,
+): Params | undefined {
+  switch (request.method) {
+    case "elicitation/create":
+      return elicitAt(version, request.params, elicitationId);
+    case "sampling/createMessage":
+      return (version < RICH_VERSION ? plainMessages(request.params) : request.params) as unknown as Params;
+    case "roots/list":
+      return request.params as Params | undefined;
+  }
+}
+
+/** An answer as a server of this version understands it; throws where it cannot. */
+export function answerAt(version: string, method: string, result: Params): Params {
+  if (version >= RICH_VERSION || method !== "sampling/createMessage") return result;
+  return plainMessage(result as unknown as SamplingMessage) as unknown as Params;
+}
+
+/** A question by URL needs an id here. */
+function elicitAt(version: string, params: ElicitParams, elicitationId: string | undefined): Params {
+  if (params.mode === "url") {
+    return { elicitationId: elicitationId ?? crypto.randomUUID(), ...params } as unknown as Params;
+  }
+  if (version >= RICH_VERSION) return { ...params, mode: "form" } as unknown as Params;
+  const { mode: _, requestedSchema, ...rest } = params;
+  const fields = Object.entries(requestedSchema.properties as unknown as { [name: string]: Field });
+  const properties = Object.fromEntries(fields.map(([name, field]) => [name, plainField(name, field, version)]));
+  return { ...rest, requestedSchema: { ...requestedSchema, properties } } as unknown as Params;
+}
+
+function plainField(name: string, field: Field, version: string): Field {
+  if (field.type === "array") throw tooNew(`the field ${JSON.stringify(name)} takes several choices`, version);
+  const { oneOf, ...rest } = field;
+  if (!Array.isArray(oneOf)) return field;
+  const options = oneOf as readonly { readonly const: string; readonly title: string }[];
+  return { ...rest, enum: options.map((one) => one.const), enumNames: options.map(({ title }) => title) };
+}
+
+function plainMessages(params: CreateMessageParams): CreateMessageParams {
+  return { ...params, messages: params.messages.map(plainMessage) };
+}
+
+function plainMessage(message: SamplingMessage): SamplingMessage {
+  if (!Array.isArray(message.content)) return message;
+  const [only, ...more] = message.content;
+  if (only === undefined || more.length > 0)
+    throw tooNew("a message has several blocks of content", "before 2025-11-25");
+  return { ...message, content: only };
+}
+
+function tooNew(what: string, version: string): McpError {
+  return new McpError("not_in_version", `This cannot be sent: ${what}, unknown to the other side (${version})`);
+}

@@ -1,0 +1,195 @@
+import { cancelledBy } from "../../../call/cancelled.js";
+import type { HttpExchange } from "../../../http/exchange.js";
+import { ConnectionError, RpcError } from "../../../protocol/errors.js";
+import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
+import type { Params, RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
+import { findByEither } from "../../../protocol/jsonrpc/request-id.js";
+import { SlotMap } from "../../../protocol/jsonrpc/small-map.js";
+import { refuseFailed } from "../../refuse.js";
+import type { Call, CallOrigin, Outcome, ServerEra, ServerHost } from "../../server-era.js";
+import { EarlyCancels } from "./early-cancels.js";
+import { type HttpRefusal, invalidRequest, refuse, shuttingDown } from "./refusals.js";
+import type { PostReply, ReplyKind } from "./reply.js";
+import type { LegacySession } from "./session.js";
+
+/** The session whose calls they are. */
+export interface CallOwner {
+  readonly era: ServerEra;
+  readonly host: ServerHost;
+  readonly protocol: LegacySession;
+  createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply;
+  originOf(exchange: HttpExchange): CallOrigin;
+  /** Answers the exchange if the session ends while it waits for this. */
+  hold<T>(exchange: HttpExchange, id: RequestId | undefined, work: Promise<T>): Promise<T>;
+  /** A call is over. */
+  onCallOver(): void;
+}
+
+interface Running {
+  readonly call: Call;
+  readonly reply: PostReply;
+}
+
+/** What a failure before anything ran is answered with. */
+interface Start {
+  readonly exchange: HttpExchange;
+  readonly reply: PostReply;
+  readonly id: RequestId | undefined;
+}
+
+/** The calls of a session that are running, each with the reply that it belongs to. An id with its type names one call. */
+export class PostCalls {
+  readonly #owner: CallOwner;
+  readonly #running = new SlotMap<RequestId, Running>();
+  readonly #early: EarlyCancels;
+
+  constructor(owner: CallOwner) {
+    this.#owner = owner;
+    this.#early = new EarlyCancels(owner.host.clock);
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Where what belongs to a call goes; undefined once the call is over. */
+  replyOf(call: Call): PostReply | undefined {
+    const entry = this.#running.get(call.id);
+    return entry?.call === call ? entry.reply : undefined;
+  }
+
+  /** Serves the request of a POST. */
+  serve(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): void {
+    const call = this.#decode(exchange, request, this.#owner.originOf(exchange));
+    if (call === undefined) return;
+    const reply = this.#owner.createReply(exchange, kind, 1, false);
+    const entry = { call, reply };
+    this.#running.add(call.id, entry);
+    this.#start([entry], { exchange, reply, id: request.id });
+  }
+
+  /** Serves the requests of a POST that holds several. `onStarted` is called when they run. */
+  serveBatch(exchange: HttpExchange, requests: readonly RpcRequest[], kind: ReplyKind, onStarted: () => void): void {
+    const origin = this.#owner.originOf(exchange);
+    const calls: Call[] = [];
+    for (const request of requests) {
+      if (calls.some(({ id }) => id === request.id)) return this.#refuseReused(exchange, request.id);
+      const call = this.#decode(exchange, request, origin);
+      if (call === undefined) return;
+      calls.push(call);
+    }
+    const reply = this.#owner.createReply(exchange, kind, calls.length, true);
+    const entries = calls.map((call) => ({ call, reply }));
+    for (const entry of entries) this.#running.set(entry.call.id, entry);
+    this.#start(entries, { exchange, reply, id: undefined }, onStarted);
+  }
+
+  /** The reply ends first, so that nothing which a handler says when its signal fires is written. */
+  cancel(params: Params | undefined): void {
+    const id = params?.requestId;
+    if (!isRequestId(id)) return;
+    const entry = findByEither(this.#running, id);
+    if (entry === undefined) return this.#early.keep(id);
+    if (!this.#owner.protocol.cancellable(entry.call)) return;
+    this.#release(entry);
+    this.#early.onOver(entry.call.id);
+    entry.reply.drop();
+    const reason = cancelledBy(params);
+    entry.call.end.abort(reason);
+    this.#owner.host.debug("call cancelled", {
+      method: entry.call.method,
+      id: entry.call.id,
+      reason: reason.message,
+    });
+    this.#owner.onCallOver();
+  }
+
+  endAll(why: HttpRefusal, reason: Error): void {
+    const running = this.#running.values();
+    this.#running.clear();
+    for (const { call, reply } of running) reply.fail(why.status, formatFailure(call.id, why.error));
+    for (const { call } of running) call.end.abort(reason);
+  }
+
+  /** The call that a request is; answers the exchange if it cannot be one. */
+  #decode(exchange: HttpExchange, request: RpcRequest, origin: CallOrigin): Call | undefined {
+    const { host, era, protocol } = this.#owner;
+    if (this.#running.has(request.id)) return this.#refuseReused(exchange, request.id);
+    try {
+      return protocol.decode(request, origin);
+    } catch (error) {
+      if (!(error instanceof RpcError)) return refuseFailed(exchange, host, error, request.id);
+      return refuse(exchange, host, { status: 400, error: era.encodeError(error, undefined) }, request.id);
+    }
+  }
+
+  #refuseReused(exchange: HttpExchange, id: RequestId): undefined {
+    refuse(exchange, this.#owner.host, invalidRequest("a request with this id is still running"), id);
+  }
+
+  /** Runs calls when their reply is ready to take what they say. */
+  #start(entries: readonly Running[], start: Start, onStarted?: () => void): void {
+    try {
+      const opening = start.reply.open();
+      if (opening === undefined) return this.#runAll(entries, onStarted);
+      this.#owner
+        .hold(start.exchange, start.id, opening)
+        .then(() => this.#runAll(entries, onStarted))
+        .catch((error) => this.#failStart(entries, start, error));
+    } catch (error) {
+      this.#failStart(entries, start, error);
+    }
+  }
+
+  #failStart(entries: readonly Running[], { exchange, reply, id }: Start, error: unknown): void {
+    for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
+    reply.stream?.end();
+    refuseFailed(exchange, this.#owner.host, error, id);
+    this.#owner.onCallOver();
+  }
+
+  #runAll(entries: readonly Running[], onStarted: (() => void) | undefined): void {
+    for (const { call } of entries) if (this.#early.take(call.id)) this.cancel({ requestId: call.id });
+    for (const entry of entries) this.#run(entry);
+    onStarted?.();
+  }
+
+  #run(entry: Running): void {
+    if (!this.#isCurrent(entry)) return;
+    const outcome = this.#owner.host.run(entry.call);
+    if (!(outcome instanceof Promise)) return this.#settle(entry, outcome);
+    if (this.#isCurrent(entry)) entry.reply.wait();
+    outcome.then((outcome) => this.#settle(entry, outcome));
+  }
+
+  /** A call that was cancelled, or whose session ended, is not here any more: what came of it is dropped. */
+  #settle(entry: Running, outcome: Outcome): void {
+    if (!this.#release(entry)) return;
+    const { call, reply } = entry;
+    this.#early.onOver(call.id);
+    if (outcome.kind === "dropped") reply.fail(shuttingDown.status, formatFailure(call.id, shuttingDown.error));
+    else if (!reply.answer(toFrame(call, outcome))) this.#reportLost(call);
+    call.afterAnswer?.();
+    this.#owner.onCallOver();
+  }
+
+  #reportLost(call: Call): void {
+    const lost = new ConnectionError(`The client dropped its connection before ${call.method} was answered`, {
+      delivery: "answer_lost",
+    });
+    this.#owner.host.report(lost, { where: "http", method: call.method, id: call.id });
+  }
+
+  #isCurrent(entry: Running): boolean {
+    return this.#running.get(entry.call.id) === entry;
+  }
+
+  #release(entry: Running): boolean {
+    return this.#isCurrent(entry) && this.#running.delete(entry.call.id);
+  }
+}
+
+export function toFrame(call: Call, outcome: Exclude<Outcome, { kind: "dropped" }>): string {
+  return outcome.kind === "result" ? formatResult(call.id, outcome.result) : formatFailure(call.id, outcome.error);
+}

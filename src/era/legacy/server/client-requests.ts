@@ -1,0 +1,80 @@
+import { cancelParams } from "../../../call/channel-request.js";
+import type { CallScope } from "../../../call/lifetime.js";
+import { withProgressToken } from "../../../call/progress-token.js";
+import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/format.js";
+import { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
+import type { Params, RequestId, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
+
+interface Waiting {
+  readonly id: RequestId;
+  readonly onProgress: ((params: Params) => void) | undefined;
+  resolve(response: RpcResponse): void;
+  reject(error: unknown): void;
+}
+
+/** The requests that a session has sent to its client. The answers come as POSTs of their own, in any order. */
+export class ClientRequests {
+  readonly #inflight = new InflightTable<Waiting>();
+
+  /** Sends a request and waits; progress is a sign of life. If the scope ends first the client is told by `send` too. */
+  async request(
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+    send: (frame: string) => void,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse> {
+    scope.throwIfAborted();
+    const id = this.#inflight.reserve(undefined);
+    let giveUp: (reason: unknown) => void = () => {};
+    let waiting: Waiting | undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        waiting = { id, onProgress: onProgress && withSignOfLife(scope, onProgress), resolve, reject };
+        this.#inflight.add(waiting);
+        giveUp = (reason) => {
+          reject(reason);
+          send(formatNotification("notifications/cancelled", cancelParams(id, reason)));
+        };
+        scope.onAbort(giveUp);
+        send(formatRequest(id, method, onProgress === undefined ? params : withProgressToken(params, id)));
+      });
+    } finally {
+      if (waiting !== undefined) this.#inflight.remove(waiting);
+      scope.offAbort(giveUp);
+    }
+  }
+
+  /** Takes the client's answer; one that nobody waits for any more is of no interest. */
+  settle(response: RpcResponse): void {
+    this.#find(response.id)?.resolve(response);
+  }
+
+  /** Takes a report of progress; tells whether it belongs to one of these requests. */
+  progress(params: Params | undefined): boolean {
+    const onProgress = this.#find(params?.progressToken)?.onProgress;
+    onProgress?.(params as Params);
+    return onProgress !== undefined;
+  }
+
+  /** Something came that was meant as the answer to this request and is none. */
+  fail(id: RequestId | undefined, error: Error): void {
+    this.#find(id)?.reject(error);
+  }
+
+  failAll(error: Error): void {
+    for (const waiting of this.#inflight.drain()) waiting.reject(error);
+  }
+
+  #find(id: unknown): Waiting | undefined {
+    return isRequestId(id) ? this.#inflight.find(id) : undefined;
+  }
+}
+
+function withSignOfLife(scope: CallScope, onProgress: (params: Params) => void): (params: Params) => void {
+  return (params) => {
+    scope.touch();
+    onProgress(params);
+  };
+}

@@ -1,0 +1,34 @@
+import { toErrorObject } from "../../../protocol/jsonrpc/errors.js";
+import type { BuiltinHandler, ChannelEra } from "../../server-era.js";
+import { initialize } from "../initialize.js";
+import { legacyMethods } from "../methods.js";
+import { legacyFacts } from "./descriptor.js";
+import { encodeProgress, encodeResult } from "./encode.js";
+import { settleByPushing } from "./handler.js";
+import { createLegacyBinding } from "./http.js";
+import { LegacySession } from "./session.js";
+import { setLevel, subscribe, unsubscribe } from "./subscribe.js";
+
+const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHandler>([
+  ["initialize", initialize],
+  ["ping", () => ({})],
+  ["logging/setLevel", setLevel],
+  ["resources/subscribe", subscribe],
+  ["resources/unsubscribe", unsubscribe],
+]);
+
+/** The era of handshakes and sessions, in full. */
+export const legacyServer: ChannelEra = {
+  ...legacyFacts,
+  methods: legacyMethods,
+  typesResults: false,
+  builtins,
+  attach: (host, wire) => new LegacySession(legacyServer, host, wire),
+  encode: encodeResult,
+  encodeError: toErrorObject,
+  misuse: () => undefined,
+  encodeProgress,
+  settle: settleByPushing,
+  http: (host, options) => createLegacyBinding(legacyServer, host, options),
+  load: async () => legacyServer,
+};

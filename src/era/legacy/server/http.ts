@@ -1,0 +1,263 @@
+import type { HttpExchange } from "../../../http/exchange.js";
+import { accepts } from "../../../http/media-type.js";
+import { rememberLast } from "../../../http/remember-last.js";
+import type { SseConnection } from "../../../http/sse/connection.js";
+import { KeepAlive } from "../../../http/sse/keep-alive.js";
+import type { RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
+import { MemoryEventLog } from "../../../store/memory-event-log.js";
+import { refuseFailed } from "../../refuse.js";
+import type { ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../../server-era.js";
+import { pathOf, resolveSsePaths } from "../../sse-paths.js";
+import { type BindingOptions, toBindingOptions } from "./binding-options.js";
+import { serveHandshake } from "./handshake.js";
+import { HttpSession, type SessionSurroundings } from "./http-session.js";
+import { methodsOf } from "./lazy-binding.js";
+import {
+  type HttpRefusal,
+  invalidRequest,
+  refusal,
+  refuse,
+  sessionClosed,
+  sessionNotFound,
+  shuttingDown,
+} from "./refusals.js";
+import type { ReplyKind } from "./reply.js";
+import { SessionTable } from "./session-table.js";
+import type { SseEndpoint, SseSurroundings } from "./sse.js";
+
+const SESSION_ID = "mcp-session-id";
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+/** What a client speaks that does not say so and has no session. */
+const ASSUMED_VERSION = "2025-03-26";
+
+/** Streamable HTTP as it was until 2025-11-25: sessions, or single POSTs where they are switched off. */
+export function createLegacyBinding(era: ServerEra, host: ServerHost, options: HttpBindingOptions): HttpBinding {
+  return new LegacyBinding(era, host, toBindingOptions(options), methodsOf(options.sessions));
+}
+
+class LegacyBinding implements HttpBinding {
+  readonly methods: readonly string[];
+  readonly #host: ServerHost;
+  readonly #options: BindingOptions;
+  readonly #versions: readonly string[];
+  readonly #table: SessionTable;
+  readonly #keepAlive: KeepAlive<SseConnection>;
+  readonly #around: SessionSurroundings;
+  readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
+  /** Those that no client can name: handshakes that are not done yet, and single POSTs. */
+  readonly #unnamed = new Set<HttpSession>();
+  readonly route?: (exchange: HttpExchange) => boolean;
+  #sse: SseEndpoint | undefined;
+  #loading: Promise<SseEndpoint> | undefined;
+  /** Told of each call that is over, while somebody waits for the last. */
+  #onCallOver: () => void = () => {};
+  #closed = false;
+
+  constructor(era: ServerEra, host: ServerHost, options: BindingOptions, methods: readonly string[]) {
+    this.#host = host;
+    this.#options = options;
+    this.methods = methods;
+    this.#pickReplyKind = rememberLast((accept) => pickReplyKind(accept, options));
+    this.#versions = host.versions.filter((version) => era.versions.includes(version));
+    this.#table = new SessionTable(options.sessions, host.clock, (id) => this.#onEnd(id));
+    this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
+    const { resumable, sse, accept } = options;
+    this.#around = {
+      era,
+      host,
+      options,
+      log: resumable === true ? new MemoryEventLog() : resumable === false ? undefined : resumable,
+      keepAlive: this.#keepAlive,
+      onIdle: (session) => this.#onIdle(session),
+      onCallOver: () => this.#onCallOver(),
+    };
+    if (sse !== undefined && sse !== false && accept !== undefined) {
+      const paths = resolveSsePaths(sse);
+      const around = { era, host, options, accept, keepAlive: this.#keepAlive, paths };
+      this.route = (exchange) => this.#routeSse(exchange, around);
+    }
+  }
+
+  serve(exchange: HttpExchange, body: Parsed | undefined): void {
+    const id = body === undefined ? undefined : answerableId(body);
+    if (this.#closed) return this.#refuse(exchange, shuttingDown, id);
+    const version = exchange.header("mcp-protocol-version");
+    if (version !== undefined && !this.#versions.includes(version))
+      return this.#refuse(exchange, this.#unsupported(version), id);
+    if (exchange.method === "POST") return this.#post(exchange, body, id, version);
+    if (!this.methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
+    const session = this.#find(exchange, id, version);
+    if (session === undefined) return;
+    if (exchange.method === "GET") this.#listen(exchange, session);
+    else this.#delete(exchange, session);
+  }
+
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onCallOver = () => {
+        if (this.#unnamed.size === 0 && this.stats().running === 0) resolve();
+      };
+      this.#onCallOver();
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#table.endAll(shuttingDown);
+    for (const session of [...this.#unnamed]) session.end(shuttingDown);
+    this.#unnamed.clear();
+    this.#keepAlive.stop();
+  }
+
+  /** Loaded when it is asked for: few servers still need it. */
+  #routeSse(exchange: HttpExchange, around: SseSurroundings): boolean {
+    const path = pathOf(exchange.url);
+    const toMessages = path.endsWith(pathOf(around.paths.messages));
+    if (!toMessages && !path.endsWith(around.paths.stream)) return false;
+    this.#loading ??= import("./sse.js").then(({ SseEndpoint }) => {
+      this.#sse = new SseEndpoint(around);
+      return this.#sse;
+    });
+    this.#loading
+      .then((sse) => (toMessages ? sse.messages(exchange) : sse.stream(exchange)))
+      .catch((error: unknown) => refuseFailed(exchange, this.#host, error));
+    return true;
+  }
+
+  stats(): Readonly<Record<string, number>> {
+    let streams = 0;
+    let running = 0;
+    for (const session of [...this.#table.values(), ...this.#unnamed]) {
+      streams += session.streams;
+      running += session.running;
+    }
+    return { sessions: this.#table.size + (this.#sse?.size ?? 0), streams, running };
+  }
+
+  #post(
+    exchange: HttpExchange,
+    body: Parsed | undefined,
+    id: RequestId | undefined,
+    version: string | undefined,
+  ): void {
+    if (body === undefined) return this.#refuse(exchange, invalidRequest("the body is missing"));
+    const asks = body.kind === "request" || body.kind === "batch";
+    const kind = asks ? this.#pickReplyKind(exchange.header("accept")) : "json";
+    if (kind === undefined) return this.#refuse(exchange, notAcceptable, id);
+    if (!this.#options.sessions.enabled) return this.#postSingle(exchange, body, kind, version);
+    const isHandshake = body.kind === "request" && body.message.method === "initialize";
+    if (isHandshake && exchange.header(SESSION_ID) === undefined) {
+      this.#open(exchange, body.message, kind).catch((error: unknown) => refuseFailed(exchange, this.#host, error, id));
+      return;
+    }
+    const session = this.#find(exchange, id, version);
+    if (session === undefined) return;
+    session.post(exchange, body, kind);
+    // A session with calls does not run out of time; its last call starts the time anew.
+    if (!session.busy) this.#table.touch(session);
+  }
+
+  /** Without sessions each POST is a session of its own, with a client of which nothing is known but the version. */
+  #postSingle(exchange: HttpExchange, body: Parsed, kind: ReplyKind, version = ASSUMED_VERSION): void {
+    const isHandshake = body.kind === "request" && body.message.method === "initialize";
+    const client: ClientFacts | undefined = isHandshake ? undefined : { version, capabilities: {}, info: undefined };
+    const session = new HttpSession(this.#around, undefined, exchange.principal, client);
+    this.#unnamed.add(session);
+    session.post(exchange, body, kind);
+    if (!session.busy) this.#onIdle(session);
+  }
+
+  async #open(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): Promise<void> {
+    const { sessions } = this.#options;
+    if (this.#table.full) return this.#refuse(exchange, tooManySessions, request.id);
+    const id = this.#createId();
+    const session = new HttpSession(this.#around, id, exchange.principal);
+    this.#unnamed.add(session);
+    const handshake = serveHandshake(session, exchange, request, kind, async () => {
+      await sessions.onOpen?.(id);
+      if (session.ended !== undefined) return { refusal: session.ended };
+      if (this.#table.full) return { refusal: tooManySessions };
+      this.#table.add(id, session);
+      return { headers: { [SESSION_ID]: id } };
+    });
+    const opened = await session.hold(exchange, request.id, handshake);
+    this.#unnamed.delete(session);
+    this.#onCallOver();
+    // A client that was not told the id cannot use the session.
+    if (!opened) this.#table.end(session, sessionClosed);
+  }
+
+  #createId(): string {
+    const id = this.#options.sessions.createId?.() ?? crypto.randomUUID();
+    if (!VISIBLE_ASCII.test(id)) throw new TypeError("createId must return visible ASCII characters");
+    if (this.#table.has(id)) throw new TypeError("createId returned the id of a session that is open");
+    return id;
+  }
+
+  #listen(exchange: HttpExchange, session: HttpSession): void {
+    if (!accepts(exchange.header("accept"), "text/event-stream")) return this.#refuse(exchange, notAcceptable);
+    this.#table.touch(session);
+    session.listen(exchange, exchange.header("last-event-id"));
+  }
+
+  #delete(exchange: HttpExchange, session: HttpSession): void {
+    this.#table.end(session, sessionClosed);
+    exchange.reply(200, {});
+  }
+
+  /** The session that the exchange names; answers the exchange if there is none to serve it. */
+  #find(exchange: HttpExchange, id: RequestId | undefined, version: string | undefined): HttpSession | undefined {
+    const sessionId = exchange.header(SESSION_ID);
+    if (sessionId === undefined)
+      return this.#refuse(exchange, invalidRequest("the Mcp-Session-Id header is missing"), id);
+    const session = this.#table.find(sessionId, exchange.principal);
+    if (session === undefined) return this.#refuse(exchange, sessionNotFound, id);
+    if (version !== undefined && version !== session.version) {
+      return this.#refuse(
+        exchange,
+        refusal(400, `Unsupported protocol version: the session was opened at ${session.version}`),
+        id,
+      );
+    }
+    return session;
+  }
+
+  #onIdle(session: HttpSession): void {
+    if (session.id !== undefined) return this.#table.touch(session);
+    this.#unnamed.delete(session);
+    session.end(sessionClosed);
+    this.#onCallOver();
+  }
+
+  async #onEnd(id: string): Promise<void> {
+    try {
+      await this.#options.sessions.onEnd?.(id);
+    } catch (error) {
+      this.#host.report(error, { where: "sessions.onEnd" });
+    }
+  }
+
+  #unsupported(version: string): HttpRefusal {
+    const shown = JSON.stringify(version.slice(0, 40));
+    return refusal(400, `Unsupported protocol version: ${shown} (supported versions: ${this.#versions.join(", ")})`);
+  }
+
+  #notAllowed(method: string): HttpRefusal {
+    return refusal(405, `Method not allowed: ${method}`, { allow: ["POST", ...this.methods].join(", ") });
+  }
+
+  #refuse(exchange: HttpExchange, why: HttpRefusal, id?: RequestId): undefined {
+    refuse(exchange, this.#host, why, id);
+  }
+}
+
+const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
+const tooManySessions = refusal(503, "Too many sessions are open", { "retry-after": "30" });
+
+/** What the answer to a request will be, or undefined if the client takes nothing that this endpoint gives. */
+function pickReplyKind(accept: string | undefined, options: BindingOptions): ReplyKind | undefined {
+  const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
+  if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
+  return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
+}

@@ -1,0 +1,129 @@
+import { CallScope } from "../../../call/lifetime.js";
+import { tellProgress } from "../../../call/progress.js";
+import { McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
+import { INTERNAL_ERROR } from "../../../protocol/jsonrpc/errors.js";
+import type { Params } from "../../../protocol/jsonrpc/message.js";
+import { toRpcError } from "../../../protocol/jsonrpc/to-rpc-error.js";
+import { inputShapes } from "../../../protocol/shapes/input.js";
+import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
+import type { UrlElicitationRequiredError } from "../../../protocol/url-elicitation-error.js";
+import { findAnswerProblem } from "../../../schema/input-rules.js";
+import type { Asker, AskOptions, Questions } from "../../asking.js";
+import { QuestionDesk } from "../../client-requests.js";
+import { ASK_TIMEOUT_MS } from "../../defaults.js";
+import type { Call, Result, ServerHost } from "../../server-era.js";
+import { Steps } from "../../steps.js";
+import { undeclaredFor } from "../../undeclared-for.js";
+import { paramsAt } from "../input.js";
+import { LegacySession } from "./session.js";
+
+/** Asks by requests of the server's own, and waits for their answers. */
+export class Pushed implements Asker {
+  readonly questions: Questions;
+  readonly #call: Call;
+  readonly #host: ServerHost;
+  #steps: Steps | undefined;
+
+  constructor(call: Call, host: ServerHost) {
+    this.#call = call;
+    this.#host = host;
+    this.questions = new QuestionDesk(this, host);
+  }
+
+  /** Puts all questions of a returned round at once; the state stays here and never travels. */
+  async answerRound(result: Result): Promise<void> {
+    const requests = Object.entries((result.inputRequests ?? {}) as Record<string, InputRequest>);
+    const answers = requests.map(async ([key, request]) => {
+      const check = (answer: unknown) => findAnswerProblem(request, answer);
+      return [key, await this.ask(request, { check })] as const;
+    });
+    this.#call.inputResponses = Object.fromEntries(await Promise.all(answers)) as InputResponses;
+    this.#call.authoredState = result.requestState;
+  }
+
+  async ask(request: InputRequest, options: AskOptions): Promise<unknown> {
+    const call = this.#call;
+    const { capabilities, version } = call.client;
+    if (request.method === "elicitation/create" && version < "2025-06-18") {
+      throw new McpError("missing_capability", `Protocol version ${version} has no ${request.method}`);
+    }
+    const missing = undeclaredFor(request, capabilities, version);
+    if (missing !== undefined) {
+      throw new McpError(
+        "missing_capability",
+        `The client cannot answer ${request.method}: it did not declare ${JSON.stringify(missing)}`,
+      );
+    }
+    const params = paramsAt(version, request, options.elicitationId);
+    if (typeof params?.elicitationId === "string") LegacySession.of(call).notePage(params.elicitationId);
+    const result = await this.push(request.method, params, options);
+    const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
+    if (problem === undefined) return result;
+    throw new ProtocolError(
+      `The client's answer to ${request.method} is wrong at ${problem.path}: expected ${problem.expected}`,
+    );
+  }
+
+  async push(method: string, params: Params | undefined, options: AskOptions): Promise<Result> {
+    const call = this.#call;
+    const limits = {
+      signal: options.signal,
+      timeoutMs: options.timeoutMs ?? this.#host.options.askTimeoutMs ?? ASK_TIMEOUT_MS,
+    };
+    const scope = new CallScope(method, limits, this.#host.clock);
+    const endWithCall = (reason: unknown) => scope.abort(reason);
+    call.end.onAbort(endWithCall);
+    try {
+      const session = LegacySession.of(call);
+      if (!session.isReady) await untilReady(session, scope);
+      const response = await call.wire.request(call, method, params, scope, this.#toListener(options));
+      if ("error" in response) throw toRpcError(response.error, method);
+      return response.result;
+    } finally {
+      call.end.offAbort(endWithCall);
+      scope.close();
+    }
+  }
+
+  #toListener(options: AskOptions): ((params: Params) => void) | undefined {
+    const { onProgress } = options;
+    if (onProgress === undefined) return undefined;
+    const { method, id } = this.#call;
+    return (params) =>
+      tellProgress(onProgress, params, (error) => this.#host.report(error, { where: "progress", method, id }));
+  }
+
+  /** The handler mostly runs once; where it returns its questions, its steps still do. */
+  step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    this.#steps ??= new Steps();
+    return this.#steps.run(name, work);
+  }
+
+  /** The error is of use only to a client that can show pages. */
+  sendToPages(error: UrlElicitationRequiredError): RpcError {
+    if (this.#call.client.capabilities.elicitation?.url === undefined) {
+      return new RpcError(
+        INTERNAL_ERROR,
+        "The user must visit a page first, and this client did not declare that it can",
+      );
+    }
+    const session = LegacySession.of(this.#call);
+    for (const { elicitationId } of error.elicitations) session.notePage(elicitationId);
+    return error;
+  }
+}
+
+/** Nothing is asked before the client has finished its part of the handshake. */
+function untilReady(session: LegacySession, scope: CallScope): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (reason: unknown) => {
+      stop();
+      reject(reason);
+    };
+    const stop = session.onReady(() => {
+      scope.offAbort(giveUp);
+      resolve();
+    });
+    scope.onAbort(giveUp);
+  });
+}

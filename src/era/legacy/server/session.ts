@@ -1,0 +1,276 @@
+import type { CallScope } from "../../../call/lifetime.js";
+import type { MaybePromise } from "../../../call/maybe-promise.js";
+import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
+import { progressTokenOf } from "../../../call/progress-token.js";
+import { ConnectionError } from "../../../protocol/errors.js";
+import {
+  INTERNAL_ERROR,
+  INVALID_REQUEST,
+  invalidParams,
+  methodNotFound,
+  Refusal,
+} from "../../../protocol/jsonrpc/errors.js";
+import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import { isWanted } from "../../../protocol/logging-level.js";
+import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../../protocol/types/index.js";
+import type { Change } from "../../../store/change-bus.js";
+import { notificationProblem } from "../../check-notification.js";
+import { MAX_SUBSCRIPTIONS } from "../../defaults.js";
+import type { PageOwner } from "../../open-pages.js";
+import { release, retain } from "../../resource-watchers.js";
+import { ServedCall } from "../../served-call.js";
+import type {
+  Call,
+  CallOrigin,
+  ClientFacts,
+  EraSession,
+  LogMessage,
+  ServerEra,
+  ServerHost,
+  ServerWire,
+} from "../../server-era.js";
+import { notePage, releasePage } from "../../url-elicitations.js";
+import { HANDSHAKE_VERSIONS } from "../../versions.js";
+import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
+
+type Phase =
+  | { readonly name: "new" }
+  /** `initialize` was answered; the client's `initialized` is awaited. */
+  | { readonly name: "answered"; readonly client: ClientFacts }
+  | { readonly name: "ready"; readonly client: ClientFacts };
+
+const STRANGER: ClientFacts = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
+const BATCHING_VERSION = "2025-03-26";
+
+/** What one handshake established, and all that hangs on it: version, client, log level, subscriptions. */
+export class LegacySession implements EraSession, PageOwner {
+  readonly #era: ServerEra;
+  readonly #host: ServerHost;
+  readonly #wire: ServerWire;
+  readonly #subscriptions = new Map<string, Call>();
+  /** Those that the client's user was sent to. */
+  readonly #pages = new Set<string>();
+  #phase: Phase = { name: "new" };
+  #logLevel: LoggingLevel | undefined;
+  #pings: PingLoop | undefined;
+  readonly #awaitingReady = new Set<() => void>();
+  #closed = false;
+  #promised: ServerCapabilities = {};
+  readonly #stopListening: (() => void)[] = [];
+  readonly #asides = new Set<Call>();
+
+  /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
+  constructor(era: ServerEra, host: ServerHost, wire: ServerWire, client?: ClientFacts) {
+    this.#era = era;
+    this.#host = host;
+    this.#wire = wire;
+    if (client !== undefined) this.#phase = { name: "ready", client };
+  }
+
+  /** The session that a call of this era belongs to. */
+  static of(call: Call): LegacySession {
+    return call.session as LegacySession;
+  }
+
+  get client(): ClientFacts {
+    return this.established ?? STRANGER;
+  }
+
+  get established(): ClientFacts | undefined {
+    return this.#phase.name === "new" ? undefined : this.#phase.client;
+  }
+
+  get opened(): boolean {
+    return this.#phase.name !== "new";
+  }
+
+  /** Whether the client has said that it may be asked. */
+  get isReady(): boolean {
+    return this.#phase.name === "ready";
+  }
+
+  /** Calls back when the client has said that it may be asked; at once when it has. What it returns calls that off. */
+  onReady(listener: () => void): () => void {
+    if (this.isReady) listener();
+    else this.#awaitingReady.add(listener);
+    return () => this.#awaitingReady.delete(listener);
+  }
+
+  decode(request: RpcRequest, origin: CallOrigin): Call {
+    if (request.method === "initialize") this.#open(request.params);
+    else if (this.#phase.name === "new" && request.method !== "ping") throw this.#tooEarly(request.method);
+    const params = request.params ?? {};
+    return new ServedCall({
+      era: this.#era,
+      session: this,
+      id: request.id,
+      method: request.method,
+      params,
+      client: this.client,
+      wire: this.#wire,
+      origin,
+      progressToken: progressTokenOf(params),
+      logLevel: this.#heard,
+    });
+  }
+
+  /** Something that belongs to no request but may ask and tell as a call can. It ends with the session. */
+  #aside(method: string): Call {
+    const wire = this.#wire;
+    const call = new ServedCall({
+      era: this.#era,
+      session: this,
+      id: "",
+      method,
+      params: {},
+      client: this.client,
+      wire: {
+        shared: wire.shared,
+        notify: (_call, name, params) => wire.notify(undefined, name, params),
+        request: (_call, name, params, scope) => wire.request(undefined, name, params, scope),
+      },
+      origin: {},
+      progressToken: undefined,
+      logLevel: this.#heard,
+    });
+    for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
+    this.#asides.add(call);
+    return call;
+  }
+
+  receive(notification: RpcNotification): MaybePromise<void> {
+    const { method } = notification;
+    if (ADDED_NOTIFICATIONS.has(method)) return;
+    const problem = notificationProblem(legacyNotifications, notification);
+    if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
+    else if (method !== "notifications/initialized" || this.#ready())
+      return this.#host.receive(notification, (name) => this.#aside(name));
+  }
+
+  acceptsBatch(items: readonly unknown[]): boolean {
+    const hasInitialize = items.some((item) => (item as { method?: unknown } | null)?.method === "initialize");
+    return this.opened && this.client.version === BATCHING_VERSION && items.length > 0 && !hasInitialize;
+  }
+
+  /** The handshake cannot be called off. */
+  cancellable(call: Call): boolean {
+    return call.method !== "initialize";
+  }
+
+  setLogLevel(level: LoggingLevel): void {
+    this.#logLevel = level;
+  }
+
+  /** The call that asked last is what the client may hear by. */
+  subscribe(uri: string, call: Call): void {
+    const { maxSubscriptions: max = MAX_SUBSCRIPTIONS } = this.#host.options;
+    const isNew = !this.#subscriptions.has(uri);
+    if (isNew && this.#subscriptions.size >= max) {
+      throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
+    }
+    this.#subscriptions.set(uri, call);
+    if (isNew) retain(this.#host, uri);
+  }
+
+  unsubscribe(uri: string): void {
+    if (this.#subscriptions.delete(uri)) release(this.#host, uri);
+  }
+
+  notePage(id: string): void {
+    if (this.#closed) return;
+    notePage(this.#host.pages, id, this);
+    this.#pages.add(id);
+  }
+
+  onPageDone(elicitationId: string): void {
+    this.#pages.delete(elicitationId);
+    void this.#wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
+  }
+
+  onPageForgotten(id: string): void {
+    this.#pages.delete(id);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#pings?.stop();
+    for (const id of this.#pages) releasePage(this.#host.pages, id);
+    this.#pages.clear();
+    const reason = new ConnectionError("The client went away", { delivery: "sent" });
+    for (const call of this.#asides) call.end.abort(reason);
+    for (const stop of this.#stopListening.splice(0)) stop();
+    for (const uri of [...this.#subscriptions.keys()]) this.unsubscribe(uri);
+  }
+
+  /** Takes effect before the next message is looked at, so that a client may write ahead. */
+  #open(params: Params | undefined): void {
+    if (this.opened) throw new Refusal(INVALID_REQUEST, "Invalid request: this connection is already initialized");
+    const problem = legacyMethods.get("initialize")?.params(params);
+    if (problem !== undefined) throw invalidParams("initialize", problem);
+    const { protocolVersion, capabilities, clientInfo } = params as unknown as InitializeParams;
+    const served = this.#host.versions.filter((version) => this.#era.versions.includes(version));
+    const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
+    this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
+    this.#promised = this.#host.capabilities;
+  }
+
+  /** Whether the client is ready just now. */
+  #ready(): boolean {
+    if (this.#phase.name !== "answered") return false;
+    this.#phase = { name: "ready", client: this.#phase.client };
+    this.#stopListening.push(
+      this.#host.changes.subscribe((change) => this.#onChange(change)),
+      this.#host.onLog((message) => this.#onLog(message)),
+    );
+    const { pings } = this.#host.options;
+    if (pings !== undefined) this.#pings = this.#startPinging(pings);
+    for (const listener of this.#awaitingReady) listener();
+    this.#awaitingReady.clear();
+    return true;
+  }
+
+  /** The least severe message that goes to this client; undefined where the server does not log. */
+  readonly #heard = (): LoggingLevel | undefined =>
+    this.#host.capabilities.logging === undefined
+      ? undefined
+      : (this.#logLevel ?? this.#host.options.logLevel ?? "debug");
+
+  #onLog({ level, data, logger }: LogMessage): void {
+    if (!isWanted(level, this.#heard())) return;
+    const params = { level, data, ...(logger === undefined ? undefined : { logger }) };
+    void this.#wire.notify(undefined, "notifications/message", params);
+  }
+
+  /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
+  #startPinging(options: PingOptions): PingLoop {
+    const { clock } = this.#host;
+    const ping = async (scope: CallScope) => {
+      if (this.#wire.deserted !== true) await this.#wire.request(undefined, "ping", undefined, scope);
+    };
+    return new PingLoop(clock, options, ping, (error) => {
+      if (this.#wire.deserted !== true) this.#host.report(error, { where: "ping" });
+    });
+  }
+
+  /** Only what the handshake, or the server's present features, promise is told. */
+  #onChange(change: Change): void {
+    if (change.kind !== "resource") {
+      const { kind } = change;
+      const promised = this.#promised[kind]?.listChanged ?? this.#host.capabilities[kind]?.listChanged;
+      if (promised !== true) return this.#host.debug(`a change of ${kind} was not sent: it is not advertised`, {});
+      this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
+      return;
+    }
+    const { uri } = change;
+    const call = this.#subscriptions.get(uri);
+    if (call === undefined) return;
+    this.#host.ifSeen(call, uri, () => {
+      if (this.#subscriptions.has(uri)) this.#wire.notify(undefined, "notifications/resources/updated", { uri });
+    });
+  }
+
+  #tooEarly(method: string): Refusal {
+    if (!legacyMethods.has(method) && !this.#host.knows(method)) return methodNotFound(method);
+    return new Refusal(INVALID_REQUEST, `Invalid request: ${method} before initialize`);
+  }
+}

@@ -1,0 +1,197 @@
+import { type Clock, timeLeft } from "../../../call/clock.js";
+import { BodyIncomplete, BodyNotText, BodyTooLarge, type HttpExchange } from "../../../http/exchange.js";
+import { isJson } from "../../../http/media-type.js";
+import { SseConnection } from "../../../http/sse/connection.js";
+import type { KeepAlive } from "../../../http/sse/keep-alive.js";
+import { ConnectionError } from "../../../protocol/errors.js";
+import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
+import { PARSE_ERROR } from "../../../protocol/jsonrpc/errors.js";
+import { parseFrame } from "../../../protocol/jsonrpc/parse.js";
+import { refuseFailed } from "../../refuse.js";
+import type { AcceptChannel, CallOrigin, ServerEra, ServerHost } from "../../server-era.js";
+import { pathOf } from "../../sse-paths.js";
+import { sseDeprecation } from "../client/sse-deprecation.js";
+import type { BindingOptions } from "./binding-options.js";
+import { invalidRequest, refusal, refuse, sessionNotFound } from "./refusals.js";
+
+export interface SseSurroundings {
+  readonly era: ServerEra;
+  readonly host: ServerHost;
+  readonly options: BindingOptions;
+  readonly accept: AcceptChannel;
+  readonly keepAlive: KeepAlive<SseConnection>;
+  readonly paths: { readonly stream: string; readonly messages: string };
+}
+
+const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const DEFAULT_MAX_BODY = 4 * 1024 * 1024;
+
+/**
+ * The transport of 2024-11-05: one stream from the server, and POSTs to an address that the stream names first. The stream
+ * is the session; when it goes, all of it goes.
+ * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
+ */
+export class SseEndpoint {
+  readonly #around: SseSurroundings;
+  readonly #sessions = new Map<string, SseSession>();
+
+  constructor(around: SseSurroundings) {
+    this.#around = around;
+    around.host.deprecated?.(sseDeprecation);
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Answers an exchange that is addressed to the stream. */
+  stream(exchange: HttpExchange): void {
+    if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
+    const { host, options, era, accept } = this.#around;
+    if (this.#sessions.size >= options.sessions.max) return refuse(exchange, host, tooMany);
+    const id = crypto.randomUUID();
+    const session = new SseSession(exchange, this.#around, () => this.#sessions.delete(id));
+    this.#sessions.set(id, session);
+    session.announce(this.#addressFor(exchange, id));
+    accept(era, session, () => session.originOf(id)).catch((error: unknown) => {
+      host.report(error, { where: "http" });
+      return session.close();
+    });
+  }
+
+  /** Answers an exchange that is addressed to where messages are posted. */
+  messages(exchange: HttpExchange): void {
+    if (exchange.method !== "POST") return this.#notAllowed(exchange, "POST");
+    const { host } = this.#around;
+    const id = new URLSearchParams(exchange.url.split("?", 2)[1]).get("sessionId");
+    if (id === null || !SESSION_ID.test(id))
+      return refuse(exchange, host, invalidRequest("sessionId names no session"));
+    const session = this.#find(id, exchange);
+    if (session === undefined) return refuse(exchange, host, sessionNotFound);
+    if (!isJson(exchange.header("content-type"))) return refuse(exchange, host, notJson);
+    exchange.text(this.#around.options.maxBodyBytes ?? DEFAULT_MAX_BODY).then(
+      (text) => this.#take(exchange, id, text),
+      (error: unknown) => this.#onBodyFailure(exchange, error),
+    );
+  }
+
+  #take(exchange: HttpExchange, id: string, text: string): void {
+    const { host } = this.#around;
+    const session = this.#find(id, exchange);
+    if (session === undefined) return refuse(exchange, host, sessionNotFound);
+    const parsed = parseFrame(text);
+    if (parsed.kind === "invalid") {
+      const { code, message, answer, id: faulty } = parsed.failure;
+      return refuse(exchange, host, { status: 400, error: { code, message } }, answer ? undefined : faulty);
+    }
+    if (this.#around.options.admits?.(exchange, parsed) === false) return;
+    exchange.reply(202, {});
+    session.take(text, exchange);
+  }
+
+  /** A session exists for the one who opened it alone. */
+  #find(id: string, { principal }: HttpExchange): SseSession | undefined {
+    const session = this.#sessions.get(id);
+    return session !== undefined && session.principal === principal ? session : undefined;
+  }
+
+  /** Where to post, as seen from the stream: whatever stands before the stream's path stands before this one too. */
+  #addressFor(exchange: HttpExchange, id: string): string {
+    const { stream, messages } = this.#around.paths;
+    const prefix = pathOf(exchange.url).slice(0, -stream.length);
+    return `${prefix}${messages}${messages.includes("?") ? "&" : "?"}sessionId=${id}`;
+  }
+
+  #onBodyFailure(exchange: HttpExchange, error: unknown): void {
+    const { host } = this.#around;
+    if (error instanceof BodyIncomplete) return;
+    if (error instanceof BodyTooLarge) return refuse(exchange, host, refusal(413, error.message));
+    if (!(error instanceof BodyNotText)) return refuseFailed(exchange, host, error);
+    refuse(exchange, host, { status: 400, error: { code: PARSE_ERROR, message: error.message } });
+  }
+
+  #notAllowed(exchange: HttpExchange, allow: string): void {
+    refuse(exchange, this.#around.host, refusal(405, `Method not allowed: ${exchange.method}`, { allow }));
+  }
+}
+
+const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
+const tooMany = refusal(503, "Too many sessions are open", { "retry-after": "30" });
+
+/** One stream as a channel: frames go out as its events, and come in as POSTs. */
+class SseSession implements Channel {
+  readonly principal: string | undefined;
+  readonly #clock: Clock;
+  readonly #connection: SseConnection;
+  readonly #onEnd: () => void;
+  #events: ChannelEvents | undefined;
+  /** What was posted before the channel was opened. */
+  #early: [text: string, exchange: HttpExchange][] = [];
+  /** What the latest message came with. */
+  #latest: HttpExchange;
+  #old: unknown;
+  #ended: { readonly reason: Error | undefined } | undefined;
+
+  constructor(exchange: HttpExchange, { host, options, keepAlive }: SseSurroundings, onEnd: () => void) {
+    const { clock } = host;
+    const { maxBehind } = options;
+    const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
+    this.#clock = clock;
+    this.principal = exchange.principal;
+    this.#latest = exchange;
+    this.#onEnd = onEnd;
+    this.#connection = new SseConnection(exchange, { clock, keepAlive, maxBehind, onGone });
+    this.#limitAge();
+  }
+
+  announce(address: string): void {
+    this.#connection.write({ event: "endpoint", data: address });
+  }
+
+  /** Each message is its sender's own: what is known of one is not taken for what is known of another. */
+  originOf(sessionId: string): CallOrigin {
+    const exchange = this.#latest;
+    const { auth, principal, endsAt, judge, url } = exchange;
+    return { auth, principal, endsAt, judge, url, sessionId, header: (name) => exchange.header(name) };
+  }
+
+  take(text: string, exchange: HttpExchange): void {
+    if (this.#events === undefined) this.#early.push([text, exchange]);
+    else {
+      this.#latest = exchange;
+      this.#events.onFrame(text);
+    }
+  }
+
+  open(events: ChannelEvents): void {
+    this.#events = events;
+    if (this.#ended !== undefined) events.onClose(this.#ended.reason);
+    for (const [text, exchange] of this.#early.splice(0)) this.take(text, exchange);
+  }
+
+  send(text: string): void | Promise<void> {
+    this.#connection.write({ event: "message", data: text });
+    return this.#connection.drained;
+  }
+
+  async close(): Promise<void> {
+    this.#connection.end();
+    this.#end(undefined);
+  }
+
+  /** It ends with the word of the gate for the latest message: who goes on posting has shown a fresh one. */
+  #limitAge(): void {
+    const lifeMs = timeLeft(this.#clock, this.#latest.endsAt);
+    if (lifeMs === undefined) return;
+    if (lifeMs === 0) this.close();
+    else this.#old = this.#clock.schedule(() => this.#limitAge(), lifeMs);
+  }
+
+  #end(reason: Error | undefined): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = { reason };
+    this.#clock.cancel(this.#old);
+    this.#onEnd();
+    this.#events?.onClose(reason);
+  }
+}

@@ -1,0 +1,290 @@
+import { CallScope } from "../../../call/lifetime.js";
+import type { Check } from "../../../protocol/check.js";
+import { McpError, ProtocolError } from "../../../protocol/errors.js";
+import type { JsonText } from "../../../protocol/jsonrpc/format.js";
+import type { Params, RequestId, RpcFailure, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
+import { idKey } from "../../../protocol/jsonrpc/request-id.js";
+import type {
+  ClientCapabilities,
+  DiscoverResult,
+  LoggingLevel,
+  SubscriptionFilter,
+} from "../../../protocol/types/index.js";
+import { notificationProblem } from "../../check-notification.js";
+import type {
+  ClientEra,
+  ClientHost,
+  ClientResult,
+  Connection,
+  ConnectionCall,
+  PriorKnowledge,
+  ServerFacts,
+  Subscription,
+  WatchEvents,
+} from "../../client-era.js";
+import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../../link.js";
+import { supportedIn } from "../../unsupported-version.js";
+import {
+  CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  HEADER_MISMATCH,
+  LOG_LEVEL_KEY,
+  readImplementation,
+  SERVER_INFO_KEY,
+  SUBSCRIPTION_KEY,
+  VERSION_KEY,
+} from "../envelope.js";
+import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
+import { modernResults } from "../results.js";
+import type { ListenSubscription } from "./subscription.js";
+import { toTypedError } from "./typed-error.js";
+
+interface LastEnvelope {
+  readonly version: string;
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel: LoggingLevel | undefined;
+  readonly envelope: object;
+  readonly text: JsonText;
+}
+
+/** A way to a server that keeps nothing: each call carries all that is to be known about it. */
+export class ModernConnection implements Connection {
+  readonly era: ClientEra;
+  readonly mirrorsHeaders: boolean;
+  readonly #link: Link;
+  readonly #host: ClientHost;
+  readonly #versions: readonly string[];
+  readonly #subscriptions = new Map<RequestId, ListenSubscription>();
+  #version: string;
+  #discovered: DiscoverResult | undefined;
+  #logLevel: LoggingLevel | undefined;
+  #lastEnvelope: LastEnvelope | undefined;
+
+  constructor(era: ClientEra, link: Link, host: ClientHost, versions: readonly string[], version: string) {
+    this.era = era;
+    this.mirrorsHeaders = link.kind === "http";
+    this.#link = link;
+    this.#host = host;
+    this.#versions = versions;
+    this.#version = version;
+    link.receiver = {
+      onRequest: (request) =>
+        host.onProblem(
+          new ProtocolError(`The server sent a request, which this protocol version does not allow: ${request.method}`),
+        ),
+      onNotification: (notification) => this.#receive(notification),
+      onProblem: (problem) => host.onProblem(problem),
+      onClose: (reason) => host.onClose(reason, this),
+    };
+  }
+
+  get linkKind(): Link["kind"] {
+    return this.#link.kind;
+  }
+
+  get version(): string {
+    return this.#version;
+  }
+
+  set version(version: string) {
+    this.#version = version;
+    if ("version" in this.#link) (this.#link as { version: string }).version = version;
+  }
+
+  get server(): ServerFacts {
+    const discovered = this.#discovered;
+    const info = readImplementation((discovered?._meta as Params | undefined)?.[SERVER_INFO_KEY]);
+    return {
+      version: this.#version,
+      heard: discovered !== undefined,
+      capabilities: discovered?.capabilities ?? {},
+      info,
+      instructions: discovered?.instructions,
+    };
+  }
+
+  get prior(): PriorKnowledge {
+    return { era: this.era.name, discovered: this.#discovered as ClientResult | undefined };
+  }
+
+  /** Takes what discovery told, whoever asked. */
+  adopt(discovered: DiscoverResult): void {
+    this.#discovered = discovered;
+    this.version = this.#versions.find((version) => discovered.supportedVersions.includes(version)) ?? this.#version;
+  }
+
+  probe(scope: CallScope): Promise<RpcResponse> {
+    return this.#link.request({ method: "server/discover", params: this.#wrap(undefined), cancellable: false }, scope);
+  }
+
+  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+    if (call.resume !== undefined) {
+      return Promise.reject(new McpError("cannot_resume", `${call.method} cannot be resumed: no session`));
+    }
+    return exchangeOn(this.#link, this.#request(call), scope, (response) =>
+      "error" in response ? this.#sendAgain(call, scope, response) : this.#decode(call, response.result),
+    );
+  }
+
+  /** What a refusal comes to: some are mended by sending the call once more. */
+  async #sendAgain(call: ConnectionCall, scope: CallScope, refusal: RpcFailure): Promise<ClientResult> {
+    let response: RpcResponse = refusal;
+    const again = { ...call, id: undefined };
+    const other = this.#otherVersion(response);
+    if (other !== undefined) {
+      this.version = other;
+      response = await this.#link.request(this.#request(again), scope);
+    }
+    if (this.#isMismatch(call.method, response)) {
+      await this.#host.relearnTools(this, scope);
+      response = await this.#link.request(this.#request(again), scope);
+    }
+    if ("error" in response) throw toTypedError(response.error, call.method);
+    return this.#decode(call, response.result);
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    return this.#link.notify(method, params);
+  }
+
+  /** Each later call asks for messages of this level itself. */
+  async setLogLevel(level: LoggingLevel): Promise<void> {
+    this.#logLevel = level;
+  }
+
+  async watch(filter: SubscriptionFilter, events: WatchEvents, opening: CallScope): Promise<Subscription> {
+    const { ListenSubscription } = await import("./subscription.js");
+    opening.throwIfAborted();
+    const life = new CallScope("subscriptions/listen", {}, this.#host.clock);
+    const subscription = new ListenSubscription(events, life);
+    let id: RequestId | undefined;
+    const giveUp = (reason: unknown) => life.abort(reason);
+    opening.onAbort(giveUp);
+    const request = {
+      method: "subscriptions/listen",
+      params: this.#wrap({ notifications: filter }),
+      cancellable: true,
+      onId: (used: RequestId) => {
+        id = used;
+        this.#subscriptions.set(idKey(used), subscription);
+      },
+    };
+    this.#link
+      .request(request, life)
+      .then(
+        (response) => subscription.answered(response),
+        (error: unknown) => subscription.failed(error),
+      )
+      .finally(() => {
+        if (id !== undefined) this.#subscriptions.delete(idKey(id));
+        life.close();
+      });
+    try {
+      await subscription.acknowledged;
+    } finally {
+      opening.offAbort(giveUp);
+    }
+    return subscription;
+  }
+
+  close(options?: CloseOptions): Promise<void> {
+    return this.#link.close(options);
+  }
+
+  #request(call: ConnectionCall): LinkRequest {
+    const { id, method, onProgress } = call;
+    const written = this.#write(call);
+    const params = written === undefined ? this.#wrap(call.params, call) : undefined;
+    return { id, method, params, written, cancellable: true, onProgress };
+  }
+
+  /** The params with their envelope as text, where nothing has to be known of them but that. */
+  #write(call: ConnectionCall): JsonText | undefined {
+    const { params, onProgress, capabilities } = call;
+    if (this.#link.kind !== "channel" || params === undefined) return undefined;
+    if ((onProgress ?? capabilities ?? params._meta ?? params.toJSON) !== undefined) return undefined;
+    const text = JSON.stringify(params);
+    return text.startsWith('{"') ? `${text.slice(0, -1)},"_meta":${this.#envelopeOf(call).text}}` : undefined;
+  }
+
+  /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
+  #wrap(params: Params | undefined, call?: ConnectionCall): Params {
+    const { envelope } = this.#envelopeOf(call);
+    const own = params?._meta as object | undefined;
+    return { ...params, _meta: own === undefined ? envelope : { ...own, ...envelope } };
+  }
+
+  /** One call's envelope is mostly the next one's too. */
+  #envelopeOf(call: ConnectionCall | undefined): LastEnvelope {
+    const { capabilities = this.#host.capabilities, logLevel = this.#logLevel } = call ?? {};
+    const last = this.#lastEnvelope;
+    if (last?.version === this.#version && last.capabilities === capabilities && last.logLevel === logLevel) {
+      return last;
+    }
+    const envelope = {
+      [VERSION_KEY]: this.#version,
+      [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
+      [CAPABILITIES_KEY]: withoutRootChanges(capabilities),
+      ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
+    };
+    this.#lastEnvelope = { version: this.#version, capabilities, logLevel, envelope, text: JSON.stringify(envelope) };
+    return this.#lastEnvelope;
+  }
+
+  /** The headers of a tool's call did not fit: the listing that they were made from may be out of date. */
+  #isMismatch(method: string, response: RpcResponse): boolean {
+    return (
+      method === "tools/call" && this.mirrorsHeaders && "error" in response && response.error.code === HEADER_MISMATCH
+    );
+  }
+
+  /** The version to go on with after a refusal of the present one. */
+  #otherVersion(response: RpcResponse): string | undefined {
+    const supported = "error" in response ? supportedIn(response.error) : undefined;
+    return supported && this.#versions.find((version) => supported.includes(version));
+  }
+
+  #decode(call: ConnectionCall, result: ClientResult): ClientResult | Promise<ClientResult> {
+    const { method, capabilities = this.#host.capabilities } = call;
+    const type = result.resultType ?? "complete";
+    if (this.#host.extensions?.accepts(type, method, capabilities)) return result;
+    if (type === "complete") return fitting(method, result, modernResults.get(method));
+    if (type !== "input_required") throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
+    if (modernMethods.get(method)?.asks === true) return fittingQuestion(method, result);
+    throw new ProtocolError(`${method}: the server asked for input where it may not`);
+  }
+
+  #receive(notification: RpcNotification): void {
+    const { method, params } = notification;
+    if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
+    if (REMOVED_NOTIFICATIONS.has(method)) return;
+    const problem = notificationProblem(modernNotifications, notification);
+    if (problem !== undefined) return this.#host.onProblem(problem);
+    const id = (params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
+    if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.receive(notification);
+    if (method !== "notifications/subscriptions/acknowledged") this.#host.onNotification(notification);
+  }
+
+  #endSubscription(id: unknown): void {
+    if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.cancelledByServer();
+  }
+}
+
+/** Loaded with the first question: many clients are never asked. */
+async function fittingQuestion(method: string, result: ClientResult): Promise<ClientResult> {
+  return fitting(method, result, (await import("../../../protocol/shapes/input.js")).inputRequiredResult);
+}
+
+function fitting(method: string, result: ClientResult, check: Check | undefined): ClientResult {
+  const problem = check?.(result);
+  if (problem === undefined) return result;
+  throw new McpError("invalid_result", `${method}: ${problem.path} of the result must be ${problem.expected}`, {
+    cause: result,
+  });
+}
+
+/** Changes of roots are not told in this era, so nobody is promised them. */
+function withoutRootChanges(capabilities: ClientCapabilities): ClientCapabilities {
+  return capabilities.roots?.listChanged === undefined ? capabilities : { ...capabilities, roots: {} };
+}

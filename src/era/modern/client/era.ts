@@ -1,0 +1,129 @@
+import type { CallScope } from "../../../call/lifetime.js";
+import { ConnectionError, isVersionList, TimeoutError } from "../../../protocol/errors.js";
+import type { RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import type { DiscoverResult } from "../../../protocol/types/index.js";
+import {
+  type ClientEra,
+  type ClientHost,
+  type ClientResult,
+  type Connection,
+  type OpenOptions,
+  WrongEra,
+} from "../../client-era.js";
+import type { ClientWire } from "../../link.js";
+import { supportedIn } from "../../unsupported-version.js";
+import { STATELESS_VERSIONS } from "../../versions.js";
+import { HEADER_MISMATCH, MISSING_CAPABILITY } from "../envelope.js";
+import { modernMethods, modernNotifications } from "../methods.js";
+import { modernResults } from "../results.js";
+import { ModernConnection } from "./connection.js";
+import { ModernHttpLink } from "./http.js";
+import { toTypedError } from "./typed-error.js";
+
+/** What earlier versions had, and what to use now. */
+const REMOVED: ReadonlyMap<string, string> = new Map([
+  ["initialize", "there is no handshake"],
+  ["ping", "call any method, such as server/discover"],
+  ["logging/setLevel", "use setLogLevel, which goes along with each call"],
+  ["resources/subscribe", "use watch"],
+  ["resources/unsubscribe", "close the watch"],
+  ["notifications/initialized", "there is no handshake"],
+  ["notifications/roots/list_changed", "the server asks for roots when it needs them"],
+]);
+
+/** The era in which each request stands for itself, as a client speaks it. */
+export const modernClient: ClientEra = {
+  name: "modern",
+  versions: STATELESS_VERSIONS,
+  isCacheable: (method) => modernMethods.get(method)?.cacheable === true,
+  alwaysAsks: false,
+  declaresOnce: false,
+  deprecates: true,
+  isOfOldListing: ({ rpcCode }) => rpcCode === HEADER_MISMATCH,
+  pingMethod: "server/discover",
+  missing: (method) => REMOVED.get(method),
+  specifies: (method) => modernMethods.has(method) || modernNotifications.has(method) || REMOVED.has(method),
+  open,
+};
+
+async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
+  const version = options.versions[0] as string;
+  const link = wire.kind === "channel" ? wire.link : new ModernHttpLink(wire.target, version);
+  const connection = new ModernConnection(modernClient, link, host, options.versions, version);
+  if (options.discovered !== undefined) connection.adopt(asDiscovered(options.discovered, options.versions));
+  else if (!options.pinned) connection.adopt(await probe(connection, options.versions, scope));
+  return connection;
+}
+
+/** Asks the server what it speaks. An unsupported version is corrected once. */
+async function probe(
+  connection: ModernConnection,
+  versions: readonly string[],
+  scope: CallScope,
+): Promise<DiscoverResult> {
+  let answer = await ask(connection, scope);
+  const supported = "error" in answer ? supportedIn(answer.error) : undefined;
+  if (supported !== undefined) {
+    connection.version = mutual(versions, supported, refusalOf(answer));
+    answer = await ask(connection, scope);
+  }
+  if ("error" in answer) throw verdict(answer.error);
+  return asDiscovered(answer.result, versions);
+}
+
+/** Silence on a pipe, and a refusal without words over HTTP, speak for another era; a broken connection does not. */
+async function ask(connection: ModernConnection, scope: CallScope): Promise<RpcResponse> {
+  try {
+    return await connection.probe(scope);
+  } catch (error) {
+    if (connection.linkKind === "channel") {
+      if (error instanceof TimeoutError) throw older("did not answer server/discover", error);
+      if (error instanceof ConnectionError && error.delivery === "sent") throw older("left at server/discover", error);
+    }
+    const status = error instanceof ConnectionError ? error.status : undefined;
+    if (status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403) {
+      throw older(`answered server/discover with status ${status}`, error);
+    }
+    throw error;
+  }
+}
+
+/** Evidence of an older server, with advice for whoever excluded those. */
+function older(what: string, cause?: unknown): WrongEra {
+  const advice = 'it seems to be a legacy server: allow its versions with era "auto" or in `versions`';
+  return new WrongEra(`the server ${what}; ${advice}`, undefined, { cause });
+}
+
+function refusalOf(answer: RpcResponse): Error | undefined {
+  return "error" in answer ? toTypedError(answer.error, "server/discover") : undefined;
+}
+
+function mutual(versions: readonly string[], offered: readonly string[], evidence: unknown): string {
+  const version = versions.find((candidate) => offered.includes(candidate));
+  if (version !== undefined) return version;
+  throw new WrongEra(
+    `no common protocol version: the server speaks ${offered.join(", ")}, this client ${versions.join(", ")}`,
+    offered,
+    { cause: evidence },
+  );
+}
+
+/** What an error answer to the probe says about the server. */
+function verdict(error: { code: number; message: string; data?: unknown }): Error {
+  const cause = toTypedError(error, "server/discover");
+  const data = error.data as { requiredCapabilities?: unknown } | undefined | null;
+  const recognised =
+    error.code === HEADER_MISMATCH ||
+    (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
+    supportedIn(error) !== undefined;
+  return recognised ? cause : older(`answered server/discover with an error: ${error.message}`, cause);
+}
+
+function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
+  const problem = modernResults.get("server/discover")?.(result);
+  if (problem !== undefined || !isVersionList(result.supportedVersions)) {
+    throw older("answered server/discover with what is no discovery");
+  }
+  mutual(versions, result.supportedVersions, undefined);
+  return result as unknown as DiscoverResult;
+}

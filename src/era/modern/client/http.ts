@@ -1,0 +1,130 @@
+import { AbortSwitch } from "../../../call/abort-switch.js";
+import type { CallScope } from "../../../call/lifetime.js";
+import type { HeaderRecord } from "../../../http/client/client-headers.js";
+import { fetchFailed } from "../../../http/client/failures.js";
+import { ProtocolError, toError } from "../../../protocol/errors.js";
+import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/format.js";
+import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
+import type { HttpCall } from "../../http-call.js";
+import { HttpLink } from "../../http-link.js";
+import { drop, nextInTurn, streamLost } from "../../http-wire.js";
+import type { HttpTarget, Link, LinkRequest } from "../../link.js";
+import { requestHeaders } from "./request-headers.js";
+
+/**
+ * Carries calls over HTTP, each by a POST of its own that stands for itself: nothing is remembered between them. To give
+ * up on a call is to abort its POST.
+ */
+export class ModernHttpLink extends HttpLink implements Link {
+  /** The version for messages that do not name one themselves. */
+  version: string;
+
+  constructor(target: HttpTarget, version: string) {
+    super(target);
+    this.version = version;
+  }
+
+  protected start(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+    return this.place(request, request.id, scope, abortPost, (call) => {
+      const headers = this.#headers(call.method, call.params);
+      const body = formatRequest(call.id, call.method, call.params);
+      return () => this.#run(call, headers, body);
+    });
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (this.closed) return;
+    if (method === "notifications/cancelled") this.#cancel(params);
+    else return this.#notify(method, params);
+  }
+
+  respond(): void {
+    this.wire.report(new ProtocolError("A server cannot be answered: in this protocol version it sends no requests"));
+  }
+
+  respondError(): void {
+    this.respond();
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.end();
+    this.wire.guard(() => this.receiver.onClose(undefined));
+  }
+
+  /** Never rejects. */
+  async #run(call: HttpCall, headers: HeaderRecord, body: string): Promise<void> {
+    await nextInTurn;
+    if (!call.begin()) return;
+    try {
+      const response = await this.wire.send("POST", headers, body, call.wire, call.scope);
+      const trace = await this.wire.readReply(call, response, (parsed) => this.#take(call, parsed));
+      if (trace !== undefined && !call.over) call.fail(streamLost(call, trace));
+    } catch (error) {
+      call.fail(fetchFailed(call.method, error));
+    }
+  }
+
+  async #notify(method: string, params: Params | undefined): Promise<void> {
+    try {
+      const body = formatNotification(method, params);
+      await this.wire.deliver(method, this.#headers(method, params), body, new AbortSwitch());
+    } catch (error) {
+      this.wire.report(toError(error));
+    }
+  }
+
+  /** A cancellation is never posted: it ends the call that it names exactly, or nothing. */
+  #cancel(params: Params | undefined): void {
+    const reason = typeof params?.reason === "string" ? params.reason : "The call was cancelled";
+    this.inflight.findExactly(params?.requestId)?.scope.abort(new DOMException(reason, "AbortError"));
+  }
+
+  #headers(method: string, params: Params | undefined): HeaderRecord {
+    return requestHeaders(this.wire.headers.post, method, params, {
+      version: this.version,
+      nameFrom: (name) => this.target.nameFrom?.(name),
+      paramHeaders: (tool) => this.target.paramHeaders(tool),
+    });
+  }
+
+  #take(call: HttpCall, parsed: Parsed): void {
+    if (parsed.kind === "notification") this.#takeNotification(call, parsed.message);
+    else if (parsed.kind === "response" && call.owns(parsed.message)) call.answer(parsed.message);
+    else this.#takeWrong(call, parsed);
+  }
+
+  #takeWrong(call: HttpCall, parsed: Exclude<Parsed, { kind: "notification" }>): void {
+    const problem = new ProtocolError(`${call.method}: the server sent ${nameWrong(parsed)}`);
+    const broken = parsed.kind === "invalid" && parsed.failure.answer && parsed.failure.id === call.id;
+    if (broken) call.fail(problem);
+    else this.wire.report(problem);
+  }
+
+  #takeNotification(call: HttpCall, notification: RpcNotification): void {
+    const { method, params } = notification;
+    if (method === "notifications/progress" && params !== undefined && call.wants(params.progressToken)) {
+      this.wire.guard(() => call.progress(params));
+    } else {
+      this.wire.guard(() => this.receiver.onNotification(notification, call.id));
+    }
+  }
+}
+
+function abortPost(call: HttpCall): void {
+  drop(call.wire);
+}
+
+function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {
+  switch (parsed.kind) {
+    case "request":
+      return `a request of its own, ${parsed.message.method}`;
+    case "response":
+      return `a response to another request, id ${parsed.message.id}`;
+    case "batch":
+      return "a batch of messages";
+    case "invalid":
+      return `a malformed message: ${parsed.failure.message}`;
+  }
+}

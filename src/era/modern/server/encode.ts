@@ -1,0 +1,103 @@
+import type { RpcError } from "../../../protocol/errors.js";
+import { isObject } from "../../../protocol/json.js";
+import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
+import type { JsonText } from "../../../protocol/jsonrpc/format.js";
+import type { RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
+import { PreparedResult } from "../../prepared-result.js";
+import { writeResult } from "../../results.js";
+import type { Call, HandlerResult, Result, ServerHost } from "../../server-era.js";
+import { UNSUPPORTED_VERSION } from "../../unsupported-version.js";
+import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "../envelope.js";
+import { modernMethods } from "../request-shapes.js";
+
+/** What earlier versions said. */
+const RESOURCE_NOT_FOUND_BEFORE = -32002;
+const URL_ELICITATION_BEFORE = -32042;
+
+const DEFINED: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION]);
+
+/** Stamps what every result of this era carries: its type, who sent it, and how long it stays fresh. */
+export function encodeResult(call: Call, result: HandlerResult, host: ServerHost): JsonText {
+  if (result instanceof PreparedResult) {
+    return result.textFor("stateless", (plain) => JSON.stringify(stamp(call.method, plain, host)));
+  }
+  return stampText(call.method, result, host) ?? JSON.stringify(stamp(call.method, result, host));
+}
+
+/** What a plain result ends with, as text: the same for all results of a server. */
+const endings = new WeakMap<ServerHost, string>();
+
+/**
+ * Writes a result that says nothing of what is stamped, and that nobody may keep, without copying it: most are such.
+ * Undefined where more is to be done.
+ */
+function stampText(method: string, result: Result, host: ServerHost): JsonText | undefined {
+  if (result.resultType !== undefined || result._meta !== undefined) return undefined;
+  if (modernMethods.get(method)?.cacheable === true) return undefined;
+  const text = writeResult(result);
+  if (text?.startsWith('{"') !== true) return undefined;
+  let ending = endings.get(host);
+  if (ending === undefined) {
+    ending = `,${JSON.stringify(stamp(method, {}, host)).slice(1)}`;
+    endings.set(host, ending);
+  }
+  return text.slice(0, -1) + ending;
+}
+
+function stamp(method: string, result: Result, host: ServerHost): Result {
+  if (result.resultType === "input_required" && modernMethods.get(method)?.asks !== true) {
+    throw new Error(`${method} may not be answered with input_required`);
+  }
+  const meta = result._meta as Result | undefined;
+  const stamped: Record<string, unknown> = {
+    ...result,
+    resultType: result.resultType ?? "complete",
+    _meta: host.options.identify !== false ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
+  };
+  if (method === "tools/list" && Array.isArray(stamped.tools)) stamped.tools = stamped.tools.map(withoutExecution);
+  if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") hint(method, stamped, host);
+  return stamped;
+}
+
+/** Fills in what the result does not say about keeping it, and puts right what may not be said. */
+function hint(method: string, stamped: Record<string, unknown>, host: ServerHost): void {
+  const { ttlMs, cacheScope } = stamped;
+  const ttlFits = Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0;
+  const scopeFits = cacheScope === "public" || cacheScope === "private";
+  if (ttlFits && scopeFits) return;
+  const configured = host.cacheHints(method);
+  if (!ttlFits) stamped.ttlMs = configured.ttlMs;
+  if (!scopeFits) stamped.cacheScope = configured.cacheScope;
+  const refused = (member: string, rule: string) =>
+    host.report(new RangeError(`${method}: a handler's ${member} must be ${rule}`), { where: "encode", method });
+  if (!ttlFits && ttlMs !== undefined) refused("ttlMs", "a whole number, 0 or more");
+  if (!scopeFits && cacheScope !== undefined) refused("cacheScope", '"public" or "private"');
+}
+
+/** How a tool stands to tasks is another version's word. */
+function withoutExecution(tool: unknown): unknown {
+  if (!isObject(tool) || !("execution" in tool)) return tool;
+  const { execution: _, ...rest } = tool;
+  return rest;
+}
+
+/** Codes that this era reserves may only be sent with their own meaning. */
+export function encodeError(error: RpcError): RpcErrorObject {
+  const { rpcCode } = error;
+  if (rpcCode === RESOURCE_NOT_FOUND_BEFORE) return { ...toErrorObject(error), code: INVALID_PARAMS };
+  return isForeign(rpcCode) ? { code: INTERNAL_ERROR, message: "Internal error" } : toErrorObject(error);
+}
+
+export function codeMisuse(rpcCode: number): string | undefined {
+  if (!isForeign(rpcCode)) return undefined;
+  const instead =
+    rpcCode === URL_ELICITATION_BEFORE
+      ? "ask with ctx.elicitUrl, or return inputRequired, instead"
+      : "it is reserved for the protocol itself";
+  return `Error code ${rpcCode} may not be sent in this protocol version: ${instead}`;
+}
+
+/** Whether a code belongs to the protocol and means nothing yet. */
+function isForeign(rpcCode: number): boolean {
+  return rpcCode <= -32020 && rpcCode >= -32099 && !DEFINED.has(rpcCode);
+}

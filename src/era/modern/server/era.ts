@@ -1,0 +1,36 @@
+import type { RpcMessage } from "../../../protocol/jsonrpc/message.js";
+import type { BuiltinHandler, HeaderReader, ServerEra } from "../../server-era.js";
+import { STATELESS_VERSIONS } from "../../versions.js";
+import { hasEnvelope } from "../envelope.js";
+import { modernMethods } from "../request-shapes.js";
+import { discover } from "./discover.js";
+import { codeMisuse, encodeError, encodeResult } from "./encode.js";
+import { settleInRounds } from "./handler.js";
+import { ModernBinding } from "./http.js";
+import { listenLate } from "./listen-lazy.js";
+
+const versions: readonly string[] = STATELESS_VERSIONS;
+
+const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHandler>([
+  ["server/discover", discover],
+  ["subscriptions/listen", listenLate],
+]);
+
+/** The era in which each request stands for itself. */
+export const modernServer: ServerEra = {
+  name: "modern",
+  versions,
+  methods: modernMethods,
+  typesResults: true,
+  builtins,
+  claims: (message: RpcMessage, header?: HeaderReader) =>
+    ("params" in message && hasEnvelope(message.params)) || versions.includes(header?.("mcp-protocol-version") ?? ""),
+  specifies: (method) => modernMethods.has(method),
+  encode: encodeResult,
+  encodeError,
+  misuse: codeMisuse,
+  encodeProgress: (_call, progressToken, progress) => ({ progressToken, ...progress }),
+  settle: settleInRounds,
+  http: (host, options) => new ModernBinding(modernServer, host, options),
+  load: async () => (await import("./refusals.js")).withChannels(modernServer),
+};

@@ -1,0 +1,179 @@
+import { late } from "../../../call/lazy.js";
+import { attempt } from "../../../call/maybe-promise.js";
+import { type HttpExchange, JSON_HEADERS } from "../../../http/exchange.js";
+import type { KeepAlive, Quiet } from "../../../http/sse/keep-alive.js";
+import { ConnectionError } from "../../../protocol/errors.js";
+import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
+import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
+import type { Params, RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
+import { refuseFailed } from "../../refuse.js";
+import type { Call, Outcome, ServerHost, ServerWire } from "../../server-era.js";
+import { MISSING_CAPABILITY } from "../envelope.js";
+import type { ReplyStream } from "./reply-stream.js";
+
+/** What the client takes, and what the endpoint prefers. */
+export interface ReplyForm {
+  readonly json: boolean;
+  readonly stream: boolean;
+  /** The client takes a stream, so that it may subscribe. */
+  readonly listen: boolean;
+  /** Answer with a stream even if there is nothing to say before the answer. */
+  readonly streamAlways: boolean;
+  /** Begin a stream when the call stays silent for long. */
+  readonly streamWhenQuiet: boolean;
+}
+
+/** What all exchanges of one endpoint share. */
+export interface Endpoint {
+  readonly host: ServerHost;
+  readonly open: KeepAlive<ModernExchange>;
+  readonly maxBehind: number;
+}
+
+type Part = typeof import("./reply-stream.js");
+type Say = (stream: ReplyStream) => void | Promise<void>;
+
+/** What streams, loaded by the first call that says something before it is done. */
+const streaming = late(() => import("./reply-stream.js"));
+
+/**
+ * One request and its answer. The answer is one JSON document, unless the call says something before it is done: then it
+ * becomes a stream whose last event is the answer. It ends once: answered, abandoned by the client, or by shutdown.
+ */
+export class ModernExchange implements ServerWire, Quiet {
+  readonly shared = false;
+  spokeAt: number;
+  call!: Call;
+  readonly #endpoint: Endpoint;
+  readonly #exchange: HttpExchange;
+  readonly #form: ReplyForm;
+  #stream: ReplyStream | undefined;
+  /** The turn of the last who speaks while what streams is loaded: the answer comes after it. */
+  #loading: Promise<Part> | undefined;
+  #ended = false;
+
+  constructor(endpoint: Endpoint, exchange: HttpExchange, form: ReplyForm) {
+    this.#endpoint = endpoint;
+    this.#exchange = exchange;
+    this.#form = form;
+    this.spokeAt = endpoint.host.clock.now();
+  }
+
+  /** Serves the call. Nothing is thrown: every way it can go ends in an answer or in silence. */
+  serve(call: Call): void {
+    this.call = call;
+    this.#endpoint.open.add(this);
+    const outcome = this.#endpoint.host.run(call);
+    if (!(outcome instanceof Promise)) return this.#settle(outcome);
+    this.#exchange.onGone(() => this.#abort("the client closed the connection"));
+    outcome.then((outcome) => this.#settle(outcome));
+  }
+
+  notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
+    // Only what belongs to this request may travel on its stream.
+    if (call === this.call && this.#form.stream) return this.#speak((stream) => stream.notify(method, params));
+  }
+
+  request(): Promise<never> {
+    return Promise.reject(new Error("a server sends no requests in this protocol version"));
+  }
+
+  onQuiet(now: number): void {
+    this.spokeAt = now;
+    if (this.#stream !== undefined || this.#form.streamWhenQuiet) this.#speak((stream) => stream.comment());
+  }
+
+  /** The server closes: the call is told, and the client is not left waiting for it. */
+  shutDown(): void {
+    if (this.#abort("the server is shutting down")) this.#drop();
+  }
+
+  /** Ends the call without an answer; false if it had ended. */
+  #abort(reason: string): boolean {
+    if (this.#ended) return false;
+    this.#finish();
+    this.call.end.abort(new ConnectionError(reason));
+    return true;
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#ended) return;
+    if (this.#loading !== undefined) return this.#settleLater(outcome, this.#loading);
+    this.#finish();
+    const { id } = this.call;
+    if (outcome.kind === "result") this.#answer(200, formatResult(id, outcome.result));
+    else if (outcome.kind === "error")
+      this.#answer(toStatus(outcome.error, outcome.refused), formatFailure(id, outcome.error));
+    else this.#drop();
+    this.call.afterAnswer?.();
+  }
+
+  #settleLater(outcome: Outcome, loading: Promise<unknown>): void {
+    const settle = () => this.#settle(outcome);
+    this.#loading = undefined;
+    loading.then(settle, settle);
+  }
+
+  #answer(status: number, text: string): void {
+    if (this.#stream !== undefined) this.#stream.answer(text);
+    else if (this.#form.streamAlways && status === 200) this.#answerAsEvent(text);
+    else this.#exchange.reply(status, JSON_HEADERS, text);
+  }
+
+  #answerAsEvent(text: string): void {
+    attempt(
+      streaming,
+      ({ replyAsEvent }) => replyAsEvent(this.#exchange, text),
+      (error) => refuseFailed(this.#exchange, this.#endpoint.host, error, this.call.id),
+    );
+  }
+
+  /** A stream ends without an answer; without one yet, the client learns why. */
+  #drop(): void {
+    if (this.#stream !== undefined) return this.#stream.end();
+    const error = { code: INTERNAL_ERROR, message: "The server is shutting down" };
+    this.#exchange.reply(503, JSON_HEADERS, formatFailure(this.call.id, error));
+  }
+
+  #speak(say: Say): void | Promise<void> {
+    if (this.#ended) return;
+    const part = this.#loading ?? streaming();
+    return part instanceof Promise ? this.#speakAfter(part, say) : say(this.#open(part));
+  }
+
+  /** Those who speak while what streams is loaded are heard in their order. */
+  #speakAfter(loading: Promise<Part>, say: Say): Promise<void> {
+    let written: void | Promise<void>;
+    const turn: Promise<Part> = loading.then((part) => {
+      if (this.#loading === turn) this.#loading = undefined;
+      if (!this.#ended) written = say(this.#open(part));
+      return part;
+    });
+    this.#loading = turn;
+    return turn.then(
+      () => written,
+      (error: unknown) => this.#endpoint.host.report(error, { where: "stream", id: this.call.id }),
+    );
+  }
+
+  #open({ ReplyStream }: Part): ReplyStream {
+    const { host, maxBehind } = this.#endpoint;
+    const onLost = () => this.#abort("the client does not read its stream");
+    this.#stream ??= new ReplyStream(this.#exchange, maxBehind, onLost);
+    this.spokeAt = host.clock.now();
+    return this.#stream;
+  }
+
+  #finish(): void {
+    this.#ended = true;
+    this.#endpoint.open.delete(this);
+  }
+}
+
+/** A refusal has a status of its own; a handler's error travels in band, but for the condition whose status is fixed. */
+function toStatus(error: RpcErrorObject, refused: boolean): number {
+  if (error.code === MISSING_CAPABILITY) return 400;
+  if (!refused) return 200;
+  if (error.code === METHOD_NOT_FOUND) return 404;
+  return error.code === INTERNAL_ERROR ? 500 : 400;
+}

@@ -1,0 +1,23 @@
+/** Results that mean the same in every protocol version; each era adds its own. */
+import type { Check } from "../protocol/check.js";
+import { result } from "../protocol/shapes/common.js";
+import { contentBlock, resource, tool } from "../protocol/shapes/content.js";
+import { anything, array, boolean } from "../protocol/shapes/kit.js";
+import { completion, page, prompt, resourceTemplate } from "../protocol/shapes/results.js";
+import type { ResultTable } from "./method-table.js";
+
+const toolContent = array(contentBlock);
+const toolExtras = { structuredContent: anything, isError: boolean };
+
+export const callToolResult: Check = result({ content: toolContent }, toolExtras);
+/** As some servers send it: with structured content alone. */
+export const callToolResultWithoutContent: Check = result({}, { content: toolContent, ...toolExtras });
+
+/** What no era changes. */
+export const results: ResultTable = new Map([
+  ["tools/list", page("tools", tool)],
+  ["prompts/list", page("prompts", prompt)],
+  ["resources/list", page("resources", resource)],
+  ["resources/templates/list", page("resourceTemplates", resourceTemplate)],
+  ["completion/complete", result({ completion })],
+]);

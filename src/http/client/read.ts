@@ -1,0 +1,108 @@
+import type { Clock } from "../../call/clock.js";
+import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
+import { readSse, type SseEvent, SseReader } from "../sse/reader.js";
+import type { Life, Reply } from "./reply.js";
+import { StreamPulse } from "./stream-pulse.js";
+import { sourceOf } from "./stream-source.js";
+
+export class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge";
+  constructor(readonly limit: number) {
+    super(`body is larger than ${limit} bytes`);
+  }
+}
+
+/** Lets go of a body that nobody reads, so that its connection is free again. Never throws. */
+export function discard(reply: Reply): void {
+  if (reply.body !== null && !reply.bodyUsed) reply.body.cancel().catch(() => {});
+}
+
+/** The whole body as text. Rejects with `BodyTooLarge`, the body's own error, or the signal's reason. */
+export async function readText(reply: Reply, maxBytes: number, life: Life): Promise<string> {
+  if (reply.body === null) return "";
+  const decoder = new TextDecoder();
+  let first: Uint8Array | undefined;
+  let text = "";
+  let size = 0;
+  await sourceOf(reply.body, life).pump((chunk) => {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new BodyTooLarge(maxBytes);
+    // Most bodies are one chunk, which is read at once.
+    if (size === chunk.byteLength) first = chunk;
+    else {
+      if (first !== undefined) text = decoder.decode(first, { stream: true });
+      first = undefined;
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return true;
+  });
+  return text + decoder.decode(first);
+}
+
+/** The beginning of a body, for people; the rest is let go of. Never rejects. */
+export async function readExcerpt(reply: Reply, maxBytes: number, life: Life): Promise<string> {
+  if (reply.body === null) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  let left = maxBytes;
+  try {
+    await sourceOf(reply.body, life).pump((chunk) => {
+      text += decoder.decode(chunk.subarray(0, left), { stream: true });
+      left -= chunk.byteLength;
+      return left > 0;
+    });
+  } catch {
+    // What has been read so far is all there is to show.
+  }
+  return text;
+}
+
+/** What one connection of an event stream left behind. */
+export interface StreamTrace {
+  /** The id to read on from; empty if no event had one. */
+  readonly lastEventId: string;
+  /** How long the stream wants to be left alone before the next connection. */
+  readonly retryMs: number | undefined;
+  /** Whether any message came. */
+  readonly spoke: boolean;
+  /** Why the stream broke; undefined when it ended. */
+  readonly error: unknown;
+}
+
+/**
+ * Reads an event stream to its end and hands out each message as it arrives, and then its event id. Never rejects. Events
+ * of another type and events without data carry no message.
+ */
+export async function readEvents(
+  reply: Reply,
+  maxChars: number,
+  life: Life,
+  onMessage: (parsed: Parsed) => void,
+  clock: Clock,
+  onEventId?: ((id: string) => void) | undefined,
+): Promise<StreamTrace> {
+  let spoke = false;
+  let error: unknown;
+  const onEvent = ({ event, data, id }: SseEvent) => {
+    if (event === "message" && data !== "") {
+      spoke = true;
+      onMessage(parseFrame(data));
+    }
+    if (id) onEventId?.(id);
+  };
+  const reader = new SseReader(onEvent, { maxEventSize: maxChars });
+  let giveUp: (reason: unknown) => void = () => {};
+  const pulse = new StreamPulse(clock, () => giveUp(new Error("the stream has fallen silent")));
+  const onChunk = (give: (reason: unknown) => void) => {
+    giveUp = give;
+    pulse.beat(reader.comments);
+  };
+  try {
+    if (reply.body !== null) await readSse(reply.body, reader, life, onChunk);
+  } catch (reason) {
+    error = reason;
+  } finally {
+    pulse.stop();
+  }
+  return { lastEventId: reader.lastEventId, retryMs: reader.retryMs, spoke, error };
+}

@@ -1,0 +1,47 @@
+import { readFile, realpath } from "node:fs/promises";
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import { resourceNotFound } from "../../server/definitions/resource.js";
+
+/**
+ * The real path of a file under a folder. Undefined for a value that ends outside of it: by `..`, as an absolute path, by
+ * a NUL, or through a symbolic link; and for one that is not there.
+ */
+export async function resolveInside(root: string, path: string): Promise<string | undefined> {
+  if (path.includes("\0") || isAbsolute(path) || /^[A-Za-z]:|^[\\/]/.test(path)) return undefined;
+  if (!isInside(resolve(root), resolve(root, path))) return undefined;
+  try {
+    const [base, real] = await Promise.all([realpath(root), realpath(resolve(root, path))]);
+    return isInside(base, real) ? real : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export interface FileResourceOptions {
+  /** The template's variable that names the file. `path` unless told otherwise. */
+  readonly variable?: string;
+  /** Files whose names end so are sent as text; others as bytes. */
+  readonly text?: readonly string[];
+}
+
+const TEXT = [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", ".js", ".ts", ".xml"];
+
+/** A resource handler for the files of a folder, none of which can be walked out of: for `server.resource("x:///{+path}", ...)`. */
+export function fileResource(root: string, options: FileResourceOptions = {}) {
+  const { variable = "path", text = TEXT } = options;
+  return async (variables: object, _ctx: unknown, uri: string): Promise<string | Uint8Array> => {
+    const value = (variables as Record<string, string | string[] | undefined>)[variable];
+    const path = Array.isArray(value) ? value.join("/") : value;
+    const file = path === undefined ? undefined : await resolveInside(root, path);
+    if (file === undefined) throw resourceNotFound(uri);
+    const bytes = await readFile(file).catch(() => {
+      throw resourceNotFound(uri);
+    });
+    return text.some((ending) => file.endsWith(ending)) ? bytes.toString("utf8") : new Uint8Array(bytes);
+  };
+}
+
+function isInside(base: string, path: string): boolean {
+  const way = relative(base, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}

@@ -1,0 +1,116 @@
+import { mkdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+import type { AuthStore } from "../../auth/client/store.js";
+import { AuthError } from "../../protocol/auth-error.js";
+import { withFileLock } from "./file-lock.js";
+
+type Values = Record<string, unknown>;
+
+const HEADER = "bowline-store-1";
+const SALT_BYTES = 16;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Keeps clients and tokens in a file that only its owner can read, encrypted (AES-256-GCM) with a key made of `secret`.
+ * Several processes can share it: a refresh in one is seen by the others, and happens once.
+ */
+export function createFileStore(path: string, secret: string | Uint8Array): AuthStore {
+  if (typeof path !== "string" || path === "")
+    throw new AuthError(
+      "configuration",
+      'createFileStore needs the path of a file, as in createFileStore("tokens", secret)',
+    );
+  if (secret === undefined || secret.length === 0)
+    throw new AuthError("configuration", `The secret of the file store ${path} is empty: what is kept there needs one`);
+  const keys = new Map<string, Promise<Buffer>>();
+  const lock = `${path}.lock`;
+
+  const change = async (edit: (values: Values) => void): Promise<void> => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await withFileLock(lock, async () => {
+      const values = await load(path, secret, keys);
+      edit(values);
+      await save(path, values, secret, keys);
+    });
+  };
+
+  return {
+    textOnly: true,
+    get: async (key) => (await load(path, secret, keys))[key],
+    set: (key, value) =>
+      change((values) => {
+        values[key] = value;
+      }),
+    delete: (key) =>
+      change((values) => {
+        delete values[key];
+      }),
+    async lock(name, work, signal) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      const { createHash } = await import("node:crypto");
+      const id = createHash("sha256").update(name).digest("hex").slice(0, 16);
+      return await withFileLock(`${path}.${id}.lock`, work, signal);
+    },
+  };
+}
+
+async function load(path: string, secret: string | Uint8Array, keys: Map<string, Promise<Buffer>>): Promise<Values> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw error;
+  }
+  const start = HEADER.length + SALT_BYTES;
+  const salt = bytes.subarray(HEADER.length, start);
+  const nonce = bytes.subarray(start, start + NONCE_BYTES);
+  const tag = bytes.subarray(-TAG_BYTES);
+  const { createDecipheriv } = await import("node:crypto");
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", await keyFor(salt, secret, keys), nonce);
+    decipher.setAAD(bytes.subarray(0, start)).setAuthTag(tag);
+    const text = Buffer.concat([decipher.update(bytes.subarray(start + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    return Object.assign(Object.create(null), JSON.parse(text.toString("utf8"))) as Values;
+  } catch {
+    throw new AuthError("configuration", `${path} cannot be read: another secret, or not such a store`);
+  }
+}
+
+/** Written beside and renamed, so that a reader sees the old or the new and never half of one. */
+async function save(
+  path: string,
+  values: Values,
+  secret: string | Uint8Array,
+  keys: Map<string, Promise<Buffer>>,
+): Promise<void> {
+  const { createCipheriv, randomBytes } = await import("node:crypto");
+  const salt = [...keys.keys()].map((each) => Buffer.from(each, "hex"))[0] ?? randomBytes(SALT_BYTES);
+  const nonce = randomBytes(NONCE_BYTES);
+  const head = Buffer.concat([Buffer.from(HEADER), salt]);
+  const cipher = createCipheriv("aes-256-gcm", await keyFor(salt, secret, keys), nonce).setAAD(head);
+  const body = Buffer.concat([cipher.update(JSON.stringify(values), "utf8"), cipher.final()]);
+  const aside = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  try {
+    await writeFile(aside, Buffer.concat([head, nonce, body, cipher.getAuthTag()]), { mode: 0o600, flag: "wx" });
+    await rename(aside, path);
+  } catch (error) {
+    await unlink(aside).catch(() => {});
+    throw error;
+  }
+}
+
+/** Deriving a key is slow on purpose; the salt of a file stays, so it is done once. */
+function keyFor(salt: Buffer, secret: string | Uint8Array, keys: Map<string, Promise<Buffer>>): Promise<Buffer> {
+  const id = salt.toString("hex");
+  const known = keys.get(id) ?? derive(secret, salt);
+  keys.set(id, known);
+  return known;
+}
+
+async function derive(secret: string | Uint8Array, salt: Buffer): Promise<Buffer> {
+  const { scrypt } = await import("node:crypto");
+  return (await promisify(scrypt)(secret, salt, 32)) as Buffer;
+}

@@ -1,0 +1,175 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { statSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { ConnectionError } from "../../protocol/errors.js";
+import { childEnvironment, type Environment } from "../environment.js";
+import { planLaunch } from "./launch.js";
+import { settlesWithin } from "./settles-within.js";
+import { endTree, endTreeWithHost } from "./tree.js";
+
+export interface ServerProcessOptions {
+  /** A program on the path, or the path of one. */
+  readonly command: string;
+  /** Passed as they are: no shell reads them. */
+  readonly args?: readonly string[];
+  /** Variables on top of `defaultEnvironment()`; `undefined` takes one away. */
+  readonly env?: Environment;
+  /** The working directory: that of this process unless given. */
+  readonly cwd?: string;
+}
+
+export interface StopTimes {
+  /** How long to wait after the end of the input, before SIGTERM. */
+  readonly stdinMs: number;
+  /** How long to wait after SIGTERM, before SIGKILL. */
+  readonly termMs: number;
+}
+
+/** How long the pipes are awaited when nothing more can be done: a descendant may hold them open for ever. */
+const LEFTOVER_MS = 500;
+
+/** A child process that leads its own process group (a tree on Windows), with its three pipes. */
+export class ServerProcess {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Null when ignored. */
+  readonly stderr: Readable | null;
+  /** Resolves when the process has exited. */
+  readonly exited: Promise<void>;
+  /** Resolves when the process has exited and its pipes are closed: all its output has been read. */
+  readonly gone: Promise<void>;
+  /** Undefined while the process runs. */
+  exit: { readonly code: number | null; readonly signal: string | null } | undefined;
+  /** Whether the process was made to end by a signal of ours. */
+  forced = false;
+  readonly #child: ChildProcess;
+  readonly #forget: () => void;
+
+  /** `child` has been given a process id. */
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.pid = child.pid!;
+    this.stdin = child.stdin!;
+    this.stdout = child.stdout!;
+    this.stderr = child.stderr;
+    this.exited = new Promise((resolve) => {
+      child.once("exit", (code, signal) => {
+        this.exit = { code, signal };
+        resolve();
+      });
+    });
+    this.gone = new Promise((resolve) => child.once("close", () => resolve()));
+    this.#forget = endTreeWithHost(this.pid);
+  }
+
+  /**
+   * Ends the input and waits for the process to go; then ends it by force, with its descendants. Resolves when it is gone
+   * and nothing of it keeps this process alive. The output must be read meanwhile, or the process may wait for that.
+   */
+  async stop(times: StopTimes): Promise<void> {
+    this.stdin.end();
+    if (!(await this.#goesByItself(times.stdinMs))) await this.#force(times.termMs);
+    this.#forget();
+  }
+
+  #goesByItself(stdinMs: number): Promise<boolean> {
+    return settlesWithin(this.gone, this.exit === undefined ? stdinMs : LEFTOVER_MS);
+  }
+
+  async #force(termMs: number): Promise<void> {
+    const orphansOnly = this.exit !== undefined;
+    this.forced = !orphansOnly;
+    const reached = endTree(this.pid, "SIGTERM");
+    if (reached) await settlesWithin(this.gone, orphansOnly ? Math.min(termMs, LEFTOVER_MS) : termMs);
+    // Also when the pipes are closed by now: a descendant without them may have outlived the SIGTERM.
+    endTree(this.pid, "SIGKILL");
+    if (reached && (await settlesWithin(this.gone, LEFTOVER_MS))) return;
+    this.#abandon();
+  }
+
+  /** Something out of reach holds the pipes, or the process cannot even be killed: let go of it. */
+  #abandon(): void {
+    for (const pipe of [this.stdin, this.stdout, this.stderr]) pipe?.destroy();
+    this.#child.unref();
+  }
+}
+
+/** Starts a process; rejects with a `ConnectionError` that names the command and the likely cause. */
+export async function startServerProcess(
+  options: ServerProcessOptions,
+  stderr: "pipe" | "ignore",
+): Promise<ServerProcess> {
+  const child = launch(options, stderr);
+  const running = child.pid === undefined ? undefined : new ServerProcess(child);
+  try {
+    await spawned(child);
+  } catch (cause) {
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.destroy();
+    throw startFailure(options, cause);
+  }
+  return running!;
+}
+
+function launch(options: ServerProcessOptions, stderr: "pipe" | "ignore"): ChildProcess {
+  try {
+    const env = childEnvironment(options.env);
+    const plan = planLaunch(options.command, options.args ?? [], { name: process.platform, env, isFile });
+    return spawn(plan.file, plan.args, {
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      env,
+      windowsVerbatimArguments: plan.verbatim,
+      stdio: ["pipe", "pipe", stderr],
+      shell: false,
+      windowsHide: true,
+      // On Windows this would open a console window, and the tree is found without it.
+      detached: process.platform !== "win32",
+    });
+  } catch (cause) {
+    throw startFailure(options, cause);
+  }
+}
+
+function spawned(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once("spawn", resolve);
+    // Stays for the life of the child: a later failure to signal it is also reported here, and changes nothing.
+    child.on("error", reject);
+  });
+}
+
+function startFailure(options: ServerProcessOptions, cause: unknown): ConnectionError {
+  const { command } = options;
+  const likelyCause = whyNotStarted(options, cause as NodeJS.ErrnoException);
+  return new ConnectionError(`Cannot start the server process "${command}": ${likelyCause}`, {
+    cause,
+    command,
+    likelyCause,
+  });
+}
+
+function whyNotStarted(options: ServerProcessOptions, cause: NodeJS.ErrnoException): string {
+  if (options.cwd !== undefined && !isDirectory(options.cwd)) {
+    return `its working directory "${options.cwd}" is not a directory`;
+  }
+  switch (cause.code) {
+    case "ENOENT":
+      if (/\s/.test(options.command))
+        return "no such program (ENOENT): what follows the program's name belongs into args";
+      return process.platform === "win32"
+        ? "no such program (ENOENT)"
+        : "no such program, or the interpreter named in its first line is missing (ENOENT)";
+    case "EACCES":
+      return "it is not an executable file, or may not be run by this user (EACCES)";
+    default:
+      return cause.message;
+  }
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

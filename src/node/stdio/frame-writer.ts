@@ -1,0 +1,147 @@
+import type { Writable } from "node:stream";
+import { ConnectionError } from "../../protocol/errors.js";
+import { toLine } from "../../protocol/jsonrpc/lines.js";
+
+/** The form of `Writable.write` that the writer calls. */
+export type WriteLine = (line: string, written: (error?: Error | null) => void) => boolean;
+
+interface Waiter {
+  readonly promise: Promise<void>;
+  resolve(): void;
+  reject(reason: Error): void;
+}
+
+/** Lines are gathered up to this many characters, and for so long. */
+const MOST_AT_ONCE = 16 * 1024;
+const LONGEST_WAIT_MS = 1;
+
+/**
+ * Writes frames as lines to a byte stream, in order, and tells when the stream has room again. The first frame of a turn of
+ * the event loop is written at once; those that follow on its heels are gathered and written together, since each write to
+ * a pipe is a system call of its own. A handler that works long without a pause is still heard while it works.
+ */
+export class FrameWriter {
+  readonly #stream: Writable;
+  readonly #write: WriteLine;
+  readonly #onBroken: (cause: Error) => void;
+  /** Lines that wait for the end of this turn. */
+  #gathered = "";
+  /** Whether something was written in this turn, and when last. */
+  #inTurn = false;
+  #wroteAt = 0;
+  /** Pieces handed to the stream and not yet written. */
+  #pending = 0;
+  #room: Waiter | undefined;
+  #idle: Waiter | undefined;
+  #shut = false;
+
+  /**
+   * `onBroken` is called at most once, when the stream fails or closes before `detach`. Whoever waits for room hears of
+   * it at `detach`, when its owner has had the time to find out why.
+   */
+  constructor(stream: Writable, onBroken: (cause: Error) => void, write?: WriteLine) {
+    this.#stream = stream;
+    this.#onBroken = onBroken;
+    this.#write = write ?? ((line, written) => stream.write(line, written));
+    stream.on("drain", this.#onDrain).on("error", this.#onError).on("close", this.#onStreamClose);
+  }
+
+  /** As `Channel.send`. A rejection that nobody looks at is harmless. */
+  send(text: string): void | Promise<void> {
+    if (this.#shut)
+      return quietly(Promise.reject(new ConnectionError("The channel is closed: the frame was not sent")));
+    this.#gathered += toLine(text);
+    if (!this.#inTurn) {
+      this.#inTurn = true;
+      process.nextTick(this.#onTurnOver);
+      this.flush();
+    } else if (this.#gathered.length >= MOST_AT_ONCE || performance.now() - this.#wroteAt > LONGEST_WAIT_MS) {
+      this.flush();
+    }
+    return this.#room?.promise;
+  }
+
+  /** Hands what was gathered to the stream now. */
+  flush(): void {
+    if (this.#gathered === "") return;
+    const lines = this.#gathered;
+    this.#gathered = "";
+    this.#wroteAt = performance.now();
+    this.#pending++;
+    if (!this.#write(lines, this.#onWritten)) this.#room ??= createWaiter();
+  }
+
+  /** Refuses further frames. What was taken is still written. */
+  shut(): void {
+    this.flush();
+    this.#shut = true;
+  }
+
+  /** Resolves when all that was taken has been written, or never will be. */
+  flushed(): Promise<void> {
+    this.flush();
+    if (this.#pending === 0) return Promise.resolve();
+    this.#idle ??= createWaiter();
+    return this.#idle.promise;
+  }
+
+  /** Lets go of the stream. Frames still waiting count as lost. */
+  detach(): void {
+    this.#abandonStream();
+    this.#room?.reject(new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }));
+    this.#room = undefined;
+  }
+
+  readonly #onTurnOver = (): void => {
+    this.#inTurn = false;
+    this.flush();
+  };
+
+  readonly #onWritten = (error?: Error | null): void => {
+    if (this.#pending > 0) this.#pending--;
+    if (error || this.#pending > 0) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  };
+
+  readonly #onDrain = (): void => {
+    this.#room?.resolve();
+    this.#room = undefined;
+  };
+
+  readonly #onError = (cause: Error): void => {
+    this.#abandonStream();
+    // A broken stream may report the same failure again for what is still queued in it.
+    this.#stream.on("error", ignore);
+    this.#onBroken(cause);
+  };
+
+  readonly #onStreamClose = (): void => {
+    this.#abandonStream();
+    this.#onBroken(new Error("The stream was closed"));
+  };
+
+  #abandonStream(): void {
+    this.#stream.off("drain", this.#onDrain).off("error", this.#onError).off("close", this.#onStreamClose);
+    this.#shut = true;
+    this.#gathered = "";
+    this.#pending = 0;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  }
+}
+
+function createWaiter(): Waiter {
+  let settle: Omit<Waiter, "promise"> | undefined;
+  const promise = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise: quietly(promise), ...settle! };
+}
+
+function quietly(promise: Promise<void>): Promise<void> {
+  promise.catch(ignore);
+  return promise;
+}
+
+function ignore(): void {}

@@ -1,0 +1,174 @@
+import type { Readable, Writable } from "node:stream";
+import { ConnectionError, McpError, type ProtocolError } from "../../protocol/errors.js";
+import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
+import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../../protocol/jsonrpc/lines.js";
+import { settlesWithin } from "../process/settles-within.js";
+import { FrameWriter, type WriteLine } from "./frame-writer.js";
+
+export interface StdioServerOptions {
+  /** Where frames come from. The standard input unless given; a stream given is destroyed when the channel closes. */
+  readonly input?: Readable;
+  /** Where frames go. The standard output unless given; a stream given is ended when the channel closes. */
+  readonly output?: Writable;
+  /** Writes to `output` in place of its own `write`: what `guardStdout` returns. */
+  readonly write?: WriteLine;
+  /** The longest line accepted, in bytes. 32 MiB unless given. */
+  readonly maxLineBytes?: number;
+  /** Nothing is read while more than this is waiting to be written. 16 MiB unless given. */
+  readonly maxUnwrittenBytes?: number;
+  /** How long closing waits for the other side to take what was sent. 2000 unless given. */
+  readonly drainMs?: number;
+}
+
+const DEFAULT_MAX_UNWRITTEN_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The server's end of a pair of byte streams: one frame per line.
+ *
+ * The end of the input ends the channel: `onClose` comes at once, so that running calls can be aborted, and `close()`
+ * resolves when what was sent before has been written. Output that breaks, and a line over the limit, end it with a
+ * `ConnectionError`.
+ */
+export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
+  return new StdioServerChannel(options);
+}
+
+class StdioServerChannel implements Channel {
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #writer: FrameWriter;
+  readonly #decoder: LineDecoder;
+  readonly #drainMs: number;
+  readonly #maxUnwrittenBytes: number;
+  #events: ChannelEvents | undefined;
+  #opened = false;
+  #behind = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: StdioServerOptions) {
+    this.#input = options.input ?? process.stdin;
+    this.#output = options.output ?? process.stdout;
+    this.#drainMs = options.drainMs ?? 2000;
+    this.#maxUnwrittenBytes = options.maxUnwrittenBytes ?? DEFAULT_MAX_UNWRITTEN_BYTES;
+    this.#writer = new FrameWriter(this.#output, (cause) => this.#lose("output", cause), options.write);
+    this.#decoder = new LineDecoder(
+      {
+        onLine: (line) => {
+          if (this.#closing === undefined) this.#events?.onFrame(line);
+        },
+        onProblem: (problem) => this.#events?.onProblem(problem),
+        onOverflow: (problem) => this.#overflow(problem),
+      },
+      { maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
+    );
+  }
+
+  open(events: ChannelEvents): void {
+    if (this.#opened) throw new McpError("already_open", "The stdio channel is already open");
+    if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
+    this.#opened = true;
+    this.#events = events;
+    const input = this.#input;
+    input.on("end", this.#onEnd).on("close", this.#onEnd).on("error", this.#onInputError).on("data", this.#onData);
+    if (input.readableEnded || input.destroyed) queueMicrotask(this.#onEnd);
+    if (this.#output === process.stdout) process.on("exit", this.#onExit);
+  }
+
+  send(text: string): void | Promise<void> {
+    if (!this.#opened) {
+      return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
+    }
+    const room = this.#writer.send(text);
+    if (room !== undefined && !this.#behind && this.#output.writableLength > this.#maxUnwrittenBytes) {
+      this.#holdInput(room);
+    }
+    return room;
+  }
+
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#stopReading();
+      this.#closing = this.#finishWriting().then(() => this.#tellClosed(undefined));
+    }
+    return this.#closing;
+  }
+
+  /** Who does not take answers is not asked for more questions: what is kept for them stays bounded. */
+  #holdInput(room: Promise<void>): void {
+    this.#behind = true;
+    this.#input.pause();
+    const release = () => {
+      this.#behind = false;
+      if (this.#closing === undefined) this.#input.resume();
+    };
+    room.then(release, release);
+  }
+
+  readonly #onData = (chunk: Uint8Array | string): void => {
+    this.#decoder.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  };
+
+  readonly #onEnd = (): void => this.#closeAtOnce(undefined);
+
+  /** Whoever ends the process in the turn of an answer does not take the answer along. */
+  readonly #onExit = (): void => this.#writer.flush();
+
+  readonly #onInputError = (cause: Error): void => this.#lose("input", cause);
+
+  /** A frame that cannot be read may be the one that someone waits for: going on would leave them waiting. */
+  #overflow(problem: ProtocolError): void {
+    this.#events?.onProblem(problem);
+    this.#closeAtOnce(new ConnectionError(problem.message, { cause: problem, delivery: "sent" }));
+  }
+
+  #lose(side: "input" | "output", cause: Error): void {
+    const message = `The ${side} of the stdio channel failed: ${cause.message}`;
+    this.#closeAtOnce(new ConnectionError(message, { cause, delivery: "sent" }));
+  }
+
+  #closeAtOnce(reason: Error | undefined): void {
+    if (this.#closing !== undefined) return;
+    this.#stopReading();
+    this.#closing = this.#finishWriting();
+    this.#decoder.end();
+    this.#tellClosed(reason);
+  }
+
+  #tellClosed(reason: Error | undefined): void {
+    const events = this.#events;
+    this.#events = undefined;
+    events?.onClose(reason);
+  }
+
+  #stopReading(): void {
+    const input = this.#input;
+    input.off("end", this.#onEnd).off("close", this.#onEnd).off("data", this.#onData);
+    input.pause();
+  }
+
+  async #finishWriting(): Promise<void> {
+    this.#writer.shut();
+    const written = await settlesWithin(this.#writer.flushed(), this.#drainMs);
+    this.#writer.detach();
+    process.off("exit", this.#onExit);
+    this.#input.off("error", this.#onInputError);
+    this.#releaseStreams(written);
+  }
+
+  /** The process's own streams stay as they are: other code may still use them. */
+  #releaseStreams(written: boolean): void {
+    const input = this.#input;
+    const output = this.#output;
+    const releaseInput = () => {
+      if (input !== process.stdin) input.destroy();
+    };
+    if (output === process.stdout) {
+      releaseInput();
+    } else if (written && !output.destroyed) {
+      output.end(releaseInput);
+    } else {
+      output.destroy();
+      releaseInput();
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { pipeline, Readable, type Transform } from "node:stream";
+import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import type { ByteSource, OnChunk } from "../../http/client/reply.js";
+
+/** What is there is handed out as it comes, and an end that is missing is no fault: so do browsers read. */
+const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
+const LENIENT_BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
+
+const UNPACKERS: ReadonlyMap<string, () => Transform> = new Map([
+  ["gzip", () => createGunzip(LENIENT)],
+  ["x-gzip", () => createGunzip(LENIENT)],
+  ["deflate", () => createInflate(LENIENT)],
+  ["br", () => createBrotliDecompress(LENIENT_BROTLI)],
+]);
+
+/** Pumps the plain bytes of a source that was packed on the way. It is read no faster than they are taken. */
+export async function inflate(packed: ByteSource, encoding: string, onChunk: OnChunk): Promise<void> {
+  const unpackers = unpackersOf(encoding);
+  let goOn = () => {};
+  const source = new Readable({
+    read: () => goOn(),
+    destroy(error, done) {
+      goOn();
+      done(error);
+    },
+  });
+  let broken: { readonly reason: unknown } | undefined;
+  const reading = packed.pump(async (chunk) => {
+    if (!source.push(chunk)) {
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+    }
+    return !source.destroyed;
+  });
+  reading.then(
+    () => source.push(null),
+    (reason: unknown) => {
+      broken = { reason };
+      source.destroy(new Error("the packed bytes broke off"));
+    },
+  );
+  try {
+    for await (const chunk of pipeline([source, ...unpackers], () => {}) as unknown as AsyncIterable<Uint8Array>) {
+      if (!(await onChunk(chunk))) break;
+    }
+  } catch (error) {
+    throw broken === undefined ? error : broken.reason;
+  } finally {
+    source.destroy();
+  }
+}
+
+/** One for each that it was packed by, last first. */
+function unpackersOf(encoding: string): Transform[] {
+  return encoding
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && name !== "identity")
+    .reverse()
+    .map((name) => {
+      const unpacker = UNPACKERS.get(name);
+      if (unpacker === undefined) throw new Error(`the server packed it as ${JSON.stringify(name)}, unasked`);
+      return unpacker();
+    });
+}

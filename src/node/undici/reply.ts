@@ -1,0 +1,205 @@
+import type { AbortSwitch } from "../../call/abort-switch.js";
+import type { ByteSource, OnChunk, Reply } from "../../http/client/reply.js";
+
+/** Names and values in turn, as they came. */
+type RawHeaders = readonly { readonly length: number; toString(encoding: "latin1"): string }[];
+/** By names in lower case. */
+type HeaderTable = Readonly<Record<string, string | string[] | undefined>>;
+
+/** How the request is steered, as newer dispatchers hand it over. */
+interface Controller {
+  abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
+}
+
+/** How many bytes wait for whoever is about to read them, before the server has to. */
+const MAX_WAITING = 65_536;
+
+/**
+ * A response as node's dispatcher tells of it, callback by callback, in the words of undici 6 and in those of later versions.
+ * It resolves with itself once its head is there, and is the source of its own body. The switch ends it at any time.
+ *
+ * Callbacks come in the context of whoever opened the connection, so they only keep what they bring: it is handed out by
+ * `pump`, in the context of its caller.
+ */
+export class DirectReply implements Reply, ByteSource {
+  status = 0;
+  body: ByteSource = this;
+  bodyUsed = false;
+  readonly #life: AbortSwitch;
+  readonly #unpack: (packed: ByteSource, encoding: string) => ByteSource;
+  readonly #onAbort = (reason: unknown) => this.#fail(reason);
+  #settle: { resolve(reply: Reply): void; reject(reason: unknown): void } | undefined;
+  #rawHeaders: RawHeaders = [];
+  #headers: HeaderTable | undefined;
+  #abort: (() => void) | undefined;
+  #pause = () => {};
+  #resume = () => {};
+  #end: { readonly reason: unknown } | "complete" | undefined;
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #isPaused = false;
+  #wake = () => {};
+
+  constructor(
+    readonly url: string,
+    life: AbortSwitch,
+    unpack: (packed: ByteSource, encoding: string) => ByteSource,
+    settle: { resolve(reply: Reply): void; reject(reason: unknown): void },
+  ) {
+    this.#life = life;
+    this.#unpack = unpack;
+    this.#settle = settle;
+    life.onAbort(this.#onAbort);
+  }
+
+  get ok(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  get headers(): this {
+    return this;
+  }
+
+  /** A header by its name in lower case. */
+  get(name: string): string | null {
+    if (this.#headers !== undefined) {
+      const value = Object.hasOwn(this.#headers, name) ? this.#headers[name] : undefined;
+      return value === undefined ? null : String(Array.isArray(value) ? value.join(", ") : value);
+    }
+    let found: string | null = null;
+    for (let i = 0; i + 1 < this.#rawHeaders.length; i += 2) {
+      const key = this.#rawHeaders[i];
+      if (key?.length !== name.length || key.toString("latin1").toLowerCase() !== name) continue;
+      const value = String(this.#rawHeaders[i + 1]?.toString("latin1"));
+      found = found === null ? value : `${found}, ${value}`;
+    }
+    return found;
+  }
+
+  async pump(onChunk: OnChunk): Promise<void> {
+    this.bodyUsed = true;
+    try {
+      for (;;) {
+        for (let chunk = this.#waiting.shift(); chunk !== undefined; chunk = this.#waiting.shift()) {
+          this.#waitingBytes -= chunk.byteLength;
+          const more = onChunk(chunk);
+          if (!(typeof more === "boolean" ? more : await more)) return this.#fail(undefined);
+        }
+        if (this.#end === "complete") return;
+        if (this.#end !== undefined) throw this.#end.reason;
+        await this.#nextEvent();
+      }
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    }
+  }
+
+  async cancel(reason?: unknown): Promise<void> {
+    this.#fail(reason);
+  }
+
+  onConnect(abort: () => void): void {
+    this.#abort = abort;
+    if (this.#end !== undefined) abort();
+  }
+
+  onHeaders(status: number, headers: RawHeaders, resume: () => void): boolean {
+    this.#rawHeaders = headers;
+    this.#resume = resume;
+    this.#begin(status);
+    return true;
+  }
+
+  onData(chunk: Uint8Array): boolean {
+    return this.#take(chunk);
+  }
+
+  onComplete(): void {
+    this.#close("complete");
+  }
+
+  onError(error: unknown): void {
+    this.#fail(error);
+  }
+
+  onUpgrade(): void {
+    this.#fail(new Error("the server wants another protocol"));
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#pause = () => controller.pause();
+    this.#resume = () => controller.resume();
+    this.onConnect(() => controller.abort(new Error("the request was given up")));
+  }
+
+  onResponseStart(_: Controller, status: number, headers: HeaderTable): void {
+    this.#headers = headers;
+    this.#begin(status);
+  }
+
+  onResponseData(_: Controller, chunk: Uint8Array): void {
+    if (!this.#take(chunk)) this.#pause();
+  }
+
+  onResponseEnd(): void {
+    this.onComplete();
+  }
+
+  onResponseError(_: Controller, error: unknown): void {
+    this.onError(error);
+  }
+
+  onRequestUpgrade(): void {
+    this.onUpgrade();
+  }
+
+  /** What comes while the server is told to go on counts as well. */
+  #nextEvent(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      if (!this.#isPaused) return;
+      this.#isPaused = false;
+      this.#resume();
+    });
+  }
+
+  /** Heads below 200 only announce the real one. */
+  #begin(status: number): void {
+    if (status < 200 || this.#end !== undefined) return;
+    this.status = status;
+    const encoding = this.get("content-encoding");
+    if (encoding !== null) this.body = this.#unpack(this, encoding);
+    this.#settle?.resolve(this);
+    this.#settle = undefined;
+  }
+
+  /** Tells whether more may come before somebody reads. */
+  #take(chunk: Uint8Array): boolean {
+    if (this.#end !== undefined) return true;
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.byteLength;
+    this.#wake();
+    this.#isPaused = this.#waitingBytes > MAX_WAITING;
+    return !this.#isPaused;
+  }
+
+  /** What came before it is no longer handed out. */
+  #fail(reason: unknown): void {
+    this.#waiting = [];
+    if (!this.#close({ reason })) return;
+    this.#settle?.reject(reason);
+    this.#settle = undefined;
+    this.#abort?.();
+  }
+
+  #close(end: { readonly reason: unknown } | "complete"): boolean {
+    if (this.#end !== undefined) return false;
+    this.#end = end;
+    this.#life.offAbort(this.#onAbort);
+    this.#wake();
+    return true;
+  }
+}

@@ -1,0 +1,234 @@
+import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
+
+/**
+ * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
+ * The classes exist so that `instanceof` reads well; messages may change.
+ */
+export class McpError extends Error {
+  override readonly name: string = "McpError";
+  constructor(
+    readonly code: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export interface RpcErrorOptions extends ErrorOptions {
+  readonly method?: string | undefined;
+  readonly local?: boolean;
+}
+
+/** The peer answered with a JSON-RPC error, or a handler wants to answer with one. */
+export class RpcError extends McpError {
+  override readonly name: string = "RpcError";
+  readonly rpcCode: number;
+  readonly data: unknown;
+  /** The method that was answered so, on the side that called. */
+  readonly method: string | undefined;
+  /** True when this side refused the call itself and nothing was sent. */
+  readonly local: boolean;
+  constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
+    super("rpc_error", message, options);
+    this.rpcCode = rpcCode;
+    this.data = data;
+    this.method = options?.method;
+    this.local = options?.local === true;
+  }
+}
+
+/** The server's last word was a question: `result` holds it. The code says why it was not answered. */
+export class InputRequiredError extends McpError {
+  override readonly name = "InputRequiredError";
+  constructor(
+    code: "input_required" | "too_many_rounds",
+    message: string,
+    readonly result: InputRequiredResult,
+  ) {
+    super(code, message);
+  }
+}
+
+/** The two sides have no protocol version in common that this side may speak. */
+export class VersionError extends McpError {
+  override readonly name = "VersionError";
+  constructor(
+    message: string,
+    /** What the server said it speaks, if it said so. */
+    readonly supported: readonly string[] | undefined,
+    /** What this side may speak. */
+    readonly wanted: readonly string[],
+    options?: ErrorOptions,
+  ) {
+    super("no_common_version", message, options);
+  }
+}
+
+/** The server does not speak the version that was asked for, and names those that it does. */
+export class UnsupportedVersionError extends RpcError {
+  override readonly name = "UnsupportedVersionError";
+  readonly supported: readonly string[];
+  readonly requested: string | undefined;
+  constructor(
+    rpcCode: number,
+    message: string,
+    data: unknown,
+    details: RpcErrorOptions & { readonly supported: readonly string[]; readonly requested: string | undefined },
+  ) {
+    super(rpcCode, message, data, details);
+    this.supported = details.supported;
+    this.requested = details.requested;
+  }
+}
+
+/** The server needs something of the client that the call did not declare. */
+export class MissingCapabilityError extends RpcError {
+  override readonly name = "MissingCapabilityError";
+  /** Only what is missing. */
+  readonly requiredCapabilities: ClientCapabilities;
+  constructor(
+    rpcCode: number,
+    message: string,
+    data: unknown,
+    details: RpcErrorOptions & { readonly requiredCapabilities: ClientCapabilities },
+  ) {
+    super(rpcCode, message, data, details);
+    this.requiredCapabilities = details.requiredCapabilities;
+  }
+}
+
+/** The user said no to what the server asked of the model. Thrown by a client's handler, met by the server's. */
+export class UserRejectedError extends RpcError {
+  constructor(message = "The user rejected the request") {
+    super(USER_REJECTED, message);
+  }
+}
+
+export const USER_REJECTED = -1;
+
+/** The peer broke the protocol: the message says what and where. */
+export class ProtocolError extends McpError {
+  override readonly name = "ProtocolError";
+  constructor(message: string, options?: ErrorOptions) {
+    super("protocol_error", message, options);
+  }
+}
+
+/** How far a call had got when its connection went away. */
+export type Delivery = "not_sent" | "sent" | "answer_lost";
+
+export interface ConnectionErrorDetails extends ErrorOptions {
+  /** `not_sent`: the peer never saw the call. `sent`: it may have. `answer_lost`: it did, and the answer is gone. */
+  readonly delivery?: Delivery;
+  /** Whether sending the same call again cannot do harm. */
+  readonly retrySafe?: boolean;
+  /** The HTTP status that ended the call, where there is one. */
+  readonly status?: number | undefined;
+  /** Of a process: its exit code, signal and last lines on stderr. */
+  readonly exitCode?: number | null | undefined;
+  readonly exitSignal?: string | null | undefined;
+  readonly stderr?: readonly string[];
+  /** Of a process: the program that was started, without its arguments. */
+  readonly command?: string | undefined;
+  /** What probably went wrong, where the signs tell. */
+  readonly likelyCause?: string | undefined;
+}
+
+/** The other side went away, or could not be reached. */
+export class ConnectionError extends McpError {
+  override readonly name = "ConnectionError";
+  readonly delivery: Delivery;
+  readonly retrySafe: boolean;
+  readonly status: number | undefined;
+  readonly exitCode: number | null | undefined;
+  readonly exitSignal: string | null | undefined;
+  readonly stderr: readonly string[];
+  readonly command: string | undefined;
+  readonly likelyCause: string | undefined;
+  constructor(message: string, details: ConnectionErrorDetails = {}) {
+    super("connection_error", message, details);
+    this.delivery = details.delivery ?? "not_sent";
+    this.retrySafe = details.retrySafe ?? this.delivery === "not_sent";
+    this.status = details.status;
+    this.exitCode = details.exitCode;
+    this.exitSignal = details.exitSignal;
+    this.stderr = details.stderr ?? [];
+    this.command = details.command;
+    this.likelyCause = details.likelyCause;
+  }
+}
+
+/** Time ran out: `idle` when nothing was heard for too long, `deadline` when the whole call took too long. */
+export class TimeoutError extends McpError {
+  override readonly name = "TimeoutError";
+  constructor(
+    readonly kind: "idle" | "deadline",
+    readonly afterMs: number,
+    message: string,
+  ) {
+    super("timeout", message);
+  }
+}
+
+/** A server of a group cannot be reached, and is left alone for a while; `cause` is why. */
+export class ServerUnavailableError extends McpError {
+  override readonly name = "ServerUnavailableError";
+  declare readonly cause: Error;
+  constructor(
+    readonly server: string,
+    /** How long until it may be tried again. */
+    readonly retryInMs: number,
+    cause: Error,
+  ) {
+    const when = `it is tried again when needed in ${retryInMs} ms or later`;
+    super("server_unavailable", `Server ${JSON.stringify(server)} is not available (${when}): ${cause.message}`, {
+      cause,
+    });
+  }
+}
+
+/** A tool's own failure, meant for the model: becomes a result with `isError`. */
+export class ToolError extends McpError {
+  override readonly name = "ToolError";
+  constructor(message: string, options?: ErrorOptions) {
+    super("tool_error", message, options);
+  }
+}
+
+/** A tool's structured result does not fit the schema that it was listed with, or that the caller gave. */
+export class OutputError extends McpError {
+  override readonly name = "OutputError";
+  constructor(
+    readonly tool: string,
+    /** What is wrong, and where in the structured content. */
+    readonly issues: readonly { readonly path: string; readonly message: string }[],
+    /** The result as it came. */
+    readonly result: unknown,
+  ) {
+    const places = issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
+    super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${places}`);
+  }
+}
+
+/** A server or client is defined in a way that cannot work: thrown while defining, never while serving. */
+export class DefinitionError extends McpError {
+  override readonly name = "DefinitionError";
+  constructor(message: string, options?: ErrorOptions) {
+    super("definition_error", message, options);
+  }
+}
+
+/** Whether a value lists protocol versions, one at least. */
+export function isVersionList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
+}
+
+/** What was thrown, as an error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+export function notConnected(reason?: Error): ConnectionError {
+  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
+}

@@ -1,0 +1,88 @@
+import { McpError } from "../errors.js";
+import type { RequestId } from "./message.js";
+import { isRequestId } from "./parse.js";
+import { idKey } from "./request-id.js";
+import { SlotMap } from "./small-map.js";
+
+/** The requests that one side has sent and whose answers it awaits, under the ids they went out with. */
+export class InflightTable<Entry extends { readonly id: RequestId }> {
+  readonly #entries = new SlotMap<RequestId, Entry>();
+  #nextId: number;
+  /** Whether callers choose ids too, so that a number may be taken. */
+  #hasClaims = false;
+
+  /** Ids count from the given one on: those below it were handed out by a predecessor. */
+  constructor(firstId = 0) {
+    this.#nextId = firstId;
+  }
+
+  /** The number that the next request gets, unless a caller chooses its own. */
+  get nextId(): number {
+    return this.#nextId;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** An id for a new request: the caller's own, unchanged, or the next free number. Throws for one that cannot be used. */
+  reserve(wanted: RequestId | undefined): RequestId {
+    if (wanted !== undefined) return this.#claim(wanted);
+    if (this.#hasClaims) while (this.#entries.has(this.#nextId)) this.#nextId++;
+    return this.#nextId++;
+  }
+
+  /** Files a request under an id that was reserved for it. */
+  add(entry: Entry): void {
+    if (this.#hasClaims) this.#entries.set(idKey(entry.id), entry);
+    else this.#entries.add(idKey(entry.id), entry);
+  }
+
+  /** Removes this very entry, never one that has come after it under the same id. Tells whether it was there. */
+  remove(entry: Entry): boolean {
+    const key = idKey(entry.id);
+    return this.#entries.get(key) === entry && this.#entries.delete(key);
+  }
+
+  /** The request in flight under this id, in either spelling. */
+  find(id: RequestId): Entry | undefined {
+    return this.#entries.get(idKey(id));
+  }
+
+  /** The same, which is no longer in flight then. */
+  take(id: RequestId): Entry | undefined {
+    return this.#entries.take(idKey(id));
+  }
+
+  /** The request in flight under exactly this id, value and type. */
+  findExactly(id: unknown): Entry | undefined {
+    const entry = isRequestId(id) ? this.find(id) : undefined;
+    return entry?.id === id ? entry : undefined;
+  }
+
+  /** Whether this number was handed out as an id at some time. */
+  hasMinted(id: RequestId): boolean {
+    const key = idKey(id);
+    return typeof key === "number" && key >= 0 && key < this.#nextId;
+  }
+
+  values(): Iterable<Entry> {
+    return this.#entries.values();
+  }
+
+  /** Empties the table and hands over what was in it. */
+  drain(): Entry[] {
+    const entries = this.#entries.values();
+    this.#entries.clear();
+    return entries;
+  }
+
+  #claim(id: RequestId): RequestId {
+    if (!isRequestId(id)) throw new McpError("invalid_request_id", "A request id must be a string or an integer");
+    if (this.#entries.has(idKey(id))) {
+      throw new McpError("duplicate_request_id", `Request id ${JSON.stringify(id)} is already in flight`);
+    }
+    this.#hasClaims = true;
+    return id;
+  }
+}

@@ -1,0 +1,158 @@
+import { ProtocolError } from "../errors.js";
+
+export interface LineLimits {
+  /** The longest line delivered, in bytes, without its terminator. */
+  readonly maxLineBytes: number;
+}
+
+/** What a decoder finds. The callbacks must not throw. */
+export interface LineEvents {
+  onLine(line: string): void;
+  /** A line was skipped: the stream goes on. */
+  onProblem(problem: ProtocolError): void;
+  /** A line is longer than the limit: the decoder has ended, since the frame that is lost may be one that is waited for. */
+  onOverflow(problem: ProtocolError): void;
+}
+
+/** The limit where none is chosen. */
+export const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const TAB = 0x09;
+const BOM = [0xef, 0xbb, 0xbf] as const;
+/** What may stand around a line of the greatest length: a byte order mark before it and a CR after it. */
+const FRAMING_BYTES = BOM.length + 1;
+const KEPT_BUFFER_BYTES = 64 * 1024;
+
+/**
+ * Cuts a byte stream into lines. Only LF ends a line; a CR right before it is dropped, and so is a byte order mark at the
+ * very start of the stream. Blank lines are skipped. A line that is not UTF-8 is reported and skipped, and so are bytes
+ * without a terminator at the end of the stream; the lines around them are delivered. A line that is too long is the end.
+ *
+ * Memory is bounded by the limit and time is linear in the bytes, however they are cut. A chunk is not kept after `push`
+ * returns.
+ */
+export class LineDecoder {
+  readonly #events: LineEvents;
+  readonly #maxLineBytes: number;
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  /** The beginning of a line whose end has not arrived: the first `#length` bytes of `#buffer`. */
+  #buffer = new Uint8Array(0);
+  #length = 0;
+  #atStart = true;
+  #ended = false;
+
+  constructor(events: LineEvents, limits: LineLimits) {
+    this.#events = events;
+    this.#maxLineBytes = limits.maxLineBytes;
+  }
+
+  push(chunk: Uint8Array): void {
+    let start = 0;
+    while (!this.#ended) {
+      const end = chunk.indexOf(LF, start);
+      if (end === -1) break;
+      this.#finishLine(chunk, start, end);
+      start = end + 1;
+    }
+    if (!this.#ended && start < chunk.length) this.#keep(chunk, start, chunk.length);
+  }
+
+  /** The stream is over: nothing is delivered from here on. Idempotent. */
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const rest = this.#length;
+    const blank = isBlank(this.#buffer, this.#contentStart(this.#buffer, 0, rest), rest);
+    this.#forget();
+    if (!blank)
+      this.#events.onProblem(new ProtocolError(`The input ended within a line: its ${rest} bytes are dropped`));
+  }
+
+  #finishLine(chunk: Uint8Array, start: number, end: number): void {
+    if (this.#length === 0) {
+      this.#deliver(chunk, start, end);
+      return;
+    }
+    if (end > start) this.#keep(chunk, start, end);
+    if (this.#ended) return;
+    const line = this.#buffer;
+    const length = this.#length;
+    this.#length = 0;
+    if (line.length > KEPT_BUFFER_BYTES) this.#buffer = new Uint8Array(0);
+    this.#deliver(line, 0, length);
+  }
+
+  #deliver(bytes: Uint8Array, from: number, to: number): void {
+    const start = this.#contentStart(bytes, from, to);
+    const end = to > start && bytes[to - 1] === CR ? to - 1 : to;
+    this.#atStart = false;
+    if (end - start > this.#maxLineBytes) return this.#overflow();
+    if (isBlank(bytes, start, end)) return;
+    const line = this.#decode(bytes.subarray(start, end));
+    if (line !== undefined) this.#events.onLine(line);
+  }
+
+  #decode(bytes: Uint8Array): string | undefined {
+    try {
+      return this.#utf8.decode(bytes);
+    } catch (cause) {
+      this.#events.onProblem(
+        new ProtocolError(`A line of ${bytes.length} bytes is not valid UTF-8: skipped`, { cause }),
+      );
+      return undefined;
+    }
+  }
+
+  /** Adds bytes to the unfinished line, or gives up as soon as it is known to be too long. */
+  #keep(chunk: Uint8Array, start: number, end: number): void {
+    const length = this.#length + (end - start);
+    if (length > this.#maxLineBytes + FRAMING_BYTES) return this.#overflow();
+    if (length > this.#buffer.length) this.#grow(length);
+    this.#buffer.set(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end), this.#length);
+    this.#length = length;
+  }
+
+  /** Doubles, so that all copies together cost no more than twice the line. */
+  #grow(needed: number): void {
+    const most = this.#maxLineBytes + FRAMING_BYTES;
+    const buffer = new Uint8Array(Math.min(most, Math.max(needed, this.#buffer.length * 2, 1024)));
+    buffer.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = buffer;
+  }
+
+  #contentStart(bytes: Uint8Array, from: number, to: number): number {
+    const marked = this.#atStart && to - from >= BOM.length && BOM.every((byte, index) => bytes[from + index] === byte);
+    return marked ? from + BOM.length : from;
+  }
+
+  #overflow(): void {
+    this.#ended = true;
+    this.#forget();
+    this.#events.onOverflow(new ProtocolError(`A line is longer than the limit of ${this.#maxLineBytes} bytes`));
+  }
+
+  #forget(): void {
+    this.#buffer = new Uint8Array(0);
+    this.#length = 0;
+  }
+}
+
+/**
+ * The line that carries a JSON text. A raw line break in JSON is white space between tokens, so that a blank in its place
+ * means the same.
+ */
+export function toLine(json: string): string {
+  const broken = json.includes("\n") || json.includes("\r");
+  return broken ? `${json.replaceAll(/[\r\n]/g, " ")}\n` : `${json}\n`;
+}
+
+function isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let index = start; index < end; index++) {
+    const byte = bytes[index];
+    if (byte !== SPACE && byte !== TAB && byte !== CR) return false;
+  }
+  return true;
+}

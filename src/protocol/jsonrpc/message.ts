@@ -1,0 +1,40 @@
+import type { RequestId } from "../types/index.js";
+
+export type { RequestId };
+
+export type Params = { readonly [key: string]: unknown };
+
+export interface RpcRequest {
+  readonly jsonrpc: "2.0";
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params?: Params;
+}
+
+export interface RpcNotification {
+  readonly jsonrpc: "2.0";
+  readonly method: string;
+  readonly params?: Params;
+}
+
+export interface RpcErrorObject {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export interface RpcResult {
+  readonly jsonrpc: "2.0";
+  readonly id: RequestId;
+  readonly result: Params;
+}
+
+export interface RpcFailure {
+  readonly jsonrpc: "2.0";
+  /** Absent or null when the request's own id could not be read. */
+  readonly id?: RequestId | null;
+  readonly error: RpcErrorObject;
+}
+
+export type RpcResponse = RpcResult | RpcFailure;
+export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;

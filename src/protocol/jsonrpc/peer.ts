@@ -1,0 +1,222 @@
+import { ConnectionError, McpError, notConnected, ProtocolError, toError } from "../errors.js";
+import type { Channel } from "./channel.js";
+import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
+import { InflightTable } from "./inflight-table.js";
+import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
+import { classify, isRequestId, type Parsed, type ParseFailure, parseFrame } from "./parse.js";
+import { idKey } from "./request-id.js";
+
+/** Who waits for the answer to a request that this side sent. Exactly one of the two is called, at most once. */
+export interface ResponseSink {
+  onResponse(response: RpcResponse): void;
+  onFailure(error: Error): void;
+  /** A report of progress on this request, if it asked for any. */
+  onProgress?(params: Params): void;
+}
+
+/** A request that this side sent and whose answer is awaited. */
+export interface Inflight {
+  readonly id: RequestId;
+  readonly sink: ResponseSink;
+}
+
+export interface PeerEvents {
+  onRequest(request: RpcRequest): void;
+  onNotification(notification: RpcNotification): void;
+  /** An inbound text that is no message; answering it is the owner's choice. */
+  onInvalid(failure: ParseFailure): void;
+  /** Whether an inbound array may be taken apart; without this, none is. */
+  acceptsBatch?(items: readonly unknown[]): boolean;
+  /** Something went wrong that concerns no call. */
+  onProblem(problem: Error): void;
+  onClose(reason: Error | undefined): void;
+}
+
+export interface OutgoingRequest {
+  readonly id?: RequestId | undefined;
+  readonly method: string;
+  /** The params, or what makes them once the id is known. */
+  readonly params: Params | undefined | ((id: RequestId) => Params);
+  /** The params as text, in their place. */
+  readonly written?: JsonText | undefined;
+}
+
+/** Ids chosen by callers that were abandoned lately: their late answers are not worth a report. */
+const REMEMBERED_ABANDONED = 64;
+
+/** Correlates requests and answers on a channel. The only place where an id is looked up. */
+export class Peer {
+  readonly #channel: Channel;
+  readonly #events: PeerEvents;
+  readonly #inflight: InflightTable<Inflight>;
+  readonly #abandoned: RequestId[] = [];
+  #closed: { readonly reason: Error | undefined } | undefined;
+
+  constructor(channel: Channel, events: PeerEvents, firstId = 0) {
+    this.#channel = channel;
+    this.#events = events;
+    this.#inflight = new InflightTable(firstId);
+  }
+
+  open(): void | Promise<void> {
+    return this.#channel.open({
+      onFrame: (text) => this.#receive(text),
+      onProblem: (problem) => this.#events.onProblem(problem),
+      onClose: (reason) => this.#onClose(reason),
+    });
+  }
+
+  get closed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  assertOpen(): void {
+    if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
+  }
+
+  /** Where a successor goes on counting. */
+  get nextId(): number {
+    return this.#inflight.nextId;
+  }
+
+  /** How many requests await an answer. */
+  get pending(): number {
+    return this.#inflight.size;
+  }
+
+  /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
+  request(out: OutgoingRequest, sink: ResponseSink): Inflight {
+    this.assertOpen();
+    const id = this.#inflight.reserve(out.id);
+    const entry: Inflight = { id, sink };
+    const params = typeof out.params === "function" ? out.params(id) : out.params;
+    const frame = formatRequest(id, out.method, params, out.written);
+    this.#inflight.add(entry);
+    this.#write(frame, entry);
+    return entry;
+  }
+
+  /** Stops waiting: the entry is gone at once, and an answer that still comes is dropped silently. */
+  abandon(entry: Inflight): void {
+    if (!this.#inflight.remove(entry) || this.#inflight.hasMinted(entry.id)) return;
+    if (this.#abandoned.push(idKey(entry.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
+  }
+
+  notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (this.#closed === undefined) return this.#write(formatNotification(method, params));
+  }
+
+  respond(id: RequestId, result: JsonText): void {
+    if (this.#closed === undefined) this.#write(formatResult(id, result));
+  }
+
+  respondError(id: RequestId | undefined, error: RpcErrorObject): void {
+    if (this.#closed === undefined) this.#write(formatFailure(id, error));
+  }
+
+  /** Ends the channel; pending requests are told so at once. */
+  async close(): Promise<void> {
+    this.#failAll(undefined);
+    await this.#channel.close();
+  }
+
+  /** Writes a frame, which may be the request of an entry. */
+  #write(frame: string, entry?: Inflight): void | Promise<void> {
+    try {
+      return this.#channel.send(frame)?.catch((error: unknown) => this.#onUnwritten(error, entry));
+    } catch (error) {
+      this.#onUnwritten(error, entry);
+    }
+  }
+
+  #onUnwritten(error: unknown, entry: Inflight | undefined): void {
+    const reason = toError(error);
+    if (entry === undefined) {
+      if (this.#closed === undefined) this.#events.onProblem(reason);
+    } else if (this.#inflight.remove(entry)) entry.sink.onFailure(notWritten(reason));
+  }
+
+  #receive(text: string): void {
+    const parsed = parseFrame(text);
+    if (parsed.kind !== "batch") return this.#take(parsed);
+    if (this.#events.acceptsBatch?.(parsed.items) === true) {
+      for (const item of parsed.items) this.#take(classify(item));
+    } else {
+      const message = "Invalid request: batches are not part of this protocol version";
+      this.#events.onInvalid({ code: -32600, message, id: undefined, answer: false, batch: true });
+    }
+  }
+
+  #take(parsed: Parsed): void {
+    switch (parsed.kind) {
+      case "request":
+        return this.#events.onRequest(parsed.message);
+      case "notification":
+        return this.#takeNotification(parsed.message);
+      case "response":
+        return this.#settle(parsed.message);
+      case "invalid":
+        return this.#takeInvalid(parsed.failure);
+      case "batch":
+        return this.#events.onProblem(new ProtocolError("A batch inside a batch was dropped"));
+    }
+  }
+
+  /** Progress belongs to the request whose id is its token; everything else to the connection. */
+  #takeNotification(notification: RpcNotification): void {
+    const { method, params } = notification;
+    const token = method === "notifications/progress" ? params?.progressToken : undefined;
+    const sink = isRequestId(token) ? this.#inflight.find(token)?.sink : undefined;
+    if (sink?.onProgress !== undefined) sink.onProgress(params as Params);
+    else this.#events.onNotification(notification);
+  }
+
+  #settle(response: RpcResponse): void {
+    if (response.id === undefined || response.id === null) {
+      const said = "error" in response ? `: ${response.error.message} (${response.error.code})` : "";
+      return this.#events.onProblem(new ProtocolError(`The peer reported an error that names no request${said}`));
+    }
+    const entry = this.#inflight.take(response.id);
+    if (entry === undefined) return this.#unmatched(response.id);
+    entry.sink.onResponse(response);
+  }
+
+  #takeInvalid(failure: ParseFailure): void {
+    const entry = failure.answer && failure.id !== undefined ? this.#inflight.find(failure.id) : undefined;
+    if (entry === undefined) return this.#events.onInvalid(failure);
+    this.#inflight.remove(entry);
+    entry.sink.onFailure(new ProtocolError(failure.message));
+  }
+
+  #unmatched(id: RequestId): void {
+    const late = this.#inflight.hasMinted(id) || this.#abandoned.includes(idKey(id));
+    if (!late) this.#events.onProblem(new ProtocolError(`An answer names no request of this side: id ${id}`));
+  }
+
+  #onClose(reason: Error | undefined): void {
+    this.#failAll(reason);
+    this.#events.onClose(reason);
+  }
+
+  #failAll(reason: Error | undefined): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = { reason };
+    for (const entry of this.#inflight.drain()) entry.sink.onFailure(connectionLost(reason));
+  }
+}
+
+/** The channel knows best how far the frame had got. What an authorization failed with stands for itself. */
+function notWritten(cause: Error): McpError {
+  if (cause instanceof McpError && cause.code === "auth_error") return cause;
+  const { delivery = "not_sent" as const, status } = cause instanceof ConnectionError ? cause : {};
+  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, status, cause });
+}
+
+function connectionLost(reason: Error | undefined): ConnectionError {
+  if (!(reason instanceof ConnectionError)) {
+    return new ConnectionError("The connection was closed before the answer came", { delivery: "sent", cause: reason });
+  }
+  const { message, exitCode, exitSignal, stderr, command, likelyCause } = reason;
+  const details = { exitCode, exitSignal, stderr, command, likelyCause };
+  return new ConnectionError(message, { delivery: "sent", cause: reason, ...details });
+}

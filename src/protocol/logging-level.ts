@@ -1,0 +1,11 @@
+import { LOGGING_LEVELS } from "./logging.js";
+import type { LoggingLevel } from "./types/index.js";
+
+export function isLoggingLevel(value: unknown): value is LoggingLevel {
+  return LOGGING_LEVELS.includes(value as LoggingLevel);
+}
+
+/** Whether a message of this level is wanted by one who asked for `least` and above; nobody asked, nobody wants. */
+export function isWanted(level: LoggingLevel, least: LoggingLevel | undefined): boolean {
+  return least !== undefined && LOGGING_LEVELS.indexOf(level) >= LOGGING_LEVELS.indexOf(least);
+}

@@ -1,0 +1,75 @@
+/** The shapes of what servers show: content, resources, tools and messages. */
+import type { Check } from "../check.js";
+import { annotations, icons, result, role } from "./common.js";
+import { anyObject, array, boolean, object, oneOf, satisfying, string } from "./kit.js";
+import { choose, number, tagged } from "./more-shape.js";
+
+const strings = array(string);
+export const base64: Check = satisfying("base64", (value) => typeof value === "string" && isBase64(value));
+
+/* Resources */
+
+export const described = { title: string, description: string, icons, _meta: anyObject };
+
+export const resource: Check = object(
+  { name: string, uri: string },
+  { ...described, mimeType: string, size: number, annotations },
+);
+
+const contentsExtras = { mimeType: string, _meta: anyObject };
+export const textResourceContents: Check = object({ uri: string, text: string }, contentsExtras);
+export const blobResourceContents: Check = object({ uri: string, blob: base64 }, contentsExtras);
+
+export const resourceContents: Check = choose(({ text, blob }) =>
+  typeof text === "string" || blob === undefined ? textResourceContents : blobResourceContents,
+);
+
+/* Content */
+
+const blockExtras = { annotations, _meta: anyObject };
+export const text: Check = object({ text: string }, blockExtras);
+export const media: Check = object({ data: base64, mimeType: string }, blockExtras);
+const embedded = object({ resource: resourceContents }, blockExtras);
+
+/** A block of a kind not listed here passes: it reaches the caller as it came (tools:call:content:unknown-type-tolerated). */
+export const contentBlock: Check = tagged(
+  "type",
+  { text, image: media, audio: media, resource_link: resource, resource: embedded },
+  { open: true },
+);
+
+/* Tools and prompts */
+
+const toolAnnotations = object(
+  {},
+  { title: string, readOnlyHint: boolean, destructiveHint: boolean, idempotentHint: boolean, openWorldHint: boolean },
+);
+
+export const tool: Check = object(
+  { name: string, inputSchema: object({ type: oneOf("object") }, { properties: anyObject, required: strings }) },
+  {
+    ...described,
+    outputSchema: object({}, { $schema: string }),
+    annotations: toolAnnotations,
+    execution: object({}, { taskSupport: oneOf("required", "optional", "forbidden") }),
+  },
+);
+
+export const promptMessage: Check = object({ role, content: contentBlock });
+
+/* Results that servers hold their authors to, and clients their servers. */
+
+export const getPromptResult: Check = result({ messages: array(promptMessage) }, { description: string });
+export const readResourceResult: Check = result({ contents: array(resourceContents) });
+
+const outsideBase64 = /[^A-Za-z0-9+/]/;
+
+/** Standard alphabet, padding complete or absent, white space allowed: what `atob` takes, without decoding. */
+function isBase64(text: string): boolean {
+  const first = text.search(outsideBase64);
+  if (first === -1) return text.length % 4 !== 1;
+  const tail = text.slice(first);
+  if (tail === "=" || tail === "==") return text.length % 4 === 0;
+  const packed = text.replace(/[\t\n\f\r ]+/g, "");
+  return packed.length < text.length && isBase64(packed);
+}

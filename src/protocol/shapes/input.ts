@@ -1,0 +1,115 @@
+/** What a server may ask of a client in the middle of a request, and what the client answers. */
+import type { Check } from "../check.js";
+import { params, result, role } from "./common.js";
+import { contentBlock, media, text, tool } from "./content.js";
+import {
+  anyObject,
+  anything,
+  array,
+  boolean,
+  nullish,
+  object,
+  oneOf,
+  optional,
+  range,
+  record,
+  satisfying,
+  string,
+} from "./kit.js";
+import { choose, integer, number, oneOrMany, pattern, tagged, url } from "./more-shape.js";
+
+export interface InputShape {
+  readonly params: Check;
+  readonly result: Check;
+}
+
+/* Forms */
+
+const strings = array(string);
+
+/** A form that is received may hold more than forms should: it is the handler's to make sense of. */
+const elicitForm = params({ message: string, requestedSchema: anyObject }, { mode: oneOf("form") });
+const elicitUrl = params({ mode: oneOf("url"), message: string, url }, { elicitationId: string });
+
+const fieldValue = satisfying(
+  "a string, a number, a boolean or an array of strings",
+  (value) =>
+    typeof value === "string" ||
+    Number.isFinite(value) ||
+    typeof value === "boolean" ||
+    (Array.isArray(value) && value.every((item) => typeof item === "string")),
+);
+
+const elicitation: InputShape = {
+  params: choose((value) => (value.mode === "url" ? elicitUrl : elicitForm)),
+  result: result({ action: oneOf("accept", "decline", "cancel") }, { content: nullish(record(fieldValue)) }),
+};
+
+/* Sampling */
+
+const toolUse = object({ id: string, name: string, input: anyObject }, { _meta: anyObject });
+const toolResult = object(
+  { toolUseId: string, content: array(contentBlock) },
+  { structuredContent: anything, isError: boolean, _meta: anyObject },
+);
+
+export const samplingContent: Check = oneOrMany(
+  tagged("type", { text, image: media, audio: media, tool_use: toolUse, tool_result: toolResult }),
+);
+
+export const samplingMessage: Check = object({ role, content: samplingContent }, { _meta: anyObject });
+
+const modelPreferences = object(
+  {},
+  {
+    hints: array(object({}, { name: string })),
+    costPriority: range(0, 1),
+    speedPriority: range(0, 1),
+    intelligencePriority: range(0, 1),
+  },
+);
+
+const sampling: InputShape = {
+  params: params(
+    { messages: array(samplingMessage), maxTokens: integer },
+    {
+      modelPreferences,
+      systemPrompt: string,
+      includeContext: oneOf("none", "thisServer", "allServers"),
+      temperature: number,
+      stopSequences: strings,
+      metadata: anyObject,
+      tools: array(tool),
+      toolChoice: object({}, { mode: oneOf("auto", "required", "none") }),
+    },
+  ),
+  result: result({ role, content: samplingContent, model: string }, { stopReason: string }),
+};
+
+/* Roots */
+
+export const root: Check = object(
+  { uri: pattern("a file:// address", /^file:\/\//) },
+  { name: string, _meta: anyObject },
+);
+
+const roots: InputShape = { params: optional(params({})), result: result({ roots: array(root) }) };
+
+/** The kinds of input, by method. */
+export const inputShapes: ReadonlyMap<string, InputShape> = new Map([
+  ["elicitation/create", elicitation],
+  ["sampling/createMessage", sampling],
+  ["roots/list", roots],
+]);
+
+/** A kind that is not known passes, so that the caller can say which it was (mrtr:client:unknown-kind). */
+const inputRequest = tagged(
+  "method",
+  Object.fromEntries([...inputShapes].map(([method, shape]) => [method, object({ params: shape.params })])),
+  { open: true },
+);
+
+export const inputRequests: Check = record(inputRequest);
+
+/** A result that asks for input. That it asks for something at all is judged where it is handled. */
+export const inputRequiredResult: Check = result({}, { inputRequests, requestState: string });

@@ -1,0 +1,127 @@
+/**
+ * A small kit for wire checks; `more-shape.ts` has what few need. Each function returns a `Check` made once, at import; a value that fits costs no
+ * allocation. Objects are open: unknown members pass. Member names in a problem's path are the peer's own, values
+ * never appear.
+ */
+import type { Check, Problem } from "../check.js";
+import { isObject, pointerTo } from "../json.js";
+
+export type Checks = { readonly [member: string]: Check };
+
+/** Puts a problem one level deeper: `/name` inside `params` is `/params/name`. */
+export function within(member: string | number, { path, expected }: Problem): Problem {
+  return { path: pointerTo(member) + path, expected };
+}
+
+/** A check from a test and the words for what was expected. */
+export function satisfying(expected: string, fits: (value: unknown) => boolean): Check {
+  const problem: Problem = Object.freeze({ path: "", expected });
+  return (value) => (fits(value) ? undefined : problem);
+}
+
+export const anything: Check = () => undefined;
+export const string: Check = satisfying("a string", (value) => typeof value === "string");
+export const boolean: Check = satisfying("a boolean", (value) => typeof value === "boolean");
+export const stringOrInteger: Check = satisfying(
+  "a string or an integer",
+  (value) => typeof value === "string" || Number.isSafeInteger(value),
+);
+export const anyObject: Check = satisfying("an object", isObject);
+export const dateTime: Check = satisfying(
+  "a date and time with an offset",
+  (value) => typeof value === "string" && isDateTime(value),
+);
+export const uri: Check = satisfying("an absolute URI", (value) => typeof value === "string" && isUri(value));
+
+/** A number from `low` to `high`, both included. */
+export function range(low: number, high: number): Check {
+  return satisfying(
+    `a number from ${low} to ${high}`,
+    (value) => typeof value === "number" && value >= low && value <= high,
+  );
+}
+
+/** Exactly one of these strings. */
+export function oneOf(...words: readonly string[]): Check {
+  const quoted = words.map((word) => JSON.stringify(word)).join(", ");
+  return satisfying(words.length === 1 ? quoted : `one of ${quoted}`, (value) => words.includes(value as string));
+}
+
+/** The check, or nothing at all. */
+export function optional(check: Check): Check {
+  return (value) => (value === undefined ? undefined : check(value));
+}
+
+/** The check, null, or nothing at all: for members that peers are known to send as null. */
+export function nullish(check: Check): Check {
+  return (value) => (value === undefined || value === null ? undefined : check(value));
+}
+
+const notArray: Problem = Object.freeze({ path: "", expected: "an array" });
+
+/** A list whose items all fit, of at most `max` items. */
+export function array(of: Check, max = Number.POSITIVE_INFINITY): Check {
+  const tooLong: Problem = Object.freeze({ path: "", expected: `at most ${max} items` });
+  return (value) => {
+    if (!Array.isArray(value)) return notArray;
+    if (value.length > max) return tooLong;
+    for (let index = 0; index < value.length; index++) {
+      const problem = of(value[index]);
+      if (problem !== undefined) return within(index, problem);
+    }
+    return undefined;
+  };
+}
+
+export const notObject: Problem = Object.freeze({ path: "", expected: "an object" });
+
+/** An object used as a map: every value fits, names are free. */
+export function record(of: Check): Check {
+  return (value) => {
+    if (!isObject(value)) return notObject;
+    for (const member in value) {
+      const problem = of(value[member]);
+      if (problem !== undefined) return within(member, problem);
+    }
+    return undefined;
+  };
+}
+
+/**
+ * An object with these members; the optional ones may be absent. Others are not looked at. Most objects have few members, so
+ * what they have is looked up, and not each member that they might have.
+ */
+export function object(required: Checks, optionals: Checks = {}): Check {
+  const names = Object.keys(required);
+  const checks = Object.values(required);
+  const known = new Map(Object.entries(optionals));
+  return (value) => {
+    if (!isObject(value)) return notObject;
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index]!;
+      const problem = checks[index]!(value[name]);
+      if (problem !== undefined) return within(name, problem);
+    }
+    for (const name in value) {
+      const check = known.get(name);
+      const problem = check === undefined || value[name] === undefined ? undefined : check(value[name]);
+      if (problem !== undefined) return within(name, problem);
+    }
+    return undefined;
+  };
+}
+
+/** A scheme, and no character that a URI cannot hold. */
+export function isUri(text: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]*$/u.test(text) && URL.canParse(text);
+}
+
+const dateTimeForm =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/** ISO 8601 to the second, with an offset, on a day that its month has. */
+function isDateTime(text: string): boolean {
+  if (!dateTimeForm.test(text)) return false;
+  const day = Number(text.slice(8, 10));
+  return day <= 28 || new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() === day;
+}

@@ -1,0 +1,8 @@
+/** The protocol's vocabulary: one set of names, wide enough for what every protocol version sends. */
+export type * from "./base.js";
+export type * from "./content.js";
+export type * from "./elicitation.js";
+export type * from "./features.js";
+export type * from "./input.js";
+export type * from "./lifecycle.js";
+export type * from "./sampling.js";

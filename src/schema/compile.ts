@@ -1,0 +1,221 @@
+import { DefinitionError, toError } from "../protocol/errors.js";
+import { isObject, pointerTo } from "../protocol/json.js";
+import { eachSubschema } from "./json-schema/subschemas.js";
+import type { JsonSchema, SchemaCompiler, SchemaIssue } from "./json-schema/types.js";
+import {
+  type AnySchema,
+  type InputOf,
+  isStandardSchema,
+  type OutputOf,
+  type ParseOutcome,
+  parseStandard,
+  type StandardSchema,
+} from "./standard-schema.js";
+
+export * from "./standard-schema.js";
+
+/** `input` describes what callers may send and must be an object; `output` describes what is sent to them. */
+export type SchemaDirection = "input" | "output";
+
+const NO_VALIDATOR =
+  "plain JSON Schema needs a validator: give jsonSchemaValidator of bowline/json-schema as the option `validator`";
+
+export interface UsableSchema {
+  /** What to show to the other side. A plain JSON Schema is the author's own object. */
+  readonly jsonSchema: JsonSchema;
+  /** A promise only where the author's schema validates asynchronously. */
+  parse(value: unknown): ParseOutcome | Promise<ParseOutcome>;
+}
+
+/**
+ * Makes an author's schema ready for use. `where` names it in errors, as in `tool "forecast" input`. Plain JSON Schema
+ * needs the validator; a schema of a library checks values itself.
+ */
+export function compileSchema(
+  schema: AnySchema,
+  where: string,
+  direction: SchemaDirection,
+  validator: SchemaCompiler | undefined,
+): UsableSchema {
+  const jsonSchema = toJsonSchema(schema, where, direction);
+  if (direction === "input" && jsonSchema.type !== "object") {
+    const mend = Object.values(jsonSchema).some(isStandardSchema)
+      ? "put these schemas into an object schema, such as z.object({ ... })"
+      : "describe an object whose members are the arguments";
+    throw new DefinitionError(`${where}: the schema must have type: "object" at its root; ${mend}`);
+  }
+  if (isStandardSchema(schema)) return { jsonSchema, parse: (value) => parseStandard(schema, value) };
+  if (validator === undefined) throw new DefinitionError(`${where}: ${NO_VALIDATOR}`);
+  const check = named(where, () => validator.compile(jsonSchema));
+  return {
+    jsonSchema,
+    parse(value) {
+      const issues = check(value);
+      return issues instanceof Promise ? issues.then((found) => outcomeOf(value, found)) : outcomeOf(value, issues);
+    },
+  };
+}
+
+function outcomeOf(value: unknown, issues: readonly SchemaIssue[]): ParseOutcome {
+  return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
+}
+
+/** The schema as JSON Schema: what an author wrote by reference, a library's converted and compacted. */
+export function toJsonSchema(schema: AnySchema, where: string, direction: SchemaDirection): JsonSchema {
+  if (isStandardSchema(schema))
+    return written.get(schema) ?? compactJsonSchema(convert(schema, where, direction), direction);
+  if (isObject(schema)) return schema;
+  throw new DefinitionError(`${where}: expected a JSON Schema object or a schema of a Standard Schema library`);
+}
+
+/** What authors wrote for schemas that cannot describe themselves. */
+const written = new WeakMap<StandardSchema, JsonSchema>();
+
+/** Gives a validator that cannot describe itself the JSON Schema to show. Values are still checked by the validator. */
+export function withJsonSchema<S extends StandardSchema>(
+  schema: S,
+  jsonSchema: JsonSchema,
+): StandardSchema<InputOf<S>, OutputOf<S>> {
+  const standard = schema["~standard"] as StandardSchema<InputOf<S>, OutputOf<S>>["~standard"];
+  const describe = () => ({ ...jsonSchema });
+  const described = { "~standard": { ...standard, jsonSchema: { input: describe, output: describe } } };
+  written.set(described, jsonSchema);
+  return described;
+}
+
+/** What would be the same if it were not said; the bounds are those of every integer in JavaScript. */
+const NOISE: ReadonlySet<string> = new Set([
+  "required[]",
+  "minimum-9007199254740991",
+  "maximum9007199254740991",
+  'propertyNames{"type":"string"}',
+  "additionalProperties{}",
+]);
+
+/** Drops what tells a host nothing, and names the type of a union of objects. */
+export function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
+  const { $schema, "~standard": _, ...rest } = converted;
+  const schema = structuredClone(rest);
+  tidy(schema, direction);
+  if (typeof $schema === "string" && !$schema.includes("2020-12")) schema.$schema = $schema;
+  if (direction === "output") return schema;
+  if (schema.type === undefined && isObjectShape(schema, schema, 0)) return { type: "object", ...schema };
+  if (schema.type === "object" && Object.keys(schema).length === 1) schema.properties = {};
+  return schema;
+}
+
+/** Takes the noise out, and the pattern behind a format. Results are never called closed: they may grow. */
+function tidy(schema: Record<string, unknown>, direction: SchemaDirection): void {
+  for (const [key, value] of Object.entries(schema)) if (isNoise(key, value, schema, direction)) delete schema[key];
+  eachSubschema(schema, (part) => tidy(part, direction));
+}
+
+function isNoise(key: string, value: unknown, schema: object, direction: SchemaDirection): boolean {
+  if (key === "pattern") return "format" in schema;
+  if (key === "additionalProperties" && value === false) return direction === "output";
+  return NOISE.has(key + JSON.stringify(value));
+}
+
+function isObjectShape(schema: unknown, root: Record<string, unknown>, depth: number): boolean {
+  if (!isObject(schema) || depth > 8) return false;
+  if (schema.type === "object") return true;
+  const again = (branch: unknown) => isObjectShape(branch, root, depth + 1);
+  const { anyOf, oneOf, allOf, $ref, $defs } = schema;
+  const union = anyOf ?? oneOf;
+  if (Array.isArray(union)) return union.length > 0 && union.every(again);
+  if (Array.isArray(allOf)) return allOf.some(again);
+  const defs = isObject($defs) ? $defs : root.$defs;
+  return typeof $ref === "string" && isObject(defs) && again(defs[$ref.replace("#/$defs/", "")]);
+}
+
+/** How to come by schemas that describe themselves, where the newest version does not do it. */
+const DESCRIBED_BY: Readonly<Record<string, string>> = {
+  valibot: "toStandardJsonSchema() of @valibot/to-json-schema",
+  zod: 'zod 4.2 or newer, imported from "zod" (not "zod/v3" or "zod/mini")',
+};
+
+function convert(schema: StandardSchema, where: string, direction: SchemaDirection): Record<string, unknown> {
+  const { vendor, jsonSchema } = schema["~standard"];
+  if (jsonSchema === undefined) {
+    const hint = DESCRIBED_BY[vendor] ?? "a newer version of it";
+    throw new DefinitionError(
+      `${where}: this ${vendor} schema cannot describe itself as JSON Schema; use ${hint}, or give one by withJsonSchema()`,
+    );
+  }
+  try {
+    return jsonSchema[direction]({ target: "draft-2020-12" });
+  } catch (cause) {
+    try {
+      return { $schema: "http://json-schema.org/draft-07/schema#", ...jsonSchema[direction]({ target: "draft-07" }) };
+    } catch {
+      throw inconvertible(schema, where, direction, cause);
+    }
+  }
+}
+
+function inconvertible(
+  schema: StandardSchema,
+  where: string,
+  direction: SchemaDirection,
+  cause: unknown,
+): DefinitionError {
+  const reason = toError(cause).message;
+  const place = locate(schema, direction, 0);
+  const message = `${where}: the schema cannot be converted to JSON Schema at ${place}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
+  return new DefinitionError(message, { cause });
+}
+
+/** The place of the part that cannot be converted, for libraries whose object schemas show their parts as `shape`. */
+function locate(schema: unknown, direction: SchemaDirection, depth: number): string {
+  const shape = isObject(schema) && depth < 16 ? schema.shape : undefined;
+  if (!isObject(shape)) return depth === 0 ? locateByMark(schema as StandardSchema, direction) : "";
+  for (const [key, part] of Object.entries(shape)) {
+    if (!converts(part, direction)) return `/properties${pointerTo(key)}${locate(part, direction, depth + 1)}`;
+  }
+  return "its root";
+}
+
+/** The same for valibot, which can put something else in the place of what it cannot convert. */
+function locateByMark(schema: StandardSchema, direction: SchemaDirection): string {
+  const overrideSchema = ({ errors }: { errors?: unknown }) => errors && { mark: true };
+  const libraryOptions = { errorMode: "ignore", overrideSchema };
+  try {
+    const marked = schema["~standard"].jsonSchema?.[direction]({ target: "draft-2020-12", libraryOptions }) ?? {};
+    return markIn(marked, "") ?? "its root or below";
+  } catch {
+    return "its root or below";
+  }
+}
+
+function markIn(schema: Record<string, unknown>, path: string): string | undefined {
+  if (schema.mark === true) return path || "its root";
+  let found: string | undefined;
+  eachSubschema(schema, (part, pointer) => {
+    found ??= markIn(part, path + pointer);
+  });
+  return found;
+}
+
+function converts(schema: unknown, direction: SchemaDirection): boolean {
+  try {
+    return (
+      isStandardSchema(schema) && schema["~standard"].jsonSchema?.[direction]({ target: "draft-2020-12" }) !== undefined
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** What a library makes of a value that fits its schema's description. Plain JSON Schema has no more to say. */
+export function parseWith(schema: AnySchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
+  return isStandardSchema(schema) ? parseStandard(schema, value) : { ok: true, value };
+}
+
+/** Runs a definition step so that its error names the thing being defined. */
+function named<T>(where: string, run: () => T): T {
+  try {
+    return run();
+  } catch (cause) {
+    throw new DefinitionError(`${where}: ${toError(cause).message}`, { cause });
+  }
+}

@@ -1,0 +1,194 @@
+import { isObject, pointerTo } from "../protocol/json.js";
+import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
+
+/** A form to ask a user to fill in: a flat object of fields. */
+export interface RequestedSchema {
+  readonly type: "object";
+  readonly properties: { readonly [name: string]: FieldSchema };
+  readonly required?: readonly string[];
+  readonly [keyword: string]: unknown;
+}
+
+/** One field: text, number, yes or no, one choice, or several. */
+export type FieldSchema = {
+  readonly type: "string" | "number" | "integer" | "boolean" | "array";
+  readonly title?: string;
+  readonly description?: string;
+  readonly default?: string | number | boolean | readonly string[];
+  readonly [keyword: string]: unknown;
+};
+
+export type AnswerContent = { readonly [name: string]: string | number | boolean | readonly string[] };
+
+const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  integer: Number.isInteger,
+  boolean: (value) => typeof value === "boolean",
+  array: Array.isArray,
+};
+
+export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
+  email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
+  uri: (text) => /^[A-Za-z][A-Za-z0-9+.-]*:/.test(text) && URL.canParse(text),
+  date: isDate,
+  "date-time": isDateTime,
+};
+
+/** Keywords that would make a field or form more than its type says. */
+const STRUCTURAL = [
+  "$ref",
+  "$dynamicRef",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+  "items",
+  "prefixItems",
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+  "contains",
+  "propertyNames",
+];
+
+const atLeast = (size: number, limit: number) => size >= limit;
+const atMost = (size: number, limit: number) => size <= limit;
+
+/** The keywords that bound a value, or the length of a text or list: how they compare, in code and in words. */
+export const BOUNDS: Readonly<Record<string, readonly [(size: number, limit: number) => boolean, string, string?]>> = {
+  minimum: [atLeast, "be at least"],
+  maximum: [atMost, "be at most"],
+  exclusiveMinimum: [(size, limit) => size > limit, "be above"],
+  exclusiveMaximum: [(size, limit) => size < limit, "be below"],
+  multipleOf: [isMultiple, "be a multiple of"],
+  minLength: [atLeast, "have at least", "character"],
+  maxLength: [atMost, "have at most", "character"],
+  minItems: [atLeast, "have at least", "item"],
+  maxItems: [atMost, "have at most", "item"],
+};
+
+/** The kinds of value that a bound's unit belongs to. */
+const MEASURED: Readonly<Record<string, string | undefined>> = { string: "character", array: "item" };
+
+/**
+ * What is wrong with an answer, formats included. A field that cannot be understood fits no answer, unless the form is
+ * somebody else's (`lenient`): then it is for them to judge.
+ */
+export function checkAnswer(
+  form: RequestedSchema,
+  content: unknown,
+  options: { readonly lenient?: boolean } = {},
+): readonly SchemaIssue[] {
+  const odd = oddKeyword(form, "properties");
+  if (odd !== undefined)
+    return options.lenient === true ? [] : [{ path: "", message: `cannot be checked: it uses ${odd}` }];
+  if (!isObject(content)) return [{ path: "", message: "must be an object" }];
+  const fields = isObject(form.properties) ? form.properties : {};
+  const issues: SchemaIssue[] = [];
+  for (const name of Array.isArray(form.required) ? form.required : []) {
+    if (!Object.hasOwn(content, name) || content[name] === undefined) {
+      issues.push({ path: pointerTo(name), message: "is required" });
+    }
+  }
+  for (const [name, value] of Object.entries(content)) {
+    if (value === undefined) continue;
+    if (Object.hasOwn(fields, name)) checkField(fields[name], value, pointerTo(name), issues, options.lenient === true);
+    else if (form.additionalProperties === false) issues.push({ path: pointerTo(name), message: "is not allowed" });
+  }
+  return issues;
+}
+
+/** The members of an answer that the form has fields for. */
+export function knownFields(form: RequestedSchema, content: AnswerContent): AnswerContent {
+  return Object.fromEntries(Object.entries(content).filter(([name]) => Object.hasOwn(form.properties, name)));
+}
+
+/** Adds what is wrong with the value of one field. */
+export function checkField(field: unknown, value: unknown, path: string, issues: SchemaIssue[], lenient = false): void {
+  const type = isObject(field) && Object.hasOwn(TYPES, String(field.type)) ? String(field.type) : undefined;
+  const wrong = (message: string, at = path) => issues.push({ path: at, message });
+  if (!isObject(field) || type === undefined || oddKeyword(field, choiceKeyword(type)) !== undefined) {
+    if (!lenient) wrong("cannot be checked: its field is of no kind that forms have");
+    return;
+  }
+  if (TYPES[type]?.(value) !== true) return void wrong(`must be ${/^[ai]/.test(type) ? "an" : "a"} ${type}`);
+  const choices = choicesOf(field);
+  const isChoice = (item: unknown) => choices === undefined || choices.includes(item as string);
+  const shown = choices?.map((choice) => JSON.stringify(choice)).join(", ") ?? "";
+  const message = `must be ${shown.length > 200 ? "one of the allowed values" : choices?.length === 1 ? shown : `one of ${shown}`}`;
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) if (!isChoice(item)) wrong(message, `${path}/${index}`);
+    if (field.uniqueItems === true && new Set(value).size < value.length) wrong("must not repeat an item");
+  } else if (!isChoice(value)) wrong(message);
+  if (field.const !== undefined && value !== field.const) wrong(`must be ${JSON.stringify(field.const)}`);
+  for (const [keyword, [fits, words, unit]] of Object.entries(BOUNDS)) {
+    const limit = field[keyword];
+    if (typeof limit !== "number" || unit !== MEASURED[type] || type === "boolean") continue;
+    const size = typeof value === "number" ? value : [...(value as string | unknown[])].length;
+    if (!fits(size, limit))
+      wrong(`must ${words} ${limit}${unit === undefined ? "" : ` ${unit}${limit === 1 ? "" : "s"}`}`);
+  }
+  if (typeof value === "string") checkText(field, value, wrong);
+}
+
+function checkText({ pattern, format }: JsonSchema, value: string, wrong: (message: string) => void): void {
+  const expression = typeof pattern === "string" ? toPattern(pattern) : undefined;
+  if (expression?.test(value) === false) wrong(`must match ${expression.source}`);
+  const test = Object.hasOwn(FORMATS, String(format)) ? FORMATS[String(format)] : undefined;
+  if (test?.(value) === false) wrong(`must be of the format ${format}`);
+}
+
+/** The keyword by which a field of this type names its choices, beside `enum`. */
+export function choiceKeyword(type: string): string | undefined {
+  return type === "array" ? "items" : type === "string" ? "oneOf" : undefined;
+}
+
+/** A keyword that forms and their fields do not have, other than the one that is allowed. */
+export function oddKeyword(schema: JsonSchema, allowed: string | undefined): string | undefined {
+  return STRUCTURAL.find((keyword) => keyword !== allowed && schema[keyword] !== undefined);
+}
+
+/** The values to choose from, where the field is a well-formed choice. */
+export function choicesOf(field: JsonSchema): readonly string[] | undefined {
+  const { type, items } = field;
+  if (type !== "array") return field.oneOf === undefined ? texts(field.enum) : titled(field.oneOf);
+  if (!isObject(items)) return undefined;
+  return items.anyOf === undefined ? (items.type === "string" ? texts(items.enum) : undefined) : titled(items.anyOf);
+}
+
+export function texts(list: unknown): readonly string[] | undefined {
+  return Array.isArray(list) && list.length > 0 && list.every((item) => typeof item === "string") ? list : undefined;
+}
+
+export function titled(list: unknown): readonly string[] | undefined {
+  if (!Array.isArray(list) || !list.every((item) => isObject(item) && typeof item.title === "string")) return undefined;
+  return texts(list.map((item: JsonSchema) => item.const));
+}
+
+export function toPattern(source: string): RegExp | undefined {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    return undefined;
+  }
+}
+
+function isMultiple(value: number, factor: number): boolean {
+  const quotient = value / factor;
+  return Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient);
+}
+
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+}
+
+function isDateTime(text: string): boolean {
+  const parts = /^(\d{4}-\d\d-\d\d)[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/.exec(
+    text,
+  );
+  return parts !== null && isDate(parts[1]!);
+}

@@ -1,0 +1,133 @@
+import { DefinitionError } from "../protocol/errors.js";
+import { isObject } from "../protocol/json.js";
+import {
+  type AnySchema,
+  compileSchema,
+  isStandardSchema,
+  type ParseOutcome,
+  type StandardSchema,
+  toJsonSchema,
+} from "./compile.js";
+import {
+  type AnswerContent,
+  BOUNDS,
+  checkField,
+  choiceKeyword,
+  choicesOf,
+  FORMATS,
+  oddKeyword,
+  type RequestedSchema,
+  texts,
+  titled,
+  toPattern,
+} from "./elicitation-answer.js";
+import { expectDialect } from "./json-schema/expect-dialect.js";
+import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
+
+const SIMPLE = ["string", "number", "integer", "boolean"];
+/** What an author may describe a form with. */
+export type FormSchema = StandardSchema<FormInput, unknown> | RequestedSchema;
+type FormInput = { readonly [field: string]: string | number | boolean | readonly string[] | undefined };
+
+/** A form, and the way to what the author's schema makes of an answer. */
+export interface Form {
+  readonly requestedSchema: RequestedSchema;
+  parse(content: AnswerContent): ParseOutcome | Promise<ParseOutcome>;
+}
+
+const forms = new WeakMap<object, Form>();
+
+/** Makes an author's schema ready for asking, once. */
+export function compileForm(schema: AnySchema, where: string): Form {
+  let form = forms.get(schema);
+  if (form === undefined) {
+    const requestedSchema = toRequestedSchema(schema, where);
+    const { parse } = isStandardSchema(schema)
+      ? compileSchema(schema, where, "input", undefined)
+      : { parse: (value: unknown): ParseOutcome => ({ ok: true, value }) };
+    form = { requestedSchema, parse };
+    forms.set(schema, form);
+  }
+  return form;
+}
+
+/** The form for an author's schema. What a form cannot show is an error that names the field. */
+export function toRequestedSchema(schema: AnySchema, where: string): RequestedSchema {
+  const isConverted = isStandardSchema(schema);
+  const form = toJsonSchema(schema, where, "input");
+  const wrong = (problem: string) => new DefinitionError(`${where}: ${problem}`);
+  if (form.type !== "object" || !isObject(form.properties)) throw wrong("a form must be an object with properties");
+  if (form.$schema !== undefined) expectDialect(form.$schema, where);
+  const odd = oddKeyword(form, "properties");
+  if (odd !== undefined) throw wrong(`a form cannot use ${odd}`);
+  const { required = [] } = form;
+  if (!Array.isArray(required)) throw wrong("required must be a list of property names");
+  const stray = required.find((name) => typeof name !== "string" || !Object.hasOwn(form.properties as object, name));
+  if (stray !== undefined) throw wrong(`required names ${JSON.stringify(stray)}, which is not among the properties`);
+  const fields: [string, unknown][] = [];
+  for (const [name, field] of Object.entries(form.properties)) {
+    const shown = isConverted ? simplify(field) : field;
+    const problem = problemOf(shown);
+    if (problem !== undefined) throw wrong(`the property ${JSON.stringify(name)} ${problem}`);
+    fields.push([name, shown]);
+  }
+  return (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
+}
+
+/** What keeps a field from being shown, or undefined. */
+function problemOf(field: unknown): string | undefined {
+  if (!isObject(field)) return "must be a schema object";
+  const { type, format, enumNames, default: preset } = field;
+  if (type !== "array" && !SIMPLE.includes(type as string)) {
+    return "must be of type string, number, integer or boolean, or a list of choices; forms are flat";
+  }
+  const odd = oddKeyword(field, choiceKeyword(type as string));
+  if (odd !== undefined) return `cannot use ${odd}`;
+  const choices = choicesOf(field);
+  if (choices === undefined && (type === "array" || field.oneOf !== undefined || field.enum !== undefined)) {
+    return "must list its choices as strings: by enum, or by const and title";
+  }
+  if (choices !== undefined && type !== "array" && type !== "string") return "must have choices that are strings";
+  if (enumNames !== undefined && !(Array.isArray(enumNames) && enumNames.length === choices?.length)) {
+    return "must have one enumNames entry for each choice";
+  }
+  if (format !== undefined && type === "string" && !Object.hasOwn(FORMATS, String(format))) {
+    return `has a format other than ${Object.keys(FORMATS).join(", ")}`;
+  }
+  const broken = Object.keys(BOUNDS).find((bound) => field[bound] !== undefined && !Number.isFinite(field[bound]));
+  if (broken !== undefined) return `has a ${broken} that is no number`;
+  const { pattern } = field;
+  if (pattern !== undefined && toPattern(pattern as string) === undefined) return "has a pattern that cannot be used";
+  const issues: SchemaIssue[] = [];
+  if (preset !== undefined) checkField(field, preset, "", issues);
+  return issues.length === 0 ? undefined : "has a default that does not fit it";
+}
+
+/** A field as a library describes it, in the shapes that forms have. What remains unknown is left for `problemOf`. */
+function simplify(field: unknown): unknown {
+  if (!isObject(field)) return field;
+  const { anyOf, oneOf, const: only, format, items, ...rest } = field;
+  const union = anyOf ?? oneOf;
+  if (Array.isArray(union)) return fromUnion(union, rest, "oneOf") ?? field;
+  if (typeof only === "string") return { ...rest, type: "string", enum: [only] };
+  if (rest.type === undefined && texts(field.enum) !== undefined) return { ...field, type: "string" };
+  if (rest.type === "array" && isObject(items)) return { ...rest, items: simplifyItems(items) };
+  // A format that forms do not know is still enforced by the library when the answer arrives.
+  if (rest.type === "string" && !Object.hasOwn(FORMATS, String(format))) return rest;
+  return field;
+}
+
+function simplifyItems(items: Record<string, unknown>): unknown {
+  const { anyOf, oneOf, ...rest } = items;
+  const union = anyOf ?? oneOf;
+  return Array.isArray(union) ? (fromUnion(union, rest, "anyOf") ?? items) : simplify(items);
+}
+
+/** A union of literal texts as a choice; with titles where each has one. */
+function fromUnion(union: readonly unknown[], rest: Record<string, unknown>, keyword: "oneOf" | "anyOf"): unknown {
+  const values = texts(union.map((branch) => (isObject(branch) ? branch.const : undefined)));
+  if (values === undefined) return undefined;
+  if (titled(union) === undefined) return { ...rest, type: "string", enum: values };
+  const choices = (union as JsonSchema[]).map((branch) => ({ const: branch.const, title: branch.title }));
+  return keyword === "anyOf" ? { ...rest, anyOf: choices } : { ...rest, type: "string", oneOf: choices };
+}

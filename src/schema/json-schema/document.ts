@@ -1,0 +1,102 @@
+import { DefinitionError } from "../../protocol/errors.js";
+import { eachSubschema } from "./subschemas.js";
+import { isObject } from "./types.js";
+
+const MAX_DEPTH = 64;
+const MAX_SUBSCHEMAS = 10_000;
+const ROOT = "bowline:///";
+
+/** A schema and the base URI that its own references are relative to. */
+export interface Place {
+  readonly schema: unknown;
+  readonly base: string;
+}
+
+/** The parts of one schema by the names that references use. Nothing outside of it is ever looked up. */
+export class SchemaDocument {
+  readonly root: Place;
+  readonly dynamicAnchors = new Map<string, Place>();
+  readonly #resources = new Map<string, Place>();
+  readonly #anchors = new Map<string, Place>();
+  #count = 0;
+
+  constructor(schema: unknown) {
+    this.root = { schema, base: this.#index(schema, ROOT, "#", 0) };
+    this.#resources.set(ROOT, this.root);
+  }
+
+  /** Counts a subschema against the bounds: once when it is indexed, and once when it is compiled. */
+  count(depth: number, where: string): void {
+    this.#count += 1;
+    if (depth > MAX_DEPTH) throw new DefinitionError(`${where}: nested more than ${MAX_DEPTH} schemas deep`);
+    if (this.#count > 2 * MAX_SUBSCHEMAS) throw new DefinitionError(`more than ${MAX_SUBSCHEMAS} subschemas`);
+  }
+
+  resolve(reference: string, base: string, where: string): Place & { readonly anchor: string | undefined } {
+    const uri = resolveUri(reference, base);
+    const hash = uri === undefined ? 0 : uri.indexOf("#");
+    const resource = uri === undefined ? undefined : this.#resources.get(hash < 0 ? uri : uri.slice(0, hash));
+    if (uri === undefined || resource === undefined) {
+      throw new DefinitionError(
+        `${where}: the reference ${JSON.stringify(reference)} points outside the schema; nothing is ever fetched, so copy the target into $defs`,
+      );
+    }
+    const fragment = hash < 0 ? "" : decode(uri.slice(hash + 1));
+    if (fragment === "") return { ...resource, anchor: undefined };
+    const found = fragment.startsWith("/")
+      ? follow(resource, fragment)
+      : this.#anchors.get(`${resource.base}#${fragment}`);
+    if (found === undefined) {
+      throw new DefinitionError(`${where}: the reference ${JSON.stringify(reference)} leads nowhere`);
+    }
+    return { ...found, anchor: fragment.startsWith("/") ? undefined : fragment };
+  }
+
+  #index(schema: unknown, outer: string, where: string, depth: number): string {
+    if (!isObject(schema)) return outer;
+    this.count(depth, where);
+    const base = baseOf(schema, outer);
+    const place: Place = { schema, base };
+    if (base !== outer) this.#resources.set(base, place);
+    const { $id, $anchor, $dynamicAnchor } = schema;
+    if (typeof $id === "string" && $id.startsWith("#")) this.#anchors.set(base + $id, place);
+    if (typeof $anchor === "string") this.#anchors.set(`${base}#${$anchor}`, place);
+    if (typeof $dynamicAnchor === "string") {
+      this.#anchors.set(`${base}#${$dynamicAnchor}`, place);
+      this.dynamicAnchors.set(`${base}#${$dynamicAnchor}`, place);
+    }
+    eachSubschema(schema, (child, pointer) => this.#index(child, base, where + pointer, depth + 1));
+    return base;
+  }
+}
+
+/** The base inside a schema: its own `$id` where it has one that names a resource. */
+export function baseOf(schema: Record<string, unknown>, outer: string): string {
+  const { $id } = schema;
+  if (typeof $id !== "string" || $id.startsWith("#")) return outer;
+  return resolveUri($id, outer)?.replace(/#$/, "") ?? outer;
+}
+
+function resolveUri(reference: string, base: string): string | undefined {
+  if (reference.startsWith("#")) return base + reference;
+  return URL.canParse(reference, base) ? new URL(reference, base).href : undefined;
+}
+
+function decode(fragment: string): string {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment;
+  }
+}
+
+function follow(from: Place, pointer: string): Place | undefined {
+  let { schema, base } = from;
+  for (const part of pointer.slice(1).split("/")) {
+    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
+    schema = (schema as Record<string, unknown>)[key];
+    if (isObject(schema)) base = baseOf(schema, base);
+  }
+  return { schema, base };
+}

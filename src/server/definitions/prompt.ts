@@ -1,0 +1,87 @@
+import { defined } from "../../protocol/defined.js";
+import type {
+  ContentBlock,
+  GetPromptResult,
+  Icon,
+  InputRequiredResult,
+  JsonObject,
+  Prompt,
+  PromptArgument,
+  PromptMessage,
+} from "../../protocol/types/index.js";
+import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../../schema/compile.js";
+import type { SchemaCompiler } from "../../schema/json-schema/types.js";
+import { isStandardSchema } from "../../schema/standard-schema.js";
+import type { Context } from "../context.js";
+import { type Access, type AccessOptions, toAccess } from "./access.js";
+import { assertTexts } from "./assert-texts.js";
+import type { Completers } from "./completion.js";
+
+export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
+  readonly title?: string;
+  readonly description?: string;
+  /** The arguments: an object whose members are strings. */
+  readonly arguments?: A;
+  /** Suggestions for arguments, by name. */
+  readonly complete?: Completers;
+  readonly icons?: readonly Icon[];
+  readonly meta?: JsonObject;
+}
+
+export type PromptArguments<A> = A extends AnySchema ? OutputOf<A, Record<string, string>> : Record<string, string>;
+
+/** A string or content stands for one message of the user. */
+export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult | InputRequiredResult;
+
+export type PromptHandler<A> = (args: PromptArguments<A>, ctx: Context) => PromptReturn | Promise<PromptReturn>;
+
+export class RegisteredPrompt {
+  readonly listing: Prompt;
+  readonly complete: Completers;
+  readonly access: Access | undefined;
+  readonly arguments: UsableSchema | undefined;
+
+  constructor(
+    name: string,
+    readonly options: PromptOptions<AnySchema>,
+    readonly handler: PromptHandler<AnySchema>,
+    { validator }: { readonly validator: SchemaCompiler | undefined },
+  ) {
+    const schema = options.arguments;
+    this.arguments =
+      schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
+    if (this.arguments !== undefined)
+      assertTexts(`prompt "${name}" arguments`, this.arguments, isStandardSchema(schema));
+    this.access = toAccess(options);
+    this.complete = options.complete ?? {};
+    this.listing = toListing(name, options, this.arguments);
+  }
+
+  /** The arguments that there are. */
+  get names(): readonly string[] {
+    return [...(this.listing.arguments ?? []).map(({ name }) => name), ...Object.keys(this.complete)];
+  }
+}
+
+function toListing(name: string, options: PromptOptions<AnySchema>, schema: UsableSchema | undefined): Prompt {
+  const { title, description, icons, meta } = options;
+  return defined<Prompt>({
+    name,
+    title,
+    description,
+    arguments: schema && toArguments(schema),
+    icons: icons && [...icons],
+    _meta: meta,
+  });
+}
+
+/** Prompts list their arguments by name instead of by schema. */
+function toArguments(schema: UsableSchema): PromptArgument[] {
+  const { properties = {}, required = [] } = schema.jsonSchema as {
+    properties?: Record<string, { title?: string; description?: string }>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { title, description }]) =>
+    defined<PromptArgument>({ name, title, description, required: required.includes(name) || undefined }),
+  );
+}

@@ -1,0 +1,243 @@
+import { defined } from "../../protocol/defined.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import type { CacheScope, ServerCapabilities } from "../../protocol/types/index.js";
+import type { AnySchema } from "../../schema/compile.js";
+import type { ChangeBus } from "../../store/change-bus.js";
+import { assertCacheHints } from "../cache-hints.js";
+import { METHOD, PROMPT, RESOURCE, TOOL } from "../option-names.js";
+import type { ServerOptions } from "../options.js";
+import { assertDefinition } from "./assert-definition.js";
+import { Catalogue, type Listed } from "./catalogue.js";
+import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
+import { type Editable, editEntry } from "./edit.js";
+import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
+import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
+import { type AnyToolHandler, type AnyToolOptions, RegisteredTool, type RunningToolOptions } from "./tool.js";
+
+/** What an author gives to define one thing of each kind, beside the name or URI that is its key. */
+interface Definitions {
+  readonly tools: { readonly options: AnyToolOptions; readonly handler: AnyToolHandler };
+  readonly prompts: { readonly options: PromptOptions<AnySchema>; readonly handler: PromptHandler<AnySchema> };
+  readonly resources: { readonly options: ResourceOptions; readonly handler: ResourceHandler };
+}
+
+export type Kind = keyof Definitions;
+
+export type ToolChanges = Partial<AnyToolOptions> & { readonly name?: string; readonly handler?: AnyToolHandler };
+export type PromptChanges = Partial<PromptOptions<AnySchema>> & {
+  readonly name?: string;
+  readonly handler?: PromptHandler<AnySchema>;
+};
+export type ResourceChanges = Partial<ResourceOptions> & { readonly uri?: string; readonly handler?: ResourceHandler };
+
+interface ChangesOf {
+  readonly tools: ToolChanges;
+  readonly prompts: PromptChanges;
+  readonly resources: ResourceChanges;
+}
+
+/** A definition, compiled, of whichever kind. */
+interface Item extends Listed {
+  readonly options: object;
+  readonly handler: unknown;
+  /** Set for a family of resources. */
+  readonly template?: unknown;
+}
+
+interface KindFacts {
+  readonly noun: string;
+  /** What the key is called among changes. */
+  readonly key: "name" | "uri";
+  readonly known: { readonly [option: string]: 1 };
+  /** The methods that the definitions of this kind answer. */
+  readonly methods: readonly string[];
+  readonly Item: new (key: string, options: never, handler: never, running: RunningToolOptions) => Item;
+}
+
+const KINDS: { readonly [kind in Kind]: KindFacts } = {
+  tools: { noun: "tool", key: "name", known: TOOL, methods: ["tools/list", "tools/call"], Item: RegisteredTool },
+  prompts: {
+    noun: "prompt",
+    key: "name",
+    known: PROMPT,
+    methods: ["prompts/list", "prompts/get"],
+    Item: RegisteredPrompt,
+  },
+  resources: {
+    noun: "resource",
+    key: "uri",
+    known: RESOURCE,
+    methods: ["resources/list", "resources/templates/list", "resources/read"],
+    Item: RegisteredResource,
+  },
+};
+
+/** What the result of a method lists. */
+const LISTED: ReadonlyMap<string, readonly (Kind | "templates")[]> = new Map([
+  ["tools/list", ["tools"]],
+  ["prompts/list", ["prompts"]],
+  ["resources/list", ["resources", "templates"]],
+  ["resources/templates/list", ["templates"]],
+]);
+
+/** All that an author registered, compiled. One registry serves every connection of every era. */
+export class Registry {
+  readonly tools: Catalogue<RegisteredTool>;
+  readonly prompts: Catalogue<RegisteredPrompt>;
+  readonly resources: Catalogue<RegisteredResource>;
+  readonly templates: Catalogue<RegisteredResource>;
+  /** Methods of the author's own, or in place of the SDK's. */
+  readonly methods = new Map<string, CustomMethod>();
+  readonly notifications = new Map<string, CustomMethod>();
+  /** Hears of every notification without a handler of its own. */
+  otherNotifications: OtherNotificationHandler | undefined;
+  /** What clients are told about extensions. */
+  extensions: ServerCapabilities["extensions"];
+  readonly #changes: ChangeBus;
+  readonly #options: ServerOptions;
+  readonly #running: RunningToolOptions;
+  readonly #unannounced = new Set<Kind>();
+
+  constructor(options: ServerOptions, changes: ChangeBus, running: RunningToolOptions) {
+    const { pageSize, cache = {}, capabilities } = options;
+    this.tools = new Catalogue("tool", "tools", pageSize);
+    this.prompts = new Catalogue("prompt", "prompts", pageSize);
+    this.resources = new Catalogue("resource", "resources", pageSize);
+    this.templates = new Catalogue("resource template", "resourceTemplates", pageSize);
+    this.#changes = changes;
+    this.#options = options;
+    this.#running = running;
+    this.extensions = capabilities?.extensions;
+    assertCacheHints("cache", cache);
+    for (const [method, hints] of Object.entries(cache.methods ?? {})) assertCacheHints(`cache of ${method}`, hints);
+  }
+
+  /** Adds a definition; `key` is its name, or its URI or URI template. */
+  add<K extends Kind>(
+    kind: K,
+    key: string,
+    options: Definitions[K]["options"],
+    handler: Definitions[K]["handler"],
+  ): void {
+    const { noun, known, methods } = KINDS[kind];
+    assertDefinition(noun, key, options, handler, known);
+    const taken = methods.find((method) => this.methods.has(method));
+    if (taken !== undefined)
+      throw new DefinitionError(`${noun} "${key}": a method of the author's own answers ${taken} already`);
+    const item = this.#make(kind, key, options, handler);
+    this.#catalogueOf(kind, item).add(key, item);
+    this.#announce(kind);
+  }
+
+  edit<K extends Kind>(kind: K, key: string): Editable<ChangesOf[K]> {
+    const { noun, key: member } = KINDS[kind];
+    const catalogue = this.#catalogueOf(kind, this.templates.get(key));
+    const rebuild = (was: string, present: Item, changes: object) => {
+      const { [member]: key = was, handler = present.handler, ...options } = changes as Record<string, unknown>;
+      const item = this.#make(kind, key as string, { ...present.options, ...options }, handler);
+      if (this.#catalogueOf(kind, item) === catalogue) return { key: key as string, item };
+      throw new DefinitionError(`${noun} "${was}" cannot turn into "${key}": one of them is a template`);
+    };
+    return editEntry(catalogue, key, rebuild, () => this.#announce(kind));
+  }
+
+  remove(kind: Kind, key: string): boolean {
+    const removed = this[kind].remove(key) || (kind === "resources" && this.templates.remove(key));
+    if (removed) this.#announce(kind);
+    return removed;
+  }
+
+  #make(kind: Kind, key: string, options: unknown, handler: unknown): Item {
+    return new KINDS[kind].Item(key, options as never, handler as never, this.#running);
+  }
+
+  #catalogueOf(kind: Kind, item: Item | undefined): Catalogue<Item> {
+    const catalogue = kind === "resources" && item?.template !== undefined ? this.templates : this[kind];
+    return catalogue as unknown as Catalogue<Item>;
+  }
+
+  /** A method of the author's own. One that definitions answer already cannot be taken from them. */
+  addMethod(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    assertDefinition("method", name, options, handler, METHOD);
+    const taken = (Object.keys(KINDS) as Kind[]).find(
+      (kind) => this.#defines(kind) && KINDS[kind].methods.includes(name),
+    );
+    if (taken !== undefined)
+      throw new DefinitionError(`method "${name}": the ${taken} that are defined answer it already`);
+    this.methods.set(name, new CustomMethod(name, options, handler, this.#running.validator));
+  }
+
+  addNotification(name: string, options: MethodOptions<AnySchema>, handler: CustomMethod["handler"]): void {
+    assertDefinition("notification", name, options, handler, METHOD);
+    this.notifications.set(name, new CustomMethod(name, options, handler, this.#running.validator));
+  }
+
+  /** Loads what checking values by the schemas of all definitions would load. */
+  prepare(): unknown {
+    return this.#running.validator?.prepare?.();
+  }
+
+  get allowsUnsafePaths(): boolean {
+    return this.#options.resources?.unsafePaths === true;
+  }
+
+  get hasCompletions(): boolean {
+    const has = (item: { readonly complete: object }) => Object.keys(item.complete).length > 0;
+    return this.prompts.values().some(has) || this.templates.values().some(has);
+  }
+
+  /** What clients are told about keeping results of a method, unless the result says so itself. */
+  cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope } {
+    const { cache = {} } = this.#options;
+    const methods = cache.methods ?? {};
+    const own = Object.hasOwn(methods, method) ? methods[method] : undefined;
+    const { ttlMs = cache.ttlMs ?? 0, scope = cache.scope ?? "private" } = own ?? {};
+    const dependsOnCaller = LISTED.get(method)?.some((catalogue) => this[catalogue].filtered);
+    return { ttlMs, cacheScope: dependsOnCaller === true ? "private" : scope };
+  }
+
+  /** Names a capability for each feature that is there and for no other. */
+  get capabilities(): ServerCapabilities {
+    const { experimental, logging } = this.#options.capabilities ?? {};
+    const { extensions } = this;
+    const prompts = this.#announced("prompts");
+    const resources = this.#announced("resources");
+    const tools = this.#announced("tools");
+    return defined<ServerCapabilities>({
+      experimental: experimental && { ...experimental },
+      logging: (logging ?? tools ?? prompts ?? resources) ? {} : undefined,
+      completions: this.hasCompletions || this.methods.has("completion/complete") ? {} : undefined,
+      prompts,
+      resources: resources && { subscribe: true, ...resources },
+      tools,
+      extensions: extensions && { ...extensions },
+    });
+  }
+
+  #announced(kind: Kind): { listChanged: boolean } | undefined {
+    const declared = this.#options.capabilities?.[kind];
+    if (this.offers(kind)) return { listChanged: true, ...(typeof declared === "object" ? declared : undefined) };
+    return undefined;
+  }
+
+  /** Whether the methods of a kind are answered. */
+  offers(kind: Kind): boolean {
+    const declared = this.#options.capabilities?.[kind];
+    const defined = this[kind].offered || (kind === "resources" && this.templates.offered);
+    return defined || (declared ?? false) !== false || KINDS[kind].methods.some((method) => this.methods.has(method));
+  }
+
+  #defines(kind: Kind): boolean {
+    return this[kind].size > 0 || (kind === "resources" && this.templates.size > 0);
+  }
+
+  /** Changes of one turn are told once, after the last of them. */
+  #announce(kind: Kind): void {
+    if (this.#unannounced.has(kind)) return;
+    this.#unannounced.add(kind);
+    queueMicrotask(() => {
+      this.#unannounced.delete(kind);
+      this.#changes.publish({ kind });
+    });
+  }
+}

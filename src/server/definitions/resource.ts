@@ -1,0 +1,139 @@
+import { defined } from "../../protocol/defined.js";
+import { DefinitionError, RpcError } from "../../protocol/errors.js";
+import { annotations } from "../../protocol/shapes/common.js";
+import { isUri } from "../../protocol/shapes/kit.js";
+import type {
+  Annotations,
+  CacheScope,
+  Icon,
+  InputRequiredResult,
+  JsonObject,
+  ReadResourceResult,
+  Resource,
+  ResourceContents,
+  ResourceTemplate,
+} from "../../protocol/types/index.js";
+import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../../schema/compile.js";
+import type { SchemaCompiler } from "../../schema/json-schema/types.js";
+import { assertCacheHints, type CacheHints, toWireHints } from "../cache-hints.js";
+import type { Context } from "../context.js";
+import { type Access, type AccessOptions, toAccess } from "./access.js";
+import type { Completers } from "./completion.js";
+import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";
+
+/** A resource of a family: what it does not say of itself, the family's options say. */
+export type EnumeratedResource = Partial<Omit<Resource, "uri">> & { readonly uri: string };
+
+export interface ResourceOptions<V extends AnySchema | undefined = AnySchema | undefined> extends AccessOptions {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly size?: number;
+  readonly annotations?: Annotations;
+  readonly icons?: readonly Icon[];
+  readonly meta?: JsonObject;
+  /** What a template's variables must be, and become; they come as strings. A URI whose variables do not fit is refused. */
+  readonly variables?: V;
+  /** Variables whose values may climb by `..`, be absolute paths or hold NUL; `true` for all. None by default. */
+  readonly unsafePaths?: boolean | readonly string[];
+  /** Suggestions for a template's variables, by name. */
+  readonly complete?: Completers;
+  /** What clients are told about keeping this resource. */
+  readonly cache?: CacheHints;
+  /** The members of a family that are listed, after all single resources. */
+  readonly list?: (ctx: Context) => readonly EnumeratedResource[] | Promise<readonly EnumeratedResource[]>;
+}
+
+/** Text, bytes, or contents with members of their own. */
+export type ResourceReturn =
+  | string
+  | Uint8Array
+  | { readonly text: string; readonly mimeType?: string }
+  | { readonly blob: string | Uint8Array; readonly mimeType?: string }
+  | { readonly contents: readonly ResourcePart[]; readonly _meta?: JsonObject }
+  | ReadResourceResult
+  | InputRequiredResult
+  /** There is no such resource. */
+  | undefined;
+
+/** One of several contents; bytes are encoded on their way. */
+export type ResourcePart =
+  | ResourceContents
+  | { readonly uri: string; readonly blob: Uint8Array; readonly mimeType?: string; readonly _meta?: JsonObject };
+
+export type ResourceHandler<Uri extends string = string, V extends AnySchema | undefined = undefined> = (
+  variables: V extends AnySchema ? OutputOf<V> : UriVariables<Uri>,
+  ctx: Context,
+  uri: string,
+) => ResourceReturn | Promise<ResourceReturn>;
+
+export class RegisteredResource {
+  /** Set when the resource is a family of URIs. */
+  readonly template: UriTemplate | undefined;
+  readonly complete: Completers;
+  readonly listing: Resource | ResourceTemplate;
+  readonly access: Access | undefined;
+  readonly variables: UsableSchema | undefined;
+  readonly hints: { readonly ttlMs?: number; readonly cacheScope?: CacheScope };
+
+  constructor(
+    readonly uri: string,
+    readonly options: ResourceOptions,
+    readonly handler: ResourceHandler,
+    { validator }: { readonly validator: SchemaCompiler | undefined },
+  ) {
+    const { cache = {}, list } = options;
+    assertCacheHints(`resource "${uri}" cache`, cache);
+    this.template = uri.includes("{") ? parseUriTemplate(uri) : undefined;
+    if (list !== undefined && this.template === undefined) {
+      throw new DefinitionError(`resource "${uri}": only a URI template has members to list`);
+    }
+    const problem = this.template === undefined ? staticProblem(uri) : templateProblem(uri);
+    if (problem !== undefined) throw new DefinitionError(`resource "${uri}": ${problem}`);
+    const wrong = options.annotations === undefined ? undefined : annotations(options.annotations);
+    if (wrong !== undefined) {
+      throw new DefinitionError(`resource "${uri}": annotations${wrong.path} must be ${wrong.expected}`);
+    }
+    const { variables } = options;
+    this.variables = variables && compileSchema(variables, `resource "${uri}" variables`, "input", validator);
+    this.complete = options.complete ?? {};
+    this.access = toAccess(options);
+    this.hints = toWireHints(this.access === undefined ? cache : { scope: "private", ...cache });
+    this.listing = toListing(uri, options, this.template !== undefined);
+  }
+
+  /** The variables that there are. */
+  get names(): readonly string[] {
+    return this.template?.variables ?? [];
+  }
+}
+
+/** The code of the versions that have one; an era without it sends its own. */
+export function resourceNotFound(uri: string): RpcError {
+  return new RpcError(-32002, "Resource not found", { uri });
+}
+
+function staticProblem(uri: string): string | undefined {
+  return isUri(uri) ? undefined : "is not an absolute URI";
+}
+
+/** A template that begins with a variable may stand for any scheme. */
+function templateProblem(template: string): string | undefined {
+  const legal = template.startsWith("{") || /^[A-Za-z][A-Za-z0-9+.-]*[:{]/.test(template);
+  return legal && !/[\s\p{Cc}]/u.test(template) ? undefined : "does not begin with a legal scheme, or holds spaces";
+}
+
+function toListing(uri: string, options: ResourceOptions, isTemplate: boolean): Resource | ResourceTemplate {
+  const { name, title, description, mimeType, size, annotations, icons, meta } = options;
+  return defined<Resource | ResourceTemplate>({
+    ...(isTemplate ? { uriTemplate: uri } : { uri, size }),
+    name,
+    title,
+    description,
+    mimeType,
+    annotations,
+    icons: icons && [...icons],
+    _meta: meta,
+  });
+}

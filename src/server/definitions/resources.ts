@@ -1,0 +1,125 @@
+import type { MaybePromise } from "../../call/maybe-promise.js";
+import type { Asking } from "../../era/asking.js";
+import { PreparedResult } from "../../era/prepared-result.js";
+import type { Call, HandlerResult, ServerHost } from "../../era/server-era.js";
+import { McpError, RpcError } from "../../protocol/errors.js";
+import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
+import { readResourceResult } from "../../protocol/shapes/content.js";
+import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../../protocol/types/index.js";
+import { Context } from "../context.js";
+import { isUnsafePath } from "./path-safety.js";
+import type { Registry } from "./registry.js";
+import { type RegisteredResource, type ResourcePart, type ResourceReturn, resourceNotFound } from "./resource.js";
+import { toBase64 } from "./to-base64.js";
+import { isInputRequired } from "./tool-result.js";
+import { matchUri } from "./uri-match.js";
+
+/** A server that knows who may see what. */
+export type SeeingHost = ServerHost & { readonly registry: Registry };
+
+type Variables = Record<string, string | string[]>;
+
+/** Single resources page by page; the last page ends with the members of families that can enumerate them. */
+export async function listResources(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+  if (!registry.offers("resources")) throw methodNotFound(call.method);
+  const page = await registry.resources.page(call.params.cursor, ctx);
+  const families = registry.templates.values().filter(({ options }) => options.list !== undefined);
+  const plain = page instanceof PreparedResult ? page.result : page;
+  if (families.length === 0 || plain.nextCursor !== undefined) return page;
+  const members = await Promise.all(
+    families.map(async (family) => (((await family.access?.(ctx)) ?? true) ? enumerate(family, ctx) : [])),
+  );
+  return { ...plain, resources: [...(plain.resources as Resource[]), ...members.flat()] };
+}
+
+/** The members of a family that are to be listed. */
+async function enumerate({ options, listing }: RegisteredResource, ctx: Context): Promise<readonly Resource[]> {
+  const members = (await options.list?.(ctx)) ?? [];
+  const { uriTemplate: _, ...inherited } = listing as ResourceTemplate;
+  return members.map((member) => ({ ...inherited, ...member }));
+}
+
+export async function readResource(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
+  if (!registry.offers("resources")) throw methodNotFound(call.method);
+  const uri = call.params.uri as string;
+  const found = await findResource(registry, uri, ctx);
+  if (found === undefined) throw resourceNotFound(uri);
+  const { resource, variables } = found;
+  const value = await resource.handler((await parse(resource, variables)) as never, ctx, uri);
+  if (value === undefined || value === null) throw resourceNotFound(uri);
+  if (isInputRequired(value)) return value as HandlerResult;
+  const result = isResult(value)
+    ? { ...value, contents: value.contents.map(encodePart) }
+    : { contents: [toContents(uri, value, resource.options.mimeType)] };
+  const problem = readResourceResult(result);
+  if (problem === undefined) return { ...resource.hints, ...result };
+  throw new Error(`resource "${resource.uri}" returned ${problem.path} that is not ${problem.expected}`);
+}
+
+/** The resource behind a URI for a caller, and what its template's variables stand for. */
+export async function findResource(
+  registry: Registry,
+  uri: string,
+  ctx: Context,
+): Promise<{ readonly resource: RegisteredResource; readonly variables: Variables } | undefined> {
+  const exact = await registry.resources.find(uri, ctx);
+  if (exact !== undefined) return { resource: exact, variables: {} };
+  for (const resource of registry.templates.values()) {
+    const variables = resource.template && matchUri(resource.template, uri);
+    const visible = variables !== undefined && ((await resource.access?.(ctx)) ?? true);
+    // Once a family is found, others are not tried: which rule refused a value is not to be guessed.
+    if (visible) return registry.allowsUnsafePaths || isSafe(resource, variables) ? { resource, variables } : undefined;
+  }
+  return undefined;
+}
+
+/** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
+export function seesResource(host: SeeingHost, call: Call, uri: string): MaybePromise<boolean> {
+  const { registry } = host;
+  const family = registry.templates
+    .values()
+    .filter(({ template }) => template !== undefined && matchUri(template, uri) !== undefined);
+  const single = registry.resources.get(uri);
+  const all = single === undefined ? family : [single, ...family];
+  if (all.length === 0 || all.some(({ access }) => access === undefined)) return true;
+  return findResource(registry, uri, new Context(call, NO_QUESTIONS, host)).then((found) => found !== undefined);
+}
+
+/** Whether somebody may hear of something is not for them to say. */
+const NO_QUESTIONS: Asking = {
+  open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
+};
+
+/** Whether no variable that is looked at could lead a file system astray. */
+function isSafe({ options: { unsafePaths = false } }: RegisteredResource, variables: Variables): boolean {
+  if (unsafePaths === true) return true;
+  const exempt = unsafePaths === false ? [] : unsafePaths;
+  return Object.entries(variables).every(([name, value]) => exempt.includes(name) || !isUnsafePath(value));
+}
+
+async function parse(resource: RegisteredResource, variables: Variables): Promise<unknown> {
+  const parsed = await resource.variables?.parse(variables);
+  if (parsed === undefined) return variables;
+  if (parsed.ok) return parsed.value;
+  const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join("; ");
+  throw new RpcError(INVALID_PARAMS, `Invalid params: /uri does not fit: ${issues}`);
+}
+
+type Value = Exclude<ResourceReturn, InputRequiredResult | undefined>;
+type Whole = Extract<Value, { readonly contents: unknown }>;
+
+function isResult(value: Value): value is Whole {
+  return typeof value === "object" && "contents" in value;
+}
+
+function toContents(uri: string, value: Exclude<Value, Whole>, mimeType: string | undefined): ResourceContents {
+  const type = mimeType === undefined ? undefined : { mimeType };
+  if (typeof value === "string") return { uri, ...type, text: value };
+  if (value instanceof Uint8Array) return { uri, ...type, blob: toBase64(value) };
+  return encodePart({ uri, ...type, ...value } as ResourcePart);
+}
+
+function encodePart(part: ResourcePart): ResourceContents {
+  const { blob } = part as { blob?: unknown };
+  return (blob instanceof Uint8Array ? { ...part, blob: toBase64(blob) } : part) as ResourceContents;
+}

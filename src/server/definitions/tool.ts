@@ -1,0 +1,287 @@
+import type { Clock } from "../../call/clock.js";
+import { late } from "../../call/lazy.js";
+import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise.js";
+import { findParamHeaders, type ParamHeader } from "../../http/param-header-schema.js";
+import { defined } from "../../protocol/defined.js";
+import { DefinitionError, RpcError, ToolError, toError } from "../../protocol/errors.js";
+import type {
+  CallToolResult,
+  Icon,
+  InputRequiredResult,
+  JsonObject,
+  Tool,
+  ToolAnnotations,
+  ToolExecution,
+} from "../../protocol/types/index.js";
+import {
+  type AnySchema,
+  compileSchema,
+  type InputOf,
+  type OutputOf,
+  type ParseOutcome,
+  type UsableSchema,
+} from "../../schema/compile.js";
+import type { JsonSchemaValidator, SchemaCompiler } from "../../schema/json-schema/types.js";
+import type { Context } from "../context.js";
+import { type Access, type AccessOptions, toAccess } from "./access.js";
+import type { Limit } from "./tool-lazy.js";
+import {
+  contentProblem,
+  describeIssues,
+  failed,
+  isGenerator,
+  isInputRequired,
+  mirrored,
+  structured,
+  ToolResult,
+  toContent,
+} from "./tool-result.js";
+
+export interface ToolOptions<I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>
+  extends AccessOptions {
+  readonly title?: string;
+  readonly description?: string;
+  /** The arguments: a Standard Schema or a JSON Schema of an object. Without one, the tool takes none. */
+  readonly input?: I;
+  /** The structured result; the handler's return type is checked against it. */
+  readonly output?: O;
+  readonly annotations?: ToolAnnotations;
+  readonly icons?: readonly Icon[];
+  readonly meta?: JsonObject;
+  /** How the tool stands to calls that run as tasks, for the one protocol version that lists it. */
+  readonly taskSupport?: NonNullable<ToolExecution["taskSupport"]>;
+  /** How long a handler may take, waiting for answers included; then its signal fires and the call fails. */
+  readonly timeoutMs?: number;
+  /** How many calls run at a time; the others wait in line. */
+  readonly concurrency?: number;
+  /** Compiles the JSON Schemas of this tool, in place of the server's. */
+  readonly validator?: JsonSchemaValidator;
+}
+
+type OneReturn<O> = ToolResult | InputRequiredResult | (O extends AnySchema ? InputOf<O> : unknown);
+
+/**
+ * What a tool may return: with an output schema its value, otherwise anything that can be shown. What an async generator
+ * yields is shown as progress.
+ */
+export type ToolReturn<O> = OneReturn<O> | AsyncGenerator<unknown, OneReturn<O>, void>;
+
+export type ToolArguments<I> = I extends AnySchema ? OutputOf<I> : Record<string, never>;
+
+export type ToolHandler<I, O> = (args: ToolArguments<I>, ctx: Context) => ToolReturn<O> | Promise<ToolReturn<O>>;
+
+export type AnyToolOptions = ToolOptions<AnySchema, AnySchema>;
+export type AnyToolHandler = ToolHandler<AnySchema, AnySchema>;
+
+export interface RunningToolOptions {
+  readonly validator: SchemaCompiler | undefined;
+  readonly maskErrors: boolean;
+  readonly clock: Clock;
+  readonly report: (error: unknown, tool: string) => void;
+  readonly warn: (message: string) => void;
+}
+
+type ToolAnswer = CallToolResult | InputRequiredResult;
+
+/** What a tool without input takes. */
+const NO_INPUT = { type: "object", additionalProperties: false } as const;
+const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
+
+/** What few tools need, and what tells of defects, loaded with the first that does. */
+export const extras = late(() => import("./tool-extras.js"));
+
+/** A tool, compiled: schemas converted, headers found, listing made. */
+export class RegisteredTool {
+  readonly listing: Tool;
+  readonly access: Access | undefined;
+  readonly paramHeaders: readonly ParamHeader[];
+  readonly #input: UsableSchema | undefined;
+  readonly #output: UsableSchema | undefined;
+  readonly #limit: (() => Limit | Promise<Limit>) | undefined;
+  readonly #running: RunningToolOptions;
+
+  constructor(
+    name: string,
+    readonly options: AnyToolOptions,
+    readonly handler: AnyToolHandler,
+    running: RunningToolOptions,
+  ) {
+    const where = `tool "${name}"`;
+    const { input, output, timeoutMs, concurrency, validator = running.validator } = options;
+    adviseOnName(name, running.warn);
+    assertLimit(where, "timeoutMs", timeoutMs);
+    assertLimit(where, "concurrency", concurrency);
+    this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
+    this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
+    if ((timeoutMs ?? concurrency) !== undefined)
+      this.#limit = late(async () => (await extras()).createLimit(name, options, running.clock));
+    this.#running = running;
+    this.access = toAccess(options);
+    this.listing = toListing(name, options, this.#input, this.#output);
+    this.paramHeaders = paramHeadersOf(where, this.listing);
+  }
+
+  /** Loads what holds its calls to its limits, where it has any. */
+  prepare(): unknown {
+    return this.#limit?.();
+  }
+
+  /** Runs the tool: checks the arguments, runs the handler, makes the result. What the model can mend has `isError`. */
+  call(args: unknown, ctx: Context): MaybePromise<ToolAnswer> {
+    let parsed: MaybePromise<ParseOutcome>;
+    try {
+      parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
+    } catch (error) {
+      return this.#toFailure(error, ctx);
+    }
+    if (!(parsed instanceof Promise)) return this.#callWith(parsed, ctx);
+    return parsed.then(
+      (parsed) => this.#callWith(parsed, ctx),
+      (error: unknown) => this.#toFailure(error, ctx),
+    );
+  }
+
+  #callWith(args: ParseOutcome, ctx: Context): MaybePromise<ToolAnswer> {
+    if (!args.ok) return failed(`Invalid arguments for tool ${this.listing.name}: ${describeIssues(args.issues)}`);
+    let value: unknown;
+    try {
+      value = this.#run(args.value, ctx);
+    } catch (error) {
+      return this.#toFailure(error, ctx);
+    }
+    if (!isThenable(value)) return this.#finish(value, ctx);
+    return Promise.resolve(value).then(
+      (value) => this.#finish(value, ctx),
+      (error: unknown) => this.#toFailure(error, ctx),
+    );
+  }
+
+  #finish(value: unknown, ctx: Context): MaybePromise<ToolAnswer> {
+    let result: MaybePromise<ToolAnswer>;
+    try {
+      result = this.#toResult(value);
+    } catch (error) {
+      return this.#toUnwritable(error);
+    }
+    if (!(result instanceof Promise)) return this.#checked(result, ctx);
+    return result.then(
+      (result) => this.#checked(result, ctx),
+      (error: unknown) => this.#toUnwritable(error),
+    );
+  }
+
+  #checked(result: ToolAnswer, ctx: Context): MaybePromise<ToolAnswer> {
+    const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
+    if (problem === undefined) return result;
+    return andThen<string | undefined, ToolAnswer>(problem, (problem) =>
+      problem === undefined ? result : this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx),
+    );
+  }
+
+  #toUnwritable(error: unknown): MaybePromise<CallToolResult> {
+    return andThen(extras(), ({ unwritable }) => unwritable(this.listing.name, error));
+  }
+
+  #run(args: unknown, ctx: Context): unknown {
+    if (this.#limit === undefined) return this.#handle(args, ctx);
+    return andThen(this.#limit(), (limit) => limit(ctx, (limited) => this.#handle(args, limited)));
+  }
+
+  #handle(args: unknown, ctx: Context): unknown {
+    const value: unknown = this.handler(args as never, ctx);
+    return isGenerator(value) ? drainLate(value, ctx) : value;
+  }
+
+  #toResult(value: unknown): MaybePromise<ToolAnswer> {
+    if (isInputRequired(value)) return value;
+    const own = value instanceof ToolResult ? value.result : undefined;
+    if (own?.isError === true) return own;
+    if (this.#output === undefined) return own === undefined ? toContent(value) : mirrored(own);
+    return this.#toStructured(value, own);
+  }
+
+  #toStructured(value: unknown, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
+    const given = own === undefined ? value : own.structuredContent;
+    if (given === undefined) return this.#nonconforming("no structured content");
+    return andThen(this.#parse(this.#output, given, "output"), (parsed) => this.#conform(parsed, own));
+  }
+
+  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
+    if (!parsed.ok) return this.#nonconforming(`a value that does not match it: ${describeIssues(parsed.issues)}`);
+    return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
+  }
+
+  /** A promise only where the schema validates asynchronously. */
+  #parse(schema: UsableSchema | undefined, value: unknown, what: string): MaybePromise<ParseOutcome> {
+    if (schema === undefined) return parseNothing(value as object);
+    try {
+      const outcome = schema.parse(value);
+      return outcome instanceof Promise ? outcome.catch((cause) => this.#schemaThrew(what, cause)) : outcome;
+    } catch (cause) {
+      return this.#schemaThrew(what, cause);
+    }
+  }
+
+  #schemaThrew(what: string, cause: unknown): MaybePromise<never> {
+    return andThen(extras(), ({ schemaThrew }) => schemaThrew(this.listing.name, what, cause, this.#running));
+  }
+
+  #nonconforming(problem: string): MaybePromise<CallToolResult> {
+    return andThen(extras(), ({ nonconforming }) => nonconforming(this.listing.name, problem, this.#running));
+  }
+
+  #toFailure(error: unknown, ctx: Context): CallToolResult {
+    const deliberate = error instanceof RpcError || (error instanceof Error && error.name === "Suspended");
+    if (deliberate || ctx.aborted) throw error;
+    if (error instanceof ToolError) return failed(error.message);
+    this.#running.report(error, this.listing.name);
+    if (this.#running.maskErrors) return failed("The tool failed");
+    return failed(toError(error).message);
+  }
+}
+
+function drainLate(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): MaybePromise<unknown> {
+  return andThen(extras(), ({ drain }) => drain(generator, ctx));
+}
+
+function parseNothing(args: object): ParseOutcome {
+  const issues = Object.keys(args).map((key) => ({ path: `/${key}`, message: "is not allowed: the tool takes none" }));
+  return issues.length === 0 ? { ok: true, value: args } : { ok: false, issues };
+}
+
+function adviseOnName(name: string, warn: (message: string) => void): void {
+  if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return;
+  const rule = name.length === 0 || name.length > 128 ? "has 1 to 128 characters" : "is made of A-Z a-z 0-9 _ - .";
+  warn(`tool "${name}": some hosts will not take this name; a good one ${rule}`);
+}
+
+function assertLimit(where: string, option: string, limit: number | undefined): void {
+  if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return;
+  throw new DefinitionError(`${where}: ${option} must be a whole number above 0`);
+}
+
+function toListing(
+  name: string,
+  options: AnyToolOptions,
+  input: UsableSchema | undefined,
+  output: UsableSchema | undefined,
+): Tool {
+  const { title, description, annotations, icons, meta, taskSupport } = options;
+  return defined<Tool>({
+    name,
+    title,
+    description,
+    inputSchema: (input?.jsonSchema ?? NO_INPUT) as Tool["inputSchema"],
+    outputSchema: output?.jsonSchema,
+    annotations,
+    icons: icons && [...icons],
+    execution: taskSupport && { taskSupport },
+    _meta: meta,
+  });
+}
+
+function paramHeadersOf(where: string, listing: Tool): readonly ParamHeader[] {
+  const found = findParamHeaders(listing.inputSchema);
+  if (!found.ok) throw new DefinitionError(`${where} input: ${found.reason}`);
+  return found.headers;
+}

@@ -1,0 +1,55 @@
+import { ProgressReporter, toReport } from "../call/progress-reporter.js";
+import type { Call, ServerHost } from "../era/server-era.js";
+import { PARTIAL_CONTENT_KEY } from "../protocol/partial-content.js";
+import type { ContentBlock, ProgressToken } from "../protocol/types/index.js";
+
+/** Who reports, of which call. */
+export interface Reports {
+  readonly by: object;
+  readonly call: Call;
+  readonly host: ServerHost;
+}
+
+const reporters = new WeakMap<object, ProgressReporter>();
+
+/** What reports for a call; undefined where the caller asked for no reports. */
+function reporterOf({ by, call, host }: Reports): ProgressReporter | undefined {
+  const { progressToken } = call;
+  if (progressToken === undefined) return undefined;
+  const reporter = reporters.get(by) ?? createReporter(call, progressToken, host);
+  reporters.set(by, reporter);
+  return reporter;
+}
+
+export function reportProgress(
+  reports: Reports,
+  progress: number,
+  total: number | undefined,
+  message: string | undefined,
+): void | Promise<void> {
+  return reporterOf(reports)?.report(toReport(progress, total, message));
+}
+
+/** One step further than before, with a part of the result. */
+export function reportPartial(
+  reports: Reports,
+  content: readonly ContentBlock[],
+  message: string | undefined,
+): void | Promise<void> {
+  const reporter = reporterOf(reports);
+  const _meta = { [PARTIAL_CONTENT_KEY]: content };
+  return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
+}
+
+function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
+  const { clock } = host;
+  const { progressIntervalMs: intervalMs } = host.options;
+  const { method, id } = call;
+  const reporter = new ProgressReporter(
+    (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
+    (error) => host.report(error, { where: "progress", method, id }),
+    intervalMs === undefined ? undefined : { clock, intervalMs },
+  );
+  if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();
+  return reporter;
+}

@@ -1,0 +1,291 @@
+import type { Clock } from "../call/clock.js";
+import { composeInterceptors } from "../call/interceptor.js";
+import { late } from "../call/lazy.js";
+import { andThen, attempt, type MaybePromise } from "../call/maybe-promise.js";
+import { quietly } from "../call/quietly.js";
+import type { OpenPages } from "../era/open-pages.js";
+import type {
+  Call,
+  HandlerResult,
+  LogMessage,
+  OfferedEra,
+  Outcome,
+  ReportContext,
+  ServerHost,
+} from "../era/server-era.js";
+import type { ParamHeader } from "../http/param-headers.js";
+import type { Deprecation } from "../protocol/deprecations.js";
+import { DefinitionError, RpcError, toError } from "../protocol/errors.js";
+import { INTERNAL_ERROR, Refusal } from "../protocol/jsonrpc/errors.js";
+import { isWritable } from "../protocol/jsonrpc/format.js";
+import type { RpcNotification } from "../protocol/jsonrpc/message.js";
+import { assertOptions } from "../protocol/known-options.js";
+import { assertExtensionIds } from "../protocol/meta.js";
+import type { ClientCapabilities, Implementation, ServerCapabilities } from "../protocol/types/index.js";
+import type { SchemaCompiler } from "../schema/json-schema/types.js";
+import type { ChangeBus } from "../store/change-bus.js";
+import { MemoryChangeBus } from "../store/memory-change-bus.js";
+import { reporting } from "./context.js";
+import { Registry } from "./definitions/registry.js";
+import { dispatch } from "./dispatch.js";
+import { SERVER } from "./option-names.js";
+import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
+import { createRoutes, more, type Route, sees } from "./routes.js";
+import { assertSealOptions } from "./state/options.js";
+
+const DROPPED: Outcome = { kind: "dropped" };
+const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
+
+/** The server as its eras see it: what it knows, and how a call is served to its end. */
+export class ServerCore implements ServerHost {
+  readonly info: Implementation;
+  readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
+  readonly clock: Clock;
+  readonly seal: ServerHost["seal"];
+  readonly pages: OpenPages = new Map();
+  readonly watched = new Map<string, number>();
+  readonly #logListeners = new Set<(message: LogMessage) => void>();
+  #droppedLog = false;
+  readonly subscriptions = { open: 0 };
+  readonly versions: readonly string[];
+  readonly registry: Registry;
+  readonly eras: readonly OfferedEra[];
+  readonly options: ServerOptions;
+  readonly #routes: ReadonlyMap<string, Route>;
+  readonly #closing = new Set<() => void>();
+  #draining = false;
+  readonly #interceptors: ServerInterceptor[];
+  #dispatch: (call: Call) => MaybePromise<HandlerResult>;
+
+  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
+    if (typeof info?.name !== "string" || typeof info.version !== "string")
+      throw new DefinitionError(
+        'a server needs { name, version }, as in new McpServer({ name: "weather", version: "1.0.0" })',
+      );
+    assertOptions("McpServer", options, SERVER);
+    assertExtensionIds("capabilities", options.capabilities?.extensions);
+    this.info = info;
+    this.clock = clockOf(options);
+    this.versions = supportedVersions(eras, options.versions);
+    this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
+    this.options = options;
+    this.#interceptors = [...(options.interceptors ?? [])];
+    assertSealOptions(options.stateKeys, options.stateCodec, options.stateTtlMs ?? DEFAULTS.stateTtlMs);
+    this.seal = late(async () => (await import("./state/server-seal.js")).createServerSeal(this, options));
+    this.registry = new Registry(options, this.changes, {
+      validator,
+      maskErrors: options.maskErrors ?? false,
+      clock: this.clock,
+      warn: (message) => this.warn(message),
+      report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
+    });
+    this.#routes = createRoutes(this.registry);
+    this.#dispatch = this.#compose();
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.registry.capabilities;
+  }
+
+  use(interceptor: ServerInterceptor): void {
+    if (typeof interceptor !== "function")
+      throw new DefinitionError("use needs a function: (call, next) => next(call)");
+    this.#interceptors.push(interceptor);
+    this.#dispatch = this.#compose();
+  }
+
+  run(call: Call): MaybePromise<Outcome> {
+    const waiting = call.progressToken === undefined ? undefined : reporting();
+    return waiting instanceof Promise ? this.#runAfter(waiting, call) : this.#run(call);
+  }
+
+  /** A call that has ended meanwhile does not begin. */
+  #runAfter(waiting: Promise<unknown>, call: Call): Promise<Outcome> {
+    const run = () => (call.end.aborted ? this.#succeed(call, {}) : this.#run(call));
+    return waiting.then(run, run);
+  }
+
+  #run(call: Call): MaybePromise<Outcome> {
+    let result: MaybePromise<HandlerResult>;
+    try {
+      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
+      result = this.#dispatch(call);
+    } catch (error) {
+      return this.#fail(call, error);
+    }
+    if (!(result instanceof Promise)) return this.#succeed(call, result);
+    return result.then(
+      (result) => this.#succeed(call, result),
+      (error: unknown) => this.#fail(call, error),
+    );
+  }
+
+  #succeed(call: Call, result: HandlerResult): Outcome {
+    try {
+      return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, this) };
+    } catch (error) {
+      return this.#toOutcome(error, call);
+    } finally {
+      call.close();
+    }
+  }
+
+  #fail(call: Call, error: unknown): Outcome {
+    try {
+      return this.#toOutcome(error, call);
+    } finally {
+      call.close();
+    }
+  }
+
+  knows(method: string): boolean {
+    return this.registry.methods.has(method);
+  }
+
+  nameFrom(method: string): string | undefined {
+    return this.registry.methods.get(method)?.nameFrom;
+  }
+
+  /** Whether some era of this server has a method of this name. */
+  isSpecified(method: string): boolean {
+    return this.eras.some((era) => era.specifies(method));
+  }
+
+  prepare(): Promise<unknown> {
+    return Promise.all([more(), reporting()]);
+  }
+
+  receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void> {
+    return attempt(
+      more,
+      ({ receive }) => receive(this, notification, aside),
+      (error) => this.report(error, { where: "notification", method: notification.method }),
+    );
+  }
+
+  /** Says something to every client that hears what belongs to no call. */
+  log(message: LogMessage): void {
+    if (this.capabilities.logging === undefined) return;
+    for (const listener of [...this.#logListeners]) listener(message);
+    if (this.#logListeners.size > 0 || this.#droppedLog) return;
+    this.#droppedLog = true;
+    this.report(new Error("a log message outside of any call was dropped: no client hears such"), { where: "log" });
+  }
+
+  onLog(listener: (message: LogMessage) => void): () => void {
+    this.#logListeners.add(listener);
+    return () => this.#logListeners.delete(listener);
+  }
+
+  report(error: unknown, context: ReportContext): void {
+    const { logger, onError } = this.options;
+    const { message } = toError(error);
+    quietly(() => logger?.error?.(message, { ...context, error }));
+    try {
+      onError?.(error, context);
+    } catch (thrown) {
+      quietly(() => logger?.error?.("onError threw", { ...context, error: thrown }));
+    }
+  }
+
+  warn(message: string, fields?: Record<string, unknown>): void {
+    quietly(() => this.options.logger?.warn?.(message, fields));
+  }
+
+  debug(message: string, fields: Record<string, unknown>): void {
+    quietly(() => this.options.logger?.debug?.(message, fields));
+  }
+
+  paramHeaders(tool: string): readonly ParamHeader[] | undefined {
+    return this.registry.tools.get(tool)?.paramHeaders;
+  }
+
+  deprecated(deprecation: Deprecation): void {
+    this.#warnOfDeprecated(({ warnOnce, warnByProcess }) => warnOnce(deprecation, warnByProcess));
+  }
+
+  outputSchema(tool: string): { readonly [key: string]: unknown } | undefined {
+    return this.registry.tools.get(tool)?.listing.outputSchema;
+  }
+
+  meet({ roots, sampling }: ClientCapabilities): void {
+    const { capabilities, logger } = this.options;
+    if (logger?.warn === undefined) return;
+    const logging = capabilities?.logging === true ? true : undefined;
+    this.#warnOfDeprecated(({ warnOfUsed }) =>
+      warnOfUsed({ roots, sampling, logging }, (text, fields) => this.warn(text, { ...fields })),
+    );
+  }
+
+  /** What warns is loaded with the first warning. */
+  #warnOfDeprecated(warn: (part: typeof import("../protocol/deprecations.js")) => void): void {
+    if (this.options.warnDeprecated === false) return;
+    import("../protocol/deprecations.js")
+      .then(warn)
+      .catch((error: unknown) => this.report(error, { where: "deprecation" }));
+  }
+
+  cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {
+    return this.registry.cacheHints(method);
+  }
+
+  onClosing(listener: () => void): () => void {
+    this.#closing.add(listener);
+    return () => this.#closing.delete(listener);
+  }
+
+  /** Refuses new calls, and lets everything that ends in its own way do so. */
+  beginClosing(): void {
+    this.#draining = true;
+    for (const listener of [...this.#closing]) listener();
+  }
+
+  ifSeen(call: Call, uri: string, tell: () => void): void {
+    attempt(
+      () => andThen(sees(this, call, uri), (seen) => seen && tell()),
+      () => {},
+      (error) => this.report(error, { where: "visible", method: call.method, id: call.id }),
+    );
+  }
+
+  /** Interceptors are promised promises; without any there need be none. */
+  #compose(): (call: Call) => MaybePromise<HandlerResult> {
+    const server = {
+      host: this,
+      routes: this.#routes,
+      methods: this.registry.methods,
+      isSpecified: (method: string) => this.isSpecified(method),
+    };
+    if (this.#interceptors.length === 0) return (call) => dispatch(server, call);
+    return composeInterceptors(this.#interceptors, async (call) => dispatch(server, call));
+  }
+
+  /** A deliberate error goes out as it is; anything else is reported here and stays opaque there. */
+  #toOutcome(error: unknown, call: Call): Outcome {
+    const context = { where: "handler", method: call.method, id: call.id };
+    if (call.end.aborted) {
+      if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) this.report(error, context);
+      return DROPPED;
+    }
+    if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
+      this.report(error, context);
+      return { kind: "error", error: INTERNAL, refused: false };
+    }
+    const misuse = call.era.misuse(error.rpcCode);
+    if (misuse !== undefined) this.report(new Error(misuse, { cause: error }), context);
+    const encoded = call.era.encodeError(error, call);
+    if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
+    this.report(new Error("the data of an error cannot be written as JSON", { cause: error }), context);
+    return { kind: "error", error: INTERNAL, refused: false };
+  }
+}
+
+function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {
+  const all = eras.flatMap((era) => era.versions);
+  if (wanted === undefined) return all;
+  const unknown = wanted.filter((version) => !all.includes(version));
+  if (unknown.length > 0)
+    throw new DefinitionError(`versions: ${unknown.join(", ")} cannot be spoken; known are ${all.join(", ")}`);
+  if (wanted.length === 0) throw new DefinitionError("versions must name at least one");
+  return all.filter((version) => wanted.includes(version));
+}

@@ -1,0 +1,123 @@
+import { refuseFailed } from "../../era/refuse.js";
+import type { ServerHost } from "../../era/server-era.js";
+import type { GateRefusal, Operation } from "../../http/admission.js";
+import { DecoratedExchange } from "../../http/decorated-exchange.js";
+import type { HttpExchange } from "../../http/exchange.js";
+import type { GateVerdict, HttpGate } from "../../http/gate.js";
+import { ProtocolError } from "../../protocol/errors.js";
+import type { RpcRequest } from "../../protocol/jsonrpc/message.js";
+import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
+import type { AccessOptions } from "../definitions/access.js";
+import type { Registry } from "../definitions/registry.js";
+import { matchUri } from "../definitions/uri-match.js";
+
+type Params = { readonly [key: string]: unknown };
+
+export interface FrontHost extends ServerHost {
+  /** What is defined, and what it requires of callers. */
+  readonly registry: Registry;
+}
+
+/** Stands between an author's gate and what it guards. */
+export class GateKeeper {
+  readonly #host: FrontHost;
+  readonly #gate: HttpGate;
+  readonly #maxBodyBytes: number;
+  readonly #undecided: Set<HttpExchange>;
+  readonly #admit: (exchange: HttpExchange) => void;
+  #warned = false;
+
+  /** `undecided` holds what the gate is asked about, until it decides or the server closes; `admit` gets what it lets in. */
+  constructor(
+    host: FrontHost,
+    gate: HttpGate,
+    maxBodyBytes: number,
+    undecided: Set<HttpExchange>,
+    admit: (exchange: HttpExchange) => void,
+  ) {
+    this.#undecided = undecided;
+    this.#host = host;
+    this.#gate = gate;
+    this.#maxBodyBytes = maxBodyBytes;
+    this.#admit = admit;
+  }
+
+  /** Asks the gate who is calling. */
+  check(exchange: HttpExchange): void {
+    (async () => this.#pass(exchange, await this.#gate(exchange)))().catch((error: unknown) => {
+      this.#undecided.delete(exchange);
+      refuseFailed(exchange, this.#host, error);
+    });
+  }
+
+  /** Whether the caller may do this; answers where it may not. */
+  admits(exchange: HttpExchange, body: Parsed): boolean {
+    const refusal = exchange.judge?.(this.#operationsOf(body));
+    if (refusal !== undefined) this.#refuse(exchange, refusal);
+    return refusal === undefined;
+  }
+
+  #pass(exchange: HttpExchange, verdict: GateVerdict): void {
+    // The server may have closed meanwhile.
+    if (!this.#undecided.delete(exchange)) return;
+    if (!("status" in verdict)) {
+      this.#warnOfUnnamed(verdict);
+      const { lifeMs } = verdict;
+      const endsAt = lifeMs === undefined ? undefined : this.#host.clock.now() + lifeMs;
+      return this.#admit(new DecoratedExchange(exchange, verdict, endsAt));
+    }
+    if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
+    const { amend } = verdict;
+    exchange
+      .text(this.#maxBodyBytes)
+      .then((text) => amend(this.#operationsOf(parseFrame(text))))
+      .catch(() => verdict)
+      .then((refusal) => this.#refuse(exchange, refusal));
+  }
+
+  /** Without a name for the caller, sessions and sealed state cannot be kept from others. */
+  #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
+    if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
+    this.#warned = true;
+    this.#host.warn("the gate lets callers in without a principal: sessions and state are not bound to who made them");
+  }
+
+  #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
+    exchange.reply(status, headers, body);
+    const reported = error ?? new ProtocolError(`${exchange.method} refused with ${status}: the gate let nobody in`);
+    this.#host.report(reported, { where: "http" });
+  }
+
+  #operationsOf(body: Parsed): readonly Operation[] {
+    return messagesOf(body).map((message) => {
+      const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
+      return { method, params, scopes: requiredScopes(this.#host.registry, method, params ?? {}) };
+    });
+  }
+}
+
+function messagesOf(body: Parsed): readonly unknown[] {
+  return body.kind === "batch" ? body.items : "message" in body ? [body.message] : [];
+}
+
+/** What the definitions that a request names require of its caller. */
+function requiredScopes(registry: Registry, method: unknown, params: Params): readonly string[] {
+  const { notifications } = params as { readonly notifications?: { readonly resourceSubscriptions?: unknown } };
+  const uris = notifications?.resourceSubscriptions;
+  const names = [params, ...(Array.isArray(uris) ? uris.map((uri: unknown) => ({ uri })) : [])];
+  return names.flatMap((one) => named(registry, method, one)?.options.requires?.scopes ?? []);
+}
+
+/** The definition that a request names, whoever asks. */
+function named(
+  { tools, prompts, resources, templates }: Registry,
+  method: unknown,
+  { name, uri }: Params,
+): { readonly options: AccessOptions } | undefined {
+  if (method === "tools/call") return tools.get(name as string);
+  if (method === "prompts/get") return prompts.get(name as string);
+  if (typeof uri !== "string") return undefined;
+  const matches = ({ template }: { readonly template: Parameters<typeof matchUri>[0] | undefined }) =>
+    template !== undefined && matchUri(template, uri) !== undefined;
+  return resources.get(uri) ?? templates.values().find(matches);
+}

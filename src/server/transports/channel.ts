@@ -1,0 +1,190 @@
+import { cancelledBy } from "../../call/cancelled.js";
+import { asItCame, exchange } from "../../call/channel-request.js";
+import { pause } from "../../call/clock.js";
+import type { CallScope } from "../../call/lifetime.js";
+import { withProgressToken } from "../../call/progress-token.js";
+import { ServedCalls } from "../../call/served-calls.js";
+import {
+  type Call,
+  type CallOrigin,
+  type ChannelEra,
+  type ClientFacts,
+  type EraSession,
+  type Outcome,
+  pickEra,
+  type ServerHost,
+  type ServerWire,
+} from "../../era/server-era.js";
+import { ConnectionError, McpError, RpcError } from "../../protocol/errors.js";
+import type { Channel } from "../../protocol/jsonrpc/channel.js";
+import { INTERNAL_ERROR, toErrorObject } from "../../protocol/jsonrpc/errors.js";
+import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../protocol/jsonrpc/message.js";
+import type { ParseFailure } from "../../protocol/jsonrpc/parse.js";
+import { Peer } from "../../protocol/jsonrpc/peer.js";
+
+/** How long a channel may take to write what is left and to end. */
+const CLOSE_MS = 5_000;
+
+/** A connection that a server is serving. */
+export interface ServedConnection {
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly closed: Promise<void>;
+  /** How many calls are running. */
+  readonly running: number;
+  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
+  readonly client: ClientFacts | undefined;
+  close(): Promise<void>;
+}
+
+/** Serves everything that comes through a channel, each message in its own era. */
+export class Door implements ServedConnection, ServerWire {
+  readonly shared = true;
+  readonly closed: Promise<void>;
+  readonly #host: ServerHost;
+  readonly #eras: readonly ChannelEra[];
+  readonly #origin: () => CallOrigin;
+  readonly #peer: Peer;
+  readonly #sessions = new Map<ChannelEra, EraSession>();
+  readonly #served = new ServedCalls<Call>();
+  readonly #calls = new Map<Call, Promise<void>>();
+  #onClosed: () => void = () => {};
+
+  constructor(host: ServerHost, eras: readonly ChannelEra[], channel: Channel, origin: () => CallOrigin) {
+    this.#host = host;
+    this.#eras = eras;
+    this.#origin = origin;
+    this.closed = new Promise((resolve) => {
+      this.#onClosed = resolve;
+    });
+    this.#peer = new Peer(channel, {
+      onRequest: (request) => this.#serve(request),
+      onNotification: (notification) => this.#receive(notification),
+      onInvalid: (failure) => this.#onInvalid(failure),
+      acceptsBatch: (items) => [...this.#sessions.values()].some((session) => session.acceptsBatch(items)),
+      onProblem: (problem) => this.#host.report(problem, { where: "connection" }),
+      onClose: (reason) => this.#end(reason),
+    });
+  }
+
+  open(): void | Promise<void> {
+    return this.#peer.open();
+  }
+
+  get running(): number {
+    return this.#calls.size;
+  }
+
+  get client(): ClientFacts | undefined {
+    for (const { established } of this.#sessions.values()) if (established !== undefined) return established;
+    return undefined;
+  }
+
+  notify(_call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
+    return this.#peer.notify(method, params);
+  }
+
+  request(
+    _call: Call | undefined,
+    method: string,
+    params: Params | undefined,
+    scope: CallScope,
+    onProgress?: (params: Params) => void,
+  ): Promise<RpcResponse> {
+    const asked = onProgress === undefined ? params : (id: RequestId) => withProgressToken(params, id);
+    return exchange(this.#peer, { method, params: asked }, scope, { cancellable: true, onProgress }, asItCame);
+  }
+
+  /** Resolves when no call is running. */
+  async idle(): Promise<void> {
+    while (this.#calls.size > 0) await Promise.all(this.#calls.values());
+  }
+
+  /** Tells every caller that the server is going, then ends the channel. */
+  async close(): Promise<void> {
+    const ending = [...this.#calls].filter(([call]) => call.afterAnswer !== undefined).map(([, done]) => done);
+    await Promise.all(ending);
+    const reason = new McpError("server_closing", "The server is shutting down");
+    for (const call of this.#calls.keys()) {
+      if (call.end.abort(reason)) this.#peer.respondError(call.id, { code: INTERNAL_ERROR, message: reason.message });
+    }
+    await this.#closeChannel();
+  }
+
+  /** A channel that cannot even be closed is left behind. */
+  async #closeChannel(): Promise<void> {
+    const over = new AbortController();
+    const closed = this.#peer.close().finally(() => over.abort());
+    await Promise.race([closed, pause(this.#host.clock, CLOSE_MS, over.signal)]);
+    this.#end(undefined);
+  }
+
+  #serve(request: RpcRequest): void {
+    const era = pickEra(this.#eras, request);
+    let call: Call;
+    try {
+      call = this.#sessionFor(era).decode(request, this.#origin());
+    } catch (error) {
+      return this.#refuse(request, era, error);
+    }
+    this.#served.add(call);
+    const outcome = this.#host.run(call);
+    if (!(outcome instanceof Promise)) return this.#answer(call, outcome);
+    const done = outcome.then((outcome) => {
+      this.#calls.delete(call);
+      this.#answer(call, outcome);
+    });
+    this.#calls.set(call, done);
+  }
+
+  #answer(call: Call, outcome: Outcome): void {
+    this.#served.remove(call);
+    if (outcome.kind === "result") this.#peer.respond(call.id, outcome.result);
+    else if (outcome.kind === "error") this.#peer.respondError(call.id, outcome.error);
+    call.afterAnswer?.();
+  }
+
+  #refuse(request: RpcRequest, era: ChannelEra, error: unknown): void {
+    if (error instanceof RpcError) return this.#peer.respondError(request.id, era.encodeError(error, undefined));
+    this.#host.report(error, { where: "decode", method: request.method, id: request.id });
+    this.#peer.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
+  }
+
+  #receive(notification: RpcNotification): void {
+    if (notification.method === "notifications/cancelled") return this.#cancel(notification.params);
+    const era = pickEra(this.#eras, notification);
+    this.#sessionFor(era).receive(notification);
+  }
+
+  #cancel(params: Params | undefined): void {
+    const call = this.#served.find(params?.requestId);
+    if (call === undefined || call.session?.cancellable(call) !== true) return;
+    const reason = cancelledBy(params);
+    if (call.end.abort(reason)) {
+      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
+    }
+  }
+
+  /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
+  #onInvalid(failure: ParseFailure): void {
+    const error = new RpcError(failure.code, failure.message);
+    this.#host.report(error, { where: "connection", id: failure.id });
+    const meant = failure.id !== undefined || failure.batch === true;
+    if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
+  }
+
+  #sessionFor(era: ChannelEra): EraSession {
+    let session = this.#sessions.get(era);
+    if (session === undefined) {
+      session = era.attach(this.#host, this);
+      this.#sessions.set(era, session);
+    }
+    return session;
+  }
+
+  #end(reason: Error | undefined): void {
+    if (reason !== undefined) this.#host.report(reason, { where: "connection" });
+    this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
+    for (const session of this.#sessions.values()) session.close();
+    this.#onClosed();
+  }
+}
