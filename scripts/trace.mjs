@@ -1,0 +1,213 @@
+/**
+ * Follows one warm `tools/call` per wire and side through the source and counts
+ *
+ * - files: the distinct files of src whose functions are entered;
+ * - changes: how often the call goes from one file of src to another, by a call or by a return;
+ * - entries: the function entries, and how many pairs of consecutive ones lie in different files ("at entries").
+ *
+ * The call is that of an echo tool with a JSON Schema as its input and a handler that answers at once, after some hundred
+ * calls of the same kind. On the server it begins with the arrival of the request and ends with the response, on the client
+ * it begins with `callTool` and ends with its result; what the end sets off in the same turn or the next counts. One side
+ * is instrumented, in a process of its own; the other side runs in this process without instruments.
+ *
+ * Every function with a body counts, whether it is a declaration, an arrow function, a method, an accessor or a
+ * constructor. What has no body of its own does not: the top level of a module, field initialisers, static blocks.
+ * Functions that are not of src (the handler, packages, the engine) do not count either: a call through them goes from
+ * the function of src before them to the one after them. A function that goes on after a wait is not entered again. From
+ * one turn of the event loop to the next the call goes from where the first began to where the next begins.
+ *
+ * Usage: npm run trace -- [words of a name, such as "http modern server"] [--list] [--check] [--json]
+ */
+import { fork } from "node:child_process";
+import { realpathSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { at, wantsJson } from "./lib/project.mjs";
+import { count, mostCommon } from "./trace/count.mjs";
+import { openClient, openServer } from "./trace/subject.mjs";
+
+const CLIENT_LIMITS = { files: 26 };
+
+/** The most that a call may count, by the name of its trace; what is not named has no limit. */
+const LIMITS = {
+  "http modern server": { files: 28, changes: 110 },
+  "http legacy server": { files: 34, changes: 130 },
+  "http modern client": CLIENT_LIMITS,
+  "http legacy client": CLIENT_LIMITS,
+  "memory modern client": CLIENT_LIMITS,
+  "memory legacy client": CLIENT_LIMITS,
+};
+
+/** The most lines that a file and a function on a path may have. */
+const FILE_LINES = 300;
+const FUNCTION_LINES = 60;
+
+const WARM_CALLS = 300;
+const TRACED_CALLS = 9;
+const TIMEOUT_MS = 60_000;
+/** Keeps traced calls apart, so that what is shared by calls within a millisecond, such as a timer, is made by each. */
+const PAUSE_MS = 10;
+
+const traces = ["server", "client"].flatMap((side) =>
+  ["http", "memory"].flatMap((wire) => ["modern", "legacy"].map((era) => ({ wire, era, side }))),
+);
+const nameOf = ({ wire, era, side }) => `${wire} ${era} ${side}`;
+
+/** Counts every call and refuses those over a limit. */
+export const paths = {
+  name: "trace",
+  async run() {
+    const results = await measureAll([]);
+    const note = results.map(({ name, files, changes }) => `${name} ${files}/${changes}`).join(", ");
+    return { problems: results.flatMap(({ problems }) => problems), note: `files/changes: ${note}` };
+  },
+};
+
+/** Measures the traces whose names have all of the words. */
+async function measureAll(words) {
+  const chosen = traces.filter((trace) => words.every((word) => nameOf(trace).split(" ").includes(word)));
+  if (chosen.length === 0) throw new Error(`no trace is named so; there are: ${traces.map(nameOf).join(", ")}`);
+  const results = [];
+  for (const trace of chosen) results.push(judge(nameOf(trace), await record(trace)));
+  return results;
+}
+
+function judge(name, entries) {
+  const counts = count(entries);
+  const { files, changes, largestFile, longestFunction } = counts;
+  const limits = { ...LIMITS[name], fileLines: FILE_LINES, functionLines: FUNCTION_LINES };
+  const problems = [
+    [files > limits.files, `${files} files, limit ${limits.files}`],
+    [changes > limits.changes, `${changes} changes of file, limit ${limits.changes}`],
+    [largestFile.lines > FILE_LINES, `${largestFile.file} has ${largestFile.lines} lines, limit ${FILE_LINES}`],
+    [
+      longestFunction.lines > FUNCTION_LINES,
+      `${placeOf(longestFunction)} has ${longestFunction.lines} lines, limit ${FUNCTION_LINES}`,
+    ],
+  ].flatMap(([isOver, text]) => (isOver ? [`${name}: ${text}`] : []));
+  const steps = entries.map(({ file, name, line, stack }) => ({ file, name, line, depth: stack.length }));
+  return { name, ...counts, limits, problems, steps };
+}
+
+const placeOf = ({ file, line, name }) => `${file}:${line} ${name}`;
+
+/** Makes warm calls and gives the entries of one. */
+async function record({ wire, era, side }) {
+  const child = fork(at("scripts/trace/subject.mjs"), [wire, era, side], { timeout: TIMEOUT_MS });
+  try {
+    const traced = commandsOf(child);
+    const channel = wire === "memory" ? relayTo(child) : undefined;
+    const other = side === "server" ? await clientOf(traced, channel, era) : await serverOf(traced, channel);
+    for (let i = 0; i < WARM_CALLS; i++) await other.call();
+    const calls = [];
+    for (let i = 0; i < TRACED_CALLS; i++) {
+      await pause(PAUSE_MS);
+      await traced("start");
+      await other.call();
+      calls.push(await traced("stop"));
+    }
+    await traced("close");
+    await other.close();
+    return mostCommon(calls);
+  } finally {
+    child.kill();
+  }
+}
+
+async function clientOf(traced, channel, era) {
+  const url = await traced("open");
+  return openClient(url ?? { channel }, era);
+}
+
+async function serverOf(traced, channel) {
+  const server = await openServer(channel);
+  await traced("open", server.url);
+  return { call: () => traced("call"), close: () => server.close() };
+}
+
+/** Sends commands to the traced process; each gives a promise of its outcome. */
+function commandsOf(child) {
+  const waiting = new Map();
+  child.on("message", ({ id, value, error }) => {
+    const command = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) command?.resolve(value);
+    else command?.reject(new Error(`the traced process: ${error}`));
+  });
+  child.on("exit", (code, signal) => {
+    for (const { reject } of waiting.values()) reject(new Error(`the traced process ended (${signal ?? code})`));
+  });
+  let last = 0;
+  return (command, value) =>
+    new Promise((resolve, reject) => {
+      last += 1;
+      waiting.set(last, { resolve, reject });
+      child.send({ id: last, command, value });
+    });
+}
+
+/** A channel whose frames travel to the traced process and from there. */
+function relayTo(child) {
+  return {
+    open(events) {
+      child.on("message", ({ frame }) => {
+        if (frame !== undefined) events.onFrame(frame);
+      });
+      child.on("exit", () => events.onClose(undefined));
+    },
+    send(frame) {
+      child.send({ frame });
+    },
+    async close() {
+      if (child.connected) child.disconnect();
+    },
+  };
+}
+
+function print(results) {
+  const rows = results.map(
+    ({ name, files, changes, entries, changesAtEntries, largestFile, longestFunction, limits }) => [
+      name,
+      against(files, limits.files),
+      against(changes, limits.changes),
+      String(entries),
+      String(changesAtEntries),
+      `${largestFile.file} ${against(largestFile.lines, limits.fileLines)}`,
+      `${placeOf(longestFunction)} ${against(longestFunction.lines, limits.functionLines)}`,
+    ],
+  );
+  const table = [["trace", "files", "changes", "entries", "at entries", "largest file", "longest function"], ...rows];
+  const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
+  for (const row of table)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column]))
+        .join("  ")
+        .trimEnd(),
+    );
+}
+
+function against(value, limit) {
+  if (limit === undefined) return String(value);
+  return `${value} ${value > limit ? ">" : "<="} ${limit}`;
+}
+
+function printSteps({ name, steps }) {
+  console.log(`\n${name}`);
+  for (const step of steps) console.log(`${" ".repeat(step.depth)}${step.file}:${step.line} ${step.name}`);
+}
+
+async function main() {
+  const args = process.argv.slice(2);
+  const words = args.filter((arg) => !arg.startsWith("--")).flatMap((arg) => arg.trim().split(/\s+/));
+  const results = await measureAll(words);
+  const problems = results.flatMap((result) => result.problems);
+  const isCheck = args.includes("--check");
+  if (isCheck && problems.length > 0) process.exitCode = 1;
+  if (wantsJson()) return console.log(JSON.stringify({ node: process.version, problems, traces: results }, null, 2));
+  print(results);
+  if (args.includes("--list")) for (const result of results) printSteps(result);
+  if (isCheck) for (const problem of problems) console.log(problem);
+}
+
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await main();

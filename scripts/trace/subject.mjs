@@ -1,0 +1,84 @@
+/**
+ * The two sides of a traced call. As a program (`node subject.mjs <wire> <era> <side>`), it is the traced side: it
+ * instruments the build, takes commands from its parent, and over memory also the frames of the other side, which the
+ * parent plays without instruments.
+ */
+import { register } from "node:module";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Recorder } from "./count.mjs";
+
+const me = { name: "trace", version: "1.0.0" };
+const input = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+
+/** Serves an echo tool on a channel, or else over HTTP. Gives the address, if there is one, and a way to end. */
+export async function openServer(channel) {
+  const { McpServer } = await import("bowline/server");
+  const server = new McpServer(me).tool("echo", { input }, ({ text }) => text);
+  if (channel !== undefined) {
+    await server.accept(channel);
+    return { url: undefined, close: () => server.close() };
+  }
+  const { serveHttp } = await import("bowline/node");
+  return serveHttp(server);
+}
+
+/** Connects to the server at an address or behind a channel. */
+export async function openClient(target, era) {
+  const { connect } = await import("bowline/client");
+  const client = await connect(target, { era });
+  return {
+    call: async () => {
+      const { isError } = await client.callTool("echo", { text: "hello" });
+      if (isError) throw new Error("the echo tool failed");
+    },
+    close: () => client.close(),
+  };
+}
+
+async function runTraced([wire, era, side]) {
+  const recorder = new Recorder();
+  globalThis.recorder = recorder;
+  register("./instrument.mjs", import.meta.url);
+  const channel = wire === "memory" ? await createRelayedChannel(recorder) : undefined;
+  let open;
+  const commands = {
+    open: async (url) => {
+      open = side === "server" ? await openServer(channel) : await openClient(url ?? { channel }, era);
+      return open.url;
+    },
+    call: () => open.call(),
+    start: () => recorder.start(),
+    /** Waits for what follows the end of a response, such as its `close` event. */
+    stop: async () => {
+      await nextTurn();
+      await nextTurn();
+      return recorder.stop();
+    },
+    close: () => open.close(),
+  };
+  process.on("message", async ({ id, command, value }) => {
+    if (command === undefined) return;
+    const outcome = await Promise.resolve(value)
+      .then(commands[command])
+      .then(
+        (value) => ({ value }),
+        (error) => ({ error: error.stack }),
+      );
+    process.send({ id, ...outcome });
+    if (command === "close") process.disconnect();
+  });
+}
+
+/** One end of a memory channel, whose other end is relayed to the parent. What the other end does is not recorded. */
+async function createRelayedChannel(recorder) {
+  const { createChannelPair } = await import("bowline/testing");
+  const [near, far] = createChannelPair();
+  far.open({ onFrame: (frame) => process.send({ frame }), onProblem() {}, onClose() {} });
+  process.on("message", ({ frame }) => {
+    if (frame !== undefined) recorder.aside(() => far.send(frame));
+  });
+  return near;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runTraced(process.argv.slice(2));
