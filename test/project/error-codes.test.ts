@@ -27,5 +27,5 @@ it("every code of an error is on the page, and every code on the page is one", (
 
 it("no code is hidden in a variable, but for the function that asks a session", () => {
   const hidden = sources().flatMap(({ path, text }) => [...text.matchAll(HIDDEN)].map(([made]) => `${path}: ${made}`));
-  deepEqual(hidden, ["era/legacy/http-session.ts: new McpError(code"]);
+  deepEqual(hidden, ["era/legacy/server/http-session.ts: new McpError(code"]);
 });

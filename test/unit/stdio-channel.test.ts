@@ -261,7 +261,7 @@ describe("stdio client channel: close by force", { timeout: 60_000 }, () => {
 });
 
 describe("stdio client channel: its host process", { timeout: 60_000 }, () => {
-  const module = import.meta.resolve("#src/node/stdio-client.js");
+  const module = import.meta.resolve("#src/node/stdio/client.js");
   const host = (...args: string[]): StdioClientChannel => run("host", [module, ...args], { shutdown: never });
 
   test("exits by itself after close, although the server had to be killed", async () => {

@@ -197,7 +197,7 @@ describe("stdio server channel", { timeout: 60_000 }, () => {
 
 describe("stdio server channel in a process", { timeout: 60_000 }, () => {
   const program = fileURLToPath(new URL("../../../test/support/children/server.mjs", import.meta.url));
-  const sources = new URL("../", import.meta.resolve("#src/node/stdio-server.js")).href;
+  const sources = new URL("../../", import.meta.resolve("#src/node/stdio/server.js")).href;
   const start = (manner: string, onStderr: (line: string) => void = () => {}) =>
     createStdioClientChannel({
       command: process.execPath,

@@ -38,7 +38,7 @@ proves("deprecation:api-marked", {}, "each says by what, and when it may go", ()
     ["server/options", "logLevel", with2577],
     ["server/options", "logging", with2577],
     ["server/http-server", "log", with2577],
-    ["schema/types/sampling", "includeContext", context],
+    ["protocol/types/sampling", "includeContext", context],
     ["client/options", "samplingContext", context],
     ["client/options", "sse", transport],
     ["server/options", "sse", transport],

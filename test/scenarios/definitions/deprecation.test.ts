@@ -51,7 +51,7 @@ proves(
       ["client/client", "setLogLevel"],
     ] as const;
     for (const [file, member] of tagged) match(commentOn(file, member), /@deprecated by SEP-2577; .*2027/, member);
-    match(commentOn("schema/types/sampling", "includeContext"), /@deprecated by SEP-2596/);
+    match(commentOn("protocol/types/sampling", "includeContext"), /@deprecated by SEP-2596/);
     equal(commentOn("server/context", "elicit").includes("@deprecated"), false);
   },
 );

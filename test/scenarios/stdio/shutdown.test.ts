@@ -191,7 +191,7 @@ proves(
   "a host that is killed takes along a server that hears neither the end of its input nor SIGTERM",
   async (t) => {
     using server = await awaitPresence();
-    const module = import.meta.resolve("#src/node/stdio-client.js");
+    const module = import.meta.resolve("#src/node/stdio/client.js");
     const host = spawn(
       process.execPath,
       [program("host"), module, "stay", program("present"), String(server.port), "term"],

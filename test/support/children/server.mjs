@@ -1,8 +1,8 @@
 // The server's end of the stdio channel, in a real process. Arguments: the folder of the built sources, and what to do
 // with a frame: "echo" it, "noise": print by other means too, then echo, or "stream": write it again and again.
 const [sources, manner] = process.argv.slice(2);
-const { createStdioServerChannel } = await import(new URL("node/stdio-server.js", sources));
-const { guardStdout } = await import(new URL("node/stdout-guard.js", sources));
+const { createStdioServerChannel } = await import(new URL("node/stdio/server.js", sources));
+const { guardStdout } = await import(new URL("node/stdio/stdout-guard.js", sources));
 
 async function stream(text) {
   for (;;) {
