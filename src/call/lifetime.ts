@@ -1,8 +1,7 @@
 import { TimeoutError } from "../protocol/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { followSignal, unfollowSignal } from "./abortable.js";
-import { type Clock, systemClock } from "./clock.js";
-import { isOnNode } from "./is-on-node.js";
+import { type Clock, isOnNode, systemClock } from "./clock.js";
 import type { Wait, Waiting } from "./shared-timers.js";
 
 export interface ScopeLimits {

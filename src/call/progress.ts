@@ -1,5 +1,6 @@
-import type { Params } from "../protocol/jsonrpc/message.js";
-import { PARTIAL_CONTENT_KEY } from "../protocol/partial-content.js";
+import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
+import { isRequestId } from "../protocol/jsonrpc/parse.js";
+import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type { ContentBlock, Progress } from "../protocol/types/index.js";
 
 /** A report of progress, with what the tool has to show so far. */
@@ -30,4 +31,15 @@ function toProgress(params: Params): CallProgress {
     ...(message === undefined ? undefined : { message }),
     ...(Array.isArray(content) ? { content } : undefined),
   };
+}
+
+/** The token under which a request asks for progress, if it does. */
+export function progressTokenOf(params: Params | undefined): RequestId | undefined {
+  const token = (params?._meta as { progressToken?: unknown } | undefined | null)?.progressToken;
+  return isRequestId(token) ? token : undefined;
+}
+
+/** The params, asking for progress under this token: the one by which this side finds the call again. */
+export function withProgressToken(params: Params | undefined, token: RequestId): Params {
+  return { ...params, _meta: { ...(params?._meta as object | undefined), progressToken: token } };
 }

@@ -1,6 +1,5 @@
-import type { RequestId } from "../protocol/jsonrpc/message.js";
-import { isRequestId } from "../protocol/jsonrpc/parse-call.js";
-import { findByEither } from "../protocol/jsonrpc/request-id.js";
+import { findByEither, type RequestId } from "../protocol/jsonrpc/message.js";
+import { isRequestId } from "../protocol/jsonrpc/parse.js";
 import { SlotMap } from "../protocol/jsonrpc/small-map.js";
 import type { AbortSwitch } from "./abort-switch.js";
 

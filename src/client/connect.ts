@@ -1,18 +1,17 @@
 import { systemClock } from "../call/clock.js";
-import { quietly } from "../call/quietly.js";
+import { quietly } from "../call/maybe-promise.js";
 import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
 import { type ClientWire, NOBODY } from "../era/link.js";
 import { type Send, sendBy } from "../http/client/send.js";
+import { toError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import { begin } from "./begin.js";
 import { type AnyServer, Client } from "./client.js";
 import type { RestartLimits } from "./connections/restarting.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
-import { type ClientOptions, DEFAULTS } from "./options.js";
+import { type ClientOptions, type CommandTarget, DEFAULTS, type Target, unknownTarget } from "./options.js";
 import { ClientCore } from "./runtime.js";
-import { type CommandTarget, type Target, unknownTarget } from "./target.js";
 
 /** What `connect` is made of: handed in where the package's entries are. */
 export interface Dialer {
@@ -159,4 +158,29 @@ function toUrl(target: string | URL): URL {
   // Without what may be secret.
   const shown = JSON.stringify(String(target).replace(/\?.*|.*@/s, ""));
   throw unknownTarget(`: ${shown} is not a URL with http:// or https://`);
+}
+
+type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
+
+/** Starts what the options ask for once there is a connection. What cannot be started is reported. */
+export async function begin(client: Upkeep, core: ClientCore): Promise<void> {
+  const connection = core.connected();
+  const { logLevel, onListChanged, signal } = core.options;
+  const { heard, capabilities } = connection.server;
+  // A server that was not asked what it can do may log.
+  const logs = capabilities.logging !== undefined || !heard;
+  const report = (error: unknown) => core.onProblem(toError(error));
+  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(report);
+  if (onListChanged === undefined) return;
+  const { refreshLists } = await import("./subscriptions/list-refresh.js");
+  await refreshLists(onListChanged, {
+    clock: core.clock,
+    listening: core.listening,
+    capabilities,
+    read: (kind) => client[kind]({ cache: "refresh" }).all(),
+    begin: (filter, events) => core.listen(filter, events, { signal }),
+    listen: (filter, events, limits) => core.listen(filter, events, limits),
+    missed: (changes) => core.missed(changes),
+    onProblem: (problem) => core.onProblem(problem),
+  }).catch(report);
 }

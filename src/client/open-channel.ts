@@ -1,11 +1,17 @@
+import { withinScope } from "../call/abortable.js";
 import { CallScope } from "../call/lifetime.js";
-import { withinScope } from "../call/within-scope.js";
 import { ChannelLink } from "../era/channel-link.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
-import { type ClientOptions, DEFAULTS } from "./options.js";
+import {
+  type ChannelTarget,
+  type ClientOptions,
+  type CommandTarget,
+  DEFAULTS,
+  type LocalTarget,
+  unknownTarget,
+} from "./options.js";
 import type { ClientCore } from "./runtime.js";
-import { type ChannelTarget, type CommandTarget, type LocalTarget, unknownTarget } from "./target.js";
 
 type Spawn = (target: CommandTarget) => Promise<Channel>;
 

@@ -2,23 +2,27 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import type { CallScope } from "../call/lifetime.js";
-import { quietly } from "../call/quietly.js";
+import { quietly } from "../call/maybe-promise.js";
 import type { ClientHost, ClientResult, Connection, Subscription, WatchEvents } from "../era/client-era.js";
 import type { CloseOptions } from "../era/link.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../protocol/deprecations.js";
-import { McpError, notConnected, RpcError, toError } from "../protocol/errors.js";
+import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../protocol/errors.js";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
 import { assertExtensionIds } from "../protocol/meta.js";
-import type { ClientCapabilities, Implementation, Root, SubscriptionFilter, Tool } from "../protocol/types/index.js";
-import { UrlElicitationRequiredError } from "../protocol/url-elicitation-error.js";
+import type {
+  ClientCapabilities,
+  Implementation,
+  Root,
+  ServerCapabilities,
+  SubscriptionFilter,
+  Tool,
+} from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type Change, toChange } from "../store/change-bus.js";
 import { assertCacheOptions, type CacheStats, ClientCache } from "./cache/cache.js";
 import { Caller, type OnFailure, type ReadResult } from "./call.js";
-import { capabilitiesOf } from "./capabilities-of.js";
-import { capabilityRefusal } from "./capability-check.js";
 import type { Extensions } from "./extensions.js";
 import {
   type AnswerContext,
@@ -393,4 +397,57 @@ function createCache(
     clock: client.clock,
     onProblem: (problem) => client.onProblem(problem),
   });
+}
+
+/** What a server must have announced for a method to make sense. */
+const NEEDED: { readonly [method: string]: readonly [keyof ServerCapabilities, string?] } = {
+  "tools/list": ["tools"],
+  "tools/call": ["tools"],
+  "prompts/list": ["prompts"],
+  "prompts/get": ["prompts"],
+  "resources/list": ["resources"],
+  "resources/templates/list": ["resources"],
+  "resources/read": ["resources"],
+  "resources/subscribe": ["resources", "subscribe"],
+  "resources/unsubscribe": ["resources"],
+  "completion/complete": ["completions"],
+  "logging/setLevel": ["logging"],
+};
+
+/** A refusal of this side that reads like the server's own would. */
+export function capabilityRefusal(method: string, announced: ServerCapabilities): RpcError | undefined {
+  const needed = Object.hasOwn(NEEDED, method) ? NEEDED[method] : undefined;
+  if (needed === undefined) return undefined;
+  const [capability, part] = needed;
+  const present = announced[capability] as Record<string, unknown> | undefined;
+  if (present !== undefined && (part === undefined || present[part] === true)) return undefined;
+  const missing = part === undefined ? capability : `${capability}.${part}`;
+  return new RpcError(
+    METHOD_NOT_FOUND,
+    `${method} was not sent: the server did not announce ${missing}`,
+    { method, capability: missing },
+    { local: true },
+  );
+}
+
+/** What the handlers of a client amount to. */
+export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
+  const { onElicit, onElicitUrl, onSample, samplingTools, samplingContext, roots, capabilities } = options;
+  const elicitation = {
+    ...(onElicit === undefined ? undefined : { form: {} }),
+    ...(onElicitUrl === undefined ? undefined : { url: {} }),
+  };
+  const sampling = {
+    ...(samplingTools === true ? { tools: {} } : undefined),
+    ...(samplingContext === true ? { context: {} } : undefined),
+  };
+  const enabled = Object.entries(options.extensions ?? {}).map(([id, { settings = {} }]) => [id, settings] as const);
+  const extensions = { ...capabilities?.extensions, ...Object.fromEntries(enabled) };
+  return {
+    ...(capabilities?.experimental === undefined ? undefined : { experimental: { ...capabilities.experimental } }),
+    ...(roots === undefined ? undefined : { roots: options.rootsListChanged === false ? {} : { listChanged: true } }),
+    ...(onSample === undefined ? undefined : { sampling }),
+    ...(onElicit === undefined && onElicitUrl === undefined ? undefined : { elicitation }),
+    ...(capabilities?.extensions === undefined && enabled.length === 0 ? undefined : { extensions }),
+  };
 }

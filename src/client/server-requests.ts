@@ -1,8 +1,8 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import { withinScope } from "../call/within-scope.js";
+import { withinScope } from "../call/abortable.js";
 import type { ClientResult } from "../era/client-era.js";
-import type { Problem } from "../protocol/check.js";
-import { McpError } from "../protocol/errors.js";
+import { McpError, type RequiredUrl } from "../protocol/errors.js";
+import type { Problem } from "../protocol/json.js";
 import { INVALID_PARAMS, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { inputShapes } from "../protocol/shapes/input.js";
@@ -15,9 +15,8 @@ import type {
   InputRequest,
   ListRootsResult,
 } from "../protocol/types/index.js";
-import type { RequiredUrl } from "../protocol/url-elicitation-error.js";
 import { checkAnswer, type RequestedSchema } from "../schema/elicitation-answer.js";
-import { applyDefaults } from "../schema/form-defaults.js";
+import { applyDefaults } from "../schema/elicitation-form.js";
 import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
 import type { AnswerContext, ClientOptions } from "./options.js";
 

@@ -1,24 +1,25 @@
-export type {
-  IdentityAssertionOptions,
-  TrustedIssuer,
-  WorkloadGrant,
-  WorkloadIdentityOptions,
-  WorkloadIssuer,
-} from "../auth/issuer/assertion-options.js";
 export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/clients/client.js";
 export type { ClientMetadata } from "../auth/issuer/clients/metadata.js";
-export type { IssuerDpopOptions } from "../auth/issuer/dpop-options.js";
 export type { VerifiedToken } from "../auth/issuer/grants/tokens.js";
 export { createIssuer, type Issuer } from "../auth/issuer/issuer.js";
 export type {
   ClientDocumentOptions,
   ConsentQuestion,
+  IdentityAssertionOptions,
+  IssuerDpopOptions,
   IssuerOptions,
+  IssuerUser,
   Lifetimes,
   LimitedEndpoint,
   LoginContext,
   RateLimit,
   RegistrationOptions,
+  TrustedIssuer,
+  UpstreamOptions,
+  UpstreamTokens,
+  WorkloadGrant,
+  WorkloadIdentityOptions,
+  WorkloadIssuer,
 } from "../auth/issuer/options.js";
 export { OAuthProblem, type ProblemOptions } from "../auth/issuer/problem.js";
 export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
@@ -27,5 +28,3 @@ export {
   type IssuerStore,
   type MemoryIssuerStoreOptions,
 } from "../auth/issuer/store/store.js";
-export type { UpstreamOptions, UpstreamTokens } from "../auth/issuer/upstream-options.js";
-export type { IssuerUser } from "../auth/issuer/user.js";

@@ -8,6 +8,6 @@ export {
 export { type IntrospectionVerifierOptions, introspectionVerifier } from "../auth/server/introspection-verifier.js";
 export { type JwtVerifierOptions, jwtVerifier } from "../auth/server/jwt-verifier.js";
 export { type Protection, type ProtectOptions, protect } from "../auth/server/protect.js";
-export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
+export type { GateAdmission, GateRefusal, Operation } from "../http/exchange.js";
 export { AuthError } from "../protocol/auth-error.js";
 export { DefinitionError } from "../protocol/errors.js";

@@ -1,10 +1,9 @@
-import { isOnNode } from "../call/is-on-node.js";
+import { isOnNode } from "../call/clock.js";
 import { type AnyServer, Client } from "../client/client.js";
 import { connectWith, type Dialer } from "../client/connect.js";
 import type { ServersConfig } from "../client/group/config.js";
 import { Group, type GroupOptions, type ServerTypes } from "../client/group/group.js";
-import type { ClientOptions } from "../client/options.js";
-import type { Target } from "../client/target.js";
+import type { ClientOptions, Target } from "../client/options.js";
 import { legacyClient } from "../era/legacy/client/era.js";
 import { modernClient } from "../era/modern/client/era.js";
 import { sendBy } from "../http/client/send.js";
@@ -12,7 +11,7 @@ import { sendBy } from "../http/client/send.js";
 const dialer: Dialer = {
   eras: [modernClient, legacyClient],
   memory: new Map<string, string>(),
-  validator: async () => (await import("../schema/json-schema/peer-validator.js")).peerValidator,
+  validator: async () => (await import("../schema/json-schema/validator.js")).peerValidator,
   send: async () =>
     isOnNode ? (await import("../node/undici/send.js")).directSend : sendBy((url, init) => fetch(url, init)),
   spawn: async (target) => (await import("../node/stdio/client.js")).createStdioClientChannel(target),
@@ -39,9 +38,14 @@ export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache/
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache/store.js";
 export type { AnyServer, ReadOptions } from "../client/client.js";
 export type { RestartLimits } from "../client/connections/restarting.js";
-export { displayName } from "../client/display-name.js";
-export type { CommandEntry, ServerEntries, ServerEntry, ServersConfig, UrlEntry } from "../client/group/config.js";
-export type { Variables } from "../client/group/expand-variables.js";
+export type {
+  CommandEntry,
+  ServerEntries,
+  ServerEntry,
+  ServersConfig,
+  UrlEntry,
+  Variables,
+} from "../client/group/config.js";
 export type {
   FromServer,
   GroupOptions,
@@ -54,34 +58,37 @@ export type { GroupListing } from "../client/group/listing.js";
 export type { BackoffOptions, ServerStatus } from "../client/group/member.js";
 export type { GroupChange, GroupWatch } from "../client/group/watch.js";
 export { type IconOptions, isSafeIcon, type LoadedIcon, loadIcon } from "../client/icon.js";
-export { isResourceNotFound } from "../client/is-resource-not-found.js";
 export type {
   AnswerContext,
   AnswerOptions,
   CallOptions,
+  ChannelTarget,
   ClientCall,
   ClientExtension,
   ClientInterceptor,
   ClientLogger,
   ClientOptions,
+  CommandTarget,
   ExtensionContext,
+  LocalTarget,
+  Target,
   ToolCallOptions,
   TypedCallOptions,
 } from "../client/options.js";
 export type { Pages } from "../client/pages.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
+export { displayName, isResourceNotFound } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/subscriptions/list-refresh.js";
 export type { RelistenOptions } from "../client/subscriptions/resilient.js";
 export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/subscriptions/watch.js";
-export type { ChannelTarget, CommandTarget, LocalTarget, Target } from "../client/target.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge, ResumeToken, SavedSession } from "../era/client-era.js";
 export type { CloseOptions, ReconnectOptions } from "../era/link.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export { toolChoiceOf } from "../protocol/tool-choice.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/types.js";
 export type { StandardSchema } from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";
 export * from "./errors.js";

@@ -8,12 +8,13 @@ export {
   MissingCapabilityError,
   OutputError,
   ProtocolError,
+  type RequiredUrl,
   RpcError,
   ServerUnavailableError,
   TimeoutError,
   ToolError,
   UnsupportedVersionError,
+  UrlElicitationRequiredError,
   UserRejectedError,
   VersionError,
 } from "../protocol/errors.js";
-export { type RequiredUrl, UrlElicitationRequiredError } from "../protocol/url-elicitation-error.js";

@@ -1,20 +1,17 @@
 export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
 export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
-export type { GateAdmission, GateRefusal, Operation } from "../http/admission.js";
-export type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
+export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialects.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
-export type { CacheHints, ServerCacheOptions } from "../server/cache-hints.js";
-export type { Changes } from "../server/changes.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/types.js";
 export type { Context } from "../server/context.js";
 export type { AccessOptions } from "../server/definitions/access.js";
+export type { Editable } from "../server/definitions/catalogue.js";
 export { invalidCursor } from "../server/definitions/catalogue.js";
 export type { Completer, Completers } from "../server/definitions/completion.js";
 export { audio, embedded, image, link, text } from "../server/definitions/content.js";
 export type { MethodHandler, MethodOptions } from "../server/definitions/custom-method.js";
-export type { Editable } from "../server/definitions/edit.js";
 export type { PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
 export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/definitions/registry.js";
 export {
@@ -33,11 +30,13 @@ export {
   ServerExtension,
   type TopicHandler,
 } from "../server/extensions/extension.js";
-export type { HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
+export type { Changes, HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
+  CacheHints,
   HttpServerOptions,
   Logger,
+  ServerCacheOptions,
   ServerInterceptor,
   ServerOptions,
 } from "../server/options.js";

@@ -1,4 +1,5 @@
-import type { Problem } from "../protocol/check.js";
+import { RpcError, type UrlElicitationRequiredError } from "../protocol/errors.js";
+import type { Problem } from "../protocol/json.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type {
   CreateMessageParams,
@@ -60,4 +61,9 @@ export interface AskOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Looks closer at an answer of the right shape. */
   readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
+}
+
+/** Whether a handler failed because the user must visit pages first. */
+export function sendsAway(failure: unknown): failure is UrlElicitationRequiredError {
+  return failure instanceof RpcError && "elicitations" in failure;
 }

@@ -1,6 +1,11 @@
 import { Refusal } from "../protocol/jsonrpc/errors.js";
-import type { ClientCapabilities } from "../protocol/types/index.js";
-import { MISSING_CAPABILITY } from "./reserved-codes.js";
+import type {
+  ClientCapabilities,
+  InputRequest,
+  ServerCapabilities,
+  SubscriptionFilter,
+} from "../protocol/types/index.js";
+import { MISSING_CAPABILITY } from "./versions.js";
 
 /** The part of `required` that was not declared; undefined when all of it was. */
 export function undeclared(
@@ -35,4 +40,50 @@ export function missingCapability(requiredCapabilities: ClientCapabilities): Ref
   const names = Object.keys(requiredCapabilities).join(", ");
   const message = `The client did not declare a capability that this request needs: ${names}`;
   return new Refusal(MISSING_CAPABILITY, message, { requiredCapabilities });
+}
+
+/** The first version in which the inclusion of context is a capability of its own. */
+const CONTEXT_VERSION = "2025-11-25";
+
+/** The part of the client's capabilities that a question needs and that was not declared; undefined when it may be asked. */
+export function undeclaredFor(
+  request: InputRequest,
+  declared: ClientCapabilities,
+  version = CONTEXT_VERSION,
+): ClientCapabilities | undefined {
+  switch (request.method) {
+    case "roots/list":
+      return declared.roots === undefined ? { roots: {} } : undefined;
+    case "sampling/createMessage": {
+      if (declared.sampling === undefined) return { sampling: {} };
+      const { tools, toolChoice, includeContext = "none" } = request.params;
+      const needsTools = tools !== undefined || toolChoice !== undefined;
+      const needsContext = includeContext !== "none" && version >= CONTEXT_VERSION;
+      const missing = {
+        ...(needsTools && declared.sampling.tools === undefined && { tools: {} }),
+        ...(needsContext && declared.sampling.context === undefined && { context: {} }),
+      };
+      return Object.keys(missing).length === 0 ? undefined : { sampling: missing };
+    }
+    case "elicitation/create": {
+      const { elicitation } = declared;
+      if (request.params.mode === "url")
+        return elicitation?.url === undefined ? { elicitation: { url: {} } } : undefined;
+      // An empty object stands for form mode, as it did before modes existed.
+      const form = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+      return form ? undefined : { elicitation: elicitation === undefined ? {} : { form: {} } };
+    }
+  }
+}
+
+/** The part of a filter that a server with these capabilities can serve. */
+export function honouredFilter(filter: SubscriptionFilter, capabilities: ServerCapabilities): SubscriptionFilter {
+  const { tools, prompts, resources } = capabilities;
+  const uris = filter.resourceSubscriptions ?? [];
+  return {
+    ...(filter.toolsListChanged === true && tools?.listChanged === true && { toolsListChanged: true }),
+    ...(filter.promptsListChanged === true && prompts?.listChanged === true && { promptsListChanged: true }),
+    ...(filter.resourcesListChanged === true && resources?.listChanged === true && { resourcesListChanged: true }),
+    ...(uris.length > 0 && resources?.subscribe === true && { resourceSubscriptions: [...new Set(uris)] }),
+  };
 }

@@ -1,6 +1,6 @@
 import { asItCame, exchange, type ReadResponse } from "../call/channel-request.js";
 import type { CallScope } from "../call/lifetime.js";
-import { withProgressToken } from "../call/progress-token.js";
+import { withProgressToken } from "../call/progress.js";
 import { ProtocolError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";

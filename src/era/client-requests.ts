@@ -1,4 +1,4 @@
-import type { Problem } from "../protocol/check.js";
+import type { Problem } from "../protocol/json.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type {
   CreateMessageParams,
@@ -11,12 +11,11 @@ import type {
 } from "../protocol/types/index.js";
 import { type AnswerContent, checkAnswer, knownFields } from "../schema/elicitation-answer.js";
 import { compileForm, type FormSchema } from "../schema/elicitation-form.js";
-import { findAnswerProblem } from "../schema/input-rules.js";
+import { findAnswerProblem, questionProblem } from "../schema/input-rules.js";
 import type { SchemaIssue } from "../schema/json-schema/types.js";
-import { questionProblem } from "../schema/question-problem.js";
 import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard-schema.js";
 import type { Asker, AskOptions, ElicitAnswer, Questions } from "./asking.js";
-import { toCustomResult } from "./custom-result.js";
+import { toCustomResult } from "./results.js";
 import type { Result, ServerHost } from "./server-era.js";
 
 const INCLUDE_CONTEXT = {
@@ -109,4 +108,44 @@ function isPlainHttp(url: string): boolean {
 
 function problemWith(issue: SchemaIssue | undefined): Problem {
   return { path: `/content${issue?.path ?? ""}`, expected: issue?.message ?? "valid" };
+}
+
+/** Work that is done once per call, however often it is asked for, one after the other or at the same time. */
+export class Steps {
+  readonly #done: Record<string, unknown>;
+  readonly #running = new Map<string, Promise<unknown>>();
+
+  /** Begins with what earlier rounds have done. */
+  constructor(done: Readonly<Record<string, unknown>> = {}) {
+    this.#done = { ...done };
+  }
+
+  /** What every step came to. */
+  get done(): Readonly<Record<string, unknown>> {
+    return this.#done;
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.#done, name) || this.#running.has(name);
+  }
+
+  async run<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    if (Object.hasOwn(this.#done, name)) return this.#done[name] as T;
+    const underWay = this.#running.get(name);
+    if (underWay !== undefined) return underWay as Promise<T>;
+    const running = (async () => work())();
+    this.#running.set(name, running);
+    try {
+      const value = await running;
+      this.#done[name] = value === undefined ? null : value;
+      return value;
+    } finally {
+      this.#running.delete(name);
+    }
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running.values());
+  }
 }

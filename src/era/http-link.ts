@@ -2,8 +2,7 @@ import type { CallScope } from "../call/lifetime.js";
 import { notConnected } from "../protocol/errors.js";
 import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
 import type { RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
-import { type GiveUp, HttpCall } from "./http-call.js";
-import { closedBeforeAnswer, HttpWire } from "./http-wire.js";
+import { closedBeforeAnswer, type GiveUp, HttpCall, HttpWire } from "./http-wire.js";
 import type { HttpTarget, LinkReceiver, LinkRequest } from "./link.js";
 
 /** What the links over HTTP have in common: calls under way, each by a POST of its own, until the link is closed. */

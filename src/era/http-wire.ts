@@ -1,6 +1,6 @@
-import type { AbortSwitch } from "../call/abort-switch.js";
+import { AbortSwitch } from "../call/abort-switch.js";
 import type { CallScope } from "../call/lifetime.js";
-import { type ClientHeaders, createClientHeaders, type HeaderRecord } from "../http/client/client-headers.js";
+import { progressTokenOf, withProgressToken } from "../call/progress.js";
 import {
   answerLost,
   fetchFailed,
@@ -10,13 +10,19 @@ import {
   statusError,
 } from "../http/client/failures.js";
 import { discard, readEvents, readText, type StreamTrace } from "../http/client/read.js";
-import type { Life, Reply } from "../http/client/reply.js";
 import { followSameOrigin } from "../http/client/same-origin.js";
+import {
+  type ClientHeaders,
+  createClientHeaders,
+  type HeaderRecord,
+  type Life,
+  type Reply,
+} from "../http/client/send.js";
 import { isEventStream, isJson } from "../http/media-type.js";
 import { ConnectionError, ProtocolError, toError } from "../protocol/errors.js";
+import { idKey, type Params, type RequestId, type RpcResponse } from "../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
-import type { HttpCall } from "./http-call.js";
-import { type HttpTarget, type LinkReceiver, NOBODY } from "./link.js";
+import { type HttpTarget, type LinkReceiver, type LinkRequest, NOBODY } from "./link.js";
 
 /** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
 const LINGER_MS = 1000;
@@ -204,4 +210,106 @@ export function closedBeforeAnswer(call: HttpCall): ConnectionError {
 
 export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** How to give up on a call: fixed with the call when it is registered, whatever the connection becomes later. */
+export type GiveUp = (call: HttpCall, reason: unknown) => void;
+
+/** One request that travels by its own POST. It settles once; whatever comes later finds it over. */
+export class HttpCall {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly cancellable: boolean;
+  readonly scope: CallScope;
+  readonly answered: Promise<RpcResponse>;
+  /** Told where the call's stream can be read on from, as long as it is not over. */
+  readonly onEventId: ((eventId: string) => void) | undefined;
+  /** Ends what the call has on the wire. */
+  readonly wire = new AbortSwitch();
+  readonly #onProgress: ((params: Params) => void) | undefined;
+  readonly #token: RequestId | undefined;
+  readonly #onOver: (call: HttpCall) => void;
+  readonly #onAbort: (reason: unknown) => void;
+  #resolve!: (response: RpcResponse) => void;
+  #reject!: (reason: unknown) => void;
+  #sent = false;
+  #over = false;
+
+  constructor(id: RequestId, request: LinkRequest, scope: CallScope, onOver: (call: HttpCall) => void, giveUp: GiveUp) {
+    this.id = id;
+    this.method = request.method;
+    this.params = request.onProgress === undefined ? request.params : withProgressToken(request.params, id);
+    this.cancellable = request.cancellable;
+    this.scope = scope;
+    this.#onProgress = request.onProgress;
+    this.#token = request.onProgress === undefined ? undefined : progressTokenOf(this.params);
+    this.#onOver = onOver;
+    const { onEventId } = request;
+    this.onEventId = onEventId && ((eventId) => void (this.#over || onEventId(id, eventId)));
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#onAbort = (reason) => {
+      if (this.fail(reason)) giveUp(this, reason);
+    };
+  }
+
+  /** Tells whether its POST is to be sent, now that it can be. */
+  begin(): boolean {
+    this.#sent = !this.#over;
+    return this.#sent;
+  }
+
+  /** Whether the server may have heard of it. */
+  get sent(): boolean {
+    return this.#sent;
+  }
+
+  /** From here on the end of the scope ends the call. */
+  follow(): void {
+    this.scope.onAbort(this.#onAbort);
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Whether a response is the one to this request; one that names no request can only be meant for it. */
+  owns(response: RpcResponse): boolean {
+    if (response.id === undefined || response.id === null) return true;
+    return idKey(response.id) === idKey(this.id);
+  }
+
+  wants(token: unknown): boolean {
+    if (this.#token === undefined || (typeof token !== "string" && typeof token !== "number")) return false;
+    return idKey(token) === idKey(this.#token);
+  }
+
+  progress(params: Params): void {
+    this.scope.touch();
+    this.#onProgress?.(params);
+  }
+
+  /** The response carries the id that the request went out under, in its own spelling. */
+  answer(response: RpcResponse): boolean {
+    if (!this.#end()) return false;
+    this.#resolve(response.id === this.id ? response : { ...response, id: this.id });
+    return true;
+  }
+
+  fail(reason: unknown): boolean {
+    if (!this.#end()) return false;
+    this.#reject(reason);
+    return true;
+  }
+
+  #end(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.scope.offAbort(this.#onAbort);
+    this.#onOver(this);
+    return true;
+  }
 }

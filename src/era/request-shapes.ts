@@ -1,8 +1,23 @@
-/** Methods that mean the same in every protocol version; each era adds its own members. */
-import type { Check } from "../protocol/check.js";
+import { ProtocolError } from "../protocol/errors.js";
+import type { Check } from "../protocol/json.js";
+import type { RpcNotification } from "../protocol/jsonrpc/message.js";
+import { LOGGING_LEVELS } from "../protocol/logging.js";
 import { completionReference, params } from "../protocol/shapes/common.js";
-import { anyObject, object, optional, record, string, uri } from "../protocol/shapes/kit.js";
-import type { MethodShape } from "./method-table.js";
+import {
+  anyObject,
+  number,
+  object,
+  oneOf,
+  optional,
+  present,
+  record,
+  string,
+  stringOrInteger,
+  uri,
+} from "../protocol/shapes/kit.js";
+import type { MethodShape, NotificationTable } from "./server-era.js";
+
+/** Methods that mean the same in every protocol version; each era adds its own members. */
 
 type Members = { readonly [member: string]: Check };
 
@@ -38,3 +53,27 @@ export const complete: MethodShape = {
     { context: object({}, { arguments: record(string) }) },
   ),
 };
+
+export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
+
+/** The notifications that every version has, but for the cancellation. */
+export const notifications: ReadonlyMap<string, Check> = new Map([
+  [
+    "notifications/progress",
+    params({ progressToken: stringOrInteger, progress: number }, { total: number, message: string }),
+  ],
+  ["notifications/message", params({ level: loggingLevel, data: present }, { logger: string })],
+  ["notifications/resources/updated", params({ uri: string })],
+  ["notifications/resources/list_changed", noParams],
+  ["notifications/tools/list_changed", noParams],
+  ["notifications/prompts/list_changed", noParams],
+]);
+
+/** What is wrong with a notification by the rules of an era; one that the era does not know may carry anything. */
+export function notificationProblem(
+  known: NotificationTable,
+  { method, params }: RpcNotification,
+): ProtocolError | undefined {
+  const problem = (known.get(method) ?? noParams)(params);
+  return problem && new ProtocolError(`${method}: ${problem.path || "/"} must be ${problem.expected}`);
+}

@@ -1,4 +1,6 @@
+import { McpError } from "../protocol/errors.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
+import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import type { Result } from "./server-era.js";
 
 /**
@@ -27,4 +29,24 @@ function isWrittenAs(value: object, members: number): boolean {
   let count = 0;
   for (const _ in value) if (++count > members) return false;
   return count === members;
+}
+
+/** The result of a method of the author's own as the caller's schema describes it, without what the protocol adds. */
+export async function toCustomResult<S extends StandardSchema>(
+  method: string,
+  schema: S,
+  result: { readonly [key: string]: unknown },
+): Promise<OutputOf<S>> {
+  const { _meta, resultType, ...own } = result;
+  const parsed = await parseStandard(schema, own);
+  if (parsed.ok) return parsed.value as OutputOf<S>;
+  const issues = parsed.issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
+  throw new McpError("invalid_result", `${method}: the result does not fit its schema: ${issues}`, { cause: result });
+}
+
+/** What a handler returned as a result on the wire: that is an object, and nothing is an empty one. */
+export function toResult(value: unknown, method: string): Result {
+  if (value === undefined) return {};
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
+  throw new TypeError(`the handler of ${method} must return an object or nothing`);
 }

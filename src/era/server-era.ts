@@ -3,11 +3,11 @@ import type { Clock } from "../call/clock.js";
 import type { CallScope } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { GateAdmission } from "../http/admission.js";
-import type { HttpExchange } from "../http/exchange.js";
+import type { GateAdmission, HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
+import type { Check } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type {
@@ -19,7 +19,7 @@ import type {
   RpcRequest,
   RpcResponse,
 } from "../protocol/jsonrpc/message.js";
-import type { Parsed } from "../protocol/jsonrpc/parse-call.js";
+import type { Parsed } from "../protocol/jsonrpc/parse.js";
 import type {
   CacheScope,
   ClientCapabilities,
@@ -33,9 +33,6 @@ import type {
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { Asking } from "./asking.js";
-import type { MethodTable } from "./method-table.js";
-import type { OpenPages } from "./open-pages.js";
-import type { PreparedResult } from "./prepared-result.js";
 
 /** What is known about the client that made a call. */
 export interface ClientFacts {
@@ -385,4 +382,65 @@ export interface ChannelEra extends ServerEra {
 export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: RpcMessage, header?: HeaderReader): Era {
   for (const era of eras) if (era.claims(message, header)) return era;
   return eras[eras.length - 1] as Era;
+}
+
+/** What a protocol version says about a request of one method. */
+export interface MethodShape {
+  /** Checks `params`, which is undefined when the request has none. */
+  readonly params: Check;
+  /** The params member that names what the request is about, mirrored in the Mcp-Name header. */
+  readonly nameFrom?: "name" | "uri" | "taskId";
+  /** Who may send it. */
+  readonly from: "client" | "server" | "both";
+  /** May be answered by a question for input. */
+  readonly asks?: boolean;
+  /** Its result carries cache hints. */
+  readonly cacheable?: boolean;
+}
+
+/** The methods that exist; one that is missing here does not. */
+export type MethodTable = ReadonlyMap<string, MethodShape>;
+
+/** What the answers to the methods look like: for whoever asks. */
+export type ResultTable = ReadonlyMap<string, Check>;
+
+/** The notifications that exist, each with the check of its params. */
+export type NotificationTable = ReadonlyMap<string, Check>;
+
+/** The one whose client was asked to send its user to a page. */
+export interface PageOwner {
+  /** The user is done with the page. */
+  onPageDone(id: string): void;
+  /** Nobody will say any more that the user is done with it. */
+  onPageForgotten(id: string): void;
+}
+
+/**
+ * The pages that users were sent to and that are not done yet, by the id of the question. An owner that has ended leaves
+ * nothing but the id.
+ */
+export type OpenPages = Map<string, PageOwner | undefined>;
+
+/** Tells the owner, once; false for an id that nobody was asked with. */
+export function completePage(pages: OpenPages, id: string): boolean {
+  const owner = pages.get(id);
+  const known = pages.delete(id);
+  owner?.onPageDone(id);
+  return known;
+}
+
+/** A result that is the same for every client: each era writes it as text once. */
+export class PreparedResult {
+  readonly #texts = new Map<string, JsonText>();
+
+  constructor(readonly result: { readonly [key: string]: unknown }) {}
+
+  textFor(key: string, write: (result: { readonly [key: string]: unknown }) => JsonText): JsonText {
+    let text = this.#texts.get(key);
+    if (text === undefined) {
+      text = write(this.result);
+      this.#texts.set(key, text);
+    }
+    return text;
+  }
 }

@@ -1,4 +1,4 @@
-import type { OpenPages, PageOwner } from "./open-pages.js";
+import type { OpenPages, PageOwner } from "./server-era.js";
 
 /** More pages than this are not remembered; the oldest go first. */
 const MOST = 10_000;

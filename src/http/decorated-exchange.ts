@@ -1,5 +1,4 @@
-import type { GateAdmission } from "./admission.js";
-import type { HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
+import type { GateAdmission, HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
 
 /** An exchange that knows more about its caller, or says more with its answer, than the one it stands for. */
 export class DecoratedExchange implements HttpExchange {

@@ -1,5 +1,4 @@
-import type { GateAdmission, GateRefusal } from "./admission.js";
-import type { HttpExchange } from "./exchange.js";
+import type { GateAdmission, GateRefusal, HttpExchange } from "./exchange.js";
 
 export type GateVerdict = GateAdmission | GateRefusal;
 

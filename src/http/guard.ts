@@ -1,5 +1,4 @@
 import type { HttpExchange } from "./exchange.js";
-import { rememberLast } from "./remember-last.js";
 
 /** Why a request is not served. */
 export interface Refusal {
@@ -114,4 +113,13 @@ function toShortIpv6(literal: string): string | undefined {
 
 function quote(value: string): string {
   return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}...` : value);
+}
+
+/** For what is read from a header that clients send the same over and over: the last answer is kept. */
+export function rememberLast<H extends string | undefined, T>(read: (header: H) => T): (header: H) => T {
+  let last: { readonly header: H; readonly value: T } | undefined;
+  return (header) => {
+    if (last === undefined || last.header !== header) last = { header, value: read(header) };
+    return last.value;
+  };
 }

@@ -1,5 +1,5 @@
 import { isObject } from "../protocol/json.js";
-import { eachSubschema } from "../schema/json-schema/subschemas.js";
+import { eachSubschema } from "../schema/json-schema/document.js";
 
 const KEYWORD = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

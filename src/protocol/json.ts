@@ -11,3 +11,17 @@ export function keysOf(value: Record<string, unknown>): string[] {
 export function pointerTo(key: PropertyKey): string {
   return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
+
+/** What is wrong with a value, and where: `path` is a JSON pointer without values, `expected` never echoes input. */
+export interface Problem {
+  readonly path: string;
+  readonly expected: string;
+}
+
+/** A compiled check: undefined when the value fits. */
+export type Check = (value: unknown) => Problem | undefined;
+
+/** An object without those of its members that are undefined. */
+export function defined<T extends object>(members: { readonly [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}

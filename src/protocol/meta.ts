@@ -1,5 +1,4 @@
 import { DefinitionError } from "./errors.js";
-import { isMetaKey } from "./meta-key.js";
 
 /** The extensions that this package implements. */
 export const BUILT_IN_EXTENSIONS = {
@@ -14,3 +13,21 @@ export function assertExtensionIds(where: string, extensions: object | undefined
   if (wrong === undefined) return;
   throw new DefinitionError(`${where}: the extension "${wrong}" must be named like com.example/name`);
 }
+
+const LABEL = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+const META_KEY = new RegExp(`^(?:(${LABEL}(?:\\.${LABEL})*)/)?(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?)?$`);
+const RESERVED_LABELS: ReadonlySet<string | undefined> = new Set(["modelcontextprotocol", "mcp"]);
+
+/** Whether a key may stand in `_meta`: a name, with or without a dotted prefix and a slash before it. */
+export function isMetaKey(key: string): boolean {
+  return META_KEY.test(key);
+}
+
+/** Whether a key of `_meta` has a prefix that belongs to the protocol: the second label decides. */
+export function isReservedMetaKey(key: string): boolean {
+  const prefix = META_KEY.exec(key)?.[1];
+  return prefix !== undefined && RESERVED_LABELS.has(prefix.split(".")[1]);
+}
+
+/** The `_meta` key under which progress carries content that is ready before the result. */
+export const PARTIAL_CONTENT_KEY = "bowline/content";

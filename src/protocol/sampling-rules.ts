@@ -1,4 +1,4 @@
-import type { Problem } from "./check.js";
+import type { Problem } from "./json.js";
 import { toolChoiceOf } from "./tool-choice.js";
 import type { CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage } from "./types/index.js";
 

@@ -1,6 +1,6 @@
 import { DefinitionError, toError } from "../protocol/errors.js";
 import { isObject, pointerTo } from "../protocol/json.js";
-import { eachSubschema } from "./json-schema/subschemas.js";
+import { eachSubschema } from "./json-schema/document.js";
 import type { JsonSchema, SchemaCompiler, SchemaIssue } from "./json-schema/types.js";
 import {
   type AnySchema,

@@ -21,8 +21,7 @@ import {
   titled,
   toPattern,
 } from "./elicitation-answer.js";
-import { expectDialect } from "./json-schema/expect-dialect.js";
-import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
+import { expectDialect, type JsonSchema, type SchemaIssue } from "./json-schema/types.js";
 
 const SIMPLE = ["string", "number", "integer", "boolean"];
 /** What an author may describe a form with. */
@@ -130,4 +129,14 @@ function fromUnion(union: readonly unknown[], rest: Record<string, unknown>, key
   if (titled(union) === undefined) return { ...rest, type: "string", enum: values };
   const choices = (union as JsonSchema[]).map((branch) => ({ const: branch.const, title: branch.title }));
   return keyword === "anyOf" ? { ...rest, anyOf: choices } : { ...rest, type: "string", oneOf: choices };
+}
+
+/** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
+export function applyDefaults(form: RequestedSchema, content: AnswerContent): AnswerContent {
+  const filled: Record<string, AnswerContent[string]> = { ...content };
+  for (const [name, field] of Object.entries(form.properties ?? {})) {
+    const value = isObject(field) ? field.default : undefined;
+    if (value !== undefined && (filled[name] === undefined || !Object.hasOwn(filled, name))) filled[name] = value;
+  }
+  return filled;
 }

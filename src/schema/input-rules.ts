@@ -1,6 +1,7 @@
-/** What questions and answers must be beyond their shapes. Both sides hold themselves, and each other, to it. */
-import type { Problem } from "../protocol/check.js";
+import { type DefinitionError, McpError } from "../protocol/errors.js";
+import type { Problem } from "../protocol/json.js";
 import { findSamplingAnswerProblem, findSamplingProblem } from "../protocol/sampling-rules.js";
+import { inputShapes } from "../protocol/shapes/input.js";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -8,6 +9,10 @@ import type {
   InputRequest,
   ListRootsResult,
 } from "../protocol/types/index.js";
+import type { RequestedSchema } from "./elicitation-answer.js";
+import { compileForm } from "./elicitation-form.js";
+
+/** What questions and answers must be beyond their shapes. Both sides hold themselves, and each other, to it. */
 
 /** An absolute address that a browser may be sent to. */
 export function isWebUrl(url: string): boolean {
@@ -43,4 +48,20 @@ export function isRootUri(uri: string): boolean {
   if (!/^file:\/\//i.test(uri) || !URL.canParse(uri) || /%(?:2f|5c|00)|[\\\0]/i.test(uri)) return false;
   const path = uri.slice("file://".length).replace(/%2e/gi, ".");
   return !path.split(/[/?#]/).includes("..");
+}
+
+/** What keeps a question from being asked, whatever the client. */
+export function questionProblem(request: InputRequest): McpError | undefined {
+  const { method } = request;
+  const problem = inputShapes.get(method)?.params(request.params) ?? findQuestionProblem(request);
+  if (problem !== undefined) {
+    return new McpError("invalid_question", `${method} was not asked: ${problem.path} must be ${problem.expected}`);
+  }
+  if (method !== "elicitation/create" || request.params.mode === "url") return undefined;
+  try {
+    compileForm(request.params.requestedSchema as unknown as RequestedSchema, method);
+    return undefined;
+  } catch (error) {
+    return error as DefinitionError;
+  }
 }

@@ -5,7 +5,7 @@ import type { Asking, AskOptions, ElicitAnswer, Questions } from "../era/asking.
 import type { Call, ClientFacts, Result, ServerHost } from "../era/server-era.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
-import { isWanted } from "../protocol/logging-level.js";
+import { isWanted } from "../protocol/logging.js";
 import type {
   ContentBlock,
   CreateMessageParams,

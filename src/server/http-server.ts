@@ -1,6 +1,5 @@
 import { pause } from "../call/clock.js";
-import { completePage } from "../era/open-pages.js";
-import type { AcceptChannel, OfferedEra } from "../era/server-era.js";
+import { type AcceptChannel, completePage, type OfferedEra } from "../era/server-era.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { DefinitionError, McpError } from "../protocol/errors.js";
@@ -8,14 +7,14 @@ import { assertOptions } from "../protocol/known-options.js";
 import type { Implementation, LoggingLevel, ServerCapabilities } from "../protocol/types/index.js";
 import type { AnySchema, InputOf, OutputOf } from "../schema/compile.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
-import { Changes } from "./changes.js";
+import type { Change, ChangeBus } from "../store/change-bus.js";
+import type { Editable } from "./definitions/catalogue.js";
 import type {
   MethodHandler,
   MethodOptions,
   NotificationHandler,
   OtherNotificationHandler,
 } from "./definitions/custom-method.js";
-import type { Editable } from "./definitions/edit.js";
 import type { PromptHandler, PromptOptions } from "./definitions/prompt.js";
 import type { PromptChanges, ResourceChanges, ToolChanges } from "./definitions/registry.js";
 import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js";
@@ -287,5 +286,34 @@ export class HttpServer<
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+}
+
+/** How an author says that something changed. Registering and removing say so by themselves. */
+export class Changes {
+  readonly #bus: ChangeBus;
+
+  constructor(bus: ChangeBus) {
+    this.#bus = bus;
+  }
+
+  toolsChanged(): void {
+    this.#bus.publish({ kind: "tools" });
+  }
+
+  promptsChanged(): void {
+    this.#bus.publish({ kind: "prompts" });
+  }
+
+  resourcesChanged(): void {
+    this.#bus.publish({ kind: "resources" });
+  }
+
+  resourceUpdated(uri: string): void {
+    this.#bus.publish({ kind: "resource", uri });
+  }
+
+  publish(change: Change): void {
+    this.#bus.publish(change);
   }
 }

@@ -1,6 +1,6 @@
 import { DefinitionError } from "../protocol/errors.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
-import { questionProblem } from "../schema/question-problem.js";
+import { questionProblem } from "../schema/input-rules.js";
 
 /**
  * A result that asks the client for input, for handlers that speak the wire themselves. The answers come back in

@@ -4,10 +4,10 @@ import type { PingOptions } from "../call/ping-loop.js";
 import type { Call, HandlerResult, ReportContext, SessionOptions, SsePaths } from "../era/server-era.js";
 import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
-import type { JsonObject, LoggingLevel } from "../protocol/types/index.js";
+import { defined } from "../protocol/json.js";
+import type { CacheScope, JsonObject, LoggingLevel } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { EventLog } from "../store/event-log.js";
-import type { ServerCacheOptions } from "./cache-hints.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 import type { ServedConnection } from "./transports/channel.js";
 
@@ -143,4 +143,35 @@ export const DEFAULTS = {
 
 export function clockOf(options: ServerOptions): Clock {
   return options.clock ?? systemClock;
+}
+
+/** What clients are told about keeping a result. */
+export interface CacheHints {
+  /** How long it stays fresh; a whole number of milliseconds. */
+  readonly ttlMs?: number;
+  /** `public`: the same for every caller. */
+  readonly scope?: CacheScope;
+}
+
+export interface ServerCacheOptions extends CacheHints {
+  /** For the results of one method: `{ "tools/list": { ttlMs: 60_000 } }`. */
+  readonly methods?: { readonly [method: string]: CacheHints };
+}
+
+/** Throws a `RangeError` for hints that may not be sent. */
+export function assertCacheHints(where: string, { ttlMs, scope }: CacheHints): void {
+  if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0)) {
+    throw new RangeError(`${where}: ttlMs must be a whole number of milliseconds, 0 or more`);
+  }
+  if (scope !== undefined && scope !== "public" && scope !== "private") {
+    throw new RangeError(`${where}: scope must be "public" or "private"`);
+  }
+}
+
+/** The hints as a result carries them; only those that are set. */
+export function toWireHints({ ttlMs, scope }: CacheHints): {
+  readonly ttlMs?: number;
+  readonly cacheScope?: CacheScope;
+} {
+  return defined<ReturnType<typeof toWireHints>>({ ttlMs, cacheScope: scope });
 }

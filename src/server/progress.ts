@@ -1,6 +1,6 @@
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { Call, ServerHost } from "../era/server-era.js";
-import { PARTIAL_CONTENT_KEY } from "../protocol/partial-content.js";
+import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type { ContentBlock, ProgressToken } from "../protocol/types/index.js";
 
 /** Who reports, of which call. */

@@ -3,11 +3,11 @@ import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/server-era.js";
 import { methodNotFound } from "../protocol/jsonrpc/errors.js";
 import type { Context } from "./context.js";
-import { contentChecks } from "./definitions/content-checks.js";
+import { unknownItem } from "./definitions/catalogue.js";
 import type { Kind, Registry } from "./definitions/registry.js";
 import type { SeeingHost } from "./definitions/resources.js";
 import { extras, type RegisteredTool } from "./definitions/tool.js";
-import { unknownItem } from "./definitions/unknown-item.js";
+import { contentChecks } from "./definitions/tool-result.js";
 
 export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
 

@@ -1,14 +1,13 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { late } from "../call/lazy.js";
-import { andThen, attempt, type MaybePromise } from "../call/maybe-promise.js";
-import { quietly } from "../call/quietly.js";
-import type { OpenPages } from "../era/open-pages.js";
+import { andThen, attempt, type MaybePromise, quietly } from "../call/maybe-promise.js";
 import type {
   Call,
   HandlerResult,
   LogMessage,
   OfferedEra,
+  OpenPages,
   Outcome,
   ReportContext,
   ServerHost,
@@ -23,8 +22,7 @@ import { assertOptions } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
 import type { ClientCapabilities, Implementation, ServerCapabilities } from "../protocol/types/index.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
-import type { ChangeBus } from "../store/change-bus.js";
-import { MemoryChangeBus } from "../store/memory-change-bus.js";
+import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { reporting } from "./context.js";
 import { Registry } from "./definitions/registry.js";
 import { dispatch } from "./dispatch.js";
@@ -71,7 +69,7 @@ export class ServerCore implements ServerHost {
     this.options = options;
     this.#interceptors = [...(options.interceptors ?? [])];
     assertSealOptions(options.stateKeys, options.stateCodec, options.stateTtlMs ?? DEFAULTS.stateTtlMs);
-    this.seal = late(async () => (await import("./state/server-seal.js")).createServerSeal(this, options));
+    this.seal = late(async () => (await import("./state/seal.js")).createServerSeal(this, options));
     this.registry = new Registry(options, this.changes, {
       validator,
       maskErrors: options.maskErrors ?? false,

@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { TimeoutError } from "bowline/client";
 import { FakeClock } from "bowline/testing";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { MemoryEventLog } from "#src/store/event-log.js";
 import { createWaiting } from "../support/abort-many.js";
 import { legacyBareHttp } from "../support/bare-wire.js";
 import { takeCensus, until } from "../support/census.js";

@@ -1,11 +1,10 @@
-import type { OpenPages } from "#src/era/open-pages.js";
-import type { Call, HandlerResult, Outcome, ReportContext, ServerHost } from "#src/era/server-era.js";
+import type { Call, HandlerResult, OpenPages, Outcome, ReportContext, ServerHost } from "#src/era/server-era.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { RpcError } from "#src/protocol/errors.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/protocol/jsonrpc/errors.js";
 import type { RpcNotification } from "#src/protocol/jsonrpc/message.js";
 import { Registry } from "#src/server/definitions/registry.js";
-import { MemoryChangeBus } from "#src/store/memory-change-bus.js";
+import { MemoryChangeBus } from "#src/store/change-bus.js";
 import { FakeClock } from "./fake-clock.js";
 
 export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>;

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import { EarlyCancels } from "#src/era/legacy/server/early-cancels.js";
+import { EarlyCancels } from "#src/era/legacy/server/calls.js";
 import { answer, LegacyEndpoint, messages, settle, status, textOf } from "../support/legacy-endpoint.js";
 
 test("a cancellation that overtook its request is found by it, once, in either spelling of the id", () => {

@@ -6,8 +6,7 @@ import * as v from "valibot";
 import * as z from "zod";
 import { DefinitionError } from "#src/protocol/errors.js";
 import { checkAnswer, type RequestedSchema } from "#src/schema/elicitation-answer.js";
-import { toRequestedSchema } from "#src/schema/elicitation-form.js";
-import { applyDefaults } from "#src/schema/form-defaults.js";
+import { applyDefaults, toRequestedSchema } from "#src/schema/elicitation-form.js";
 
 const form = (properties: Record<string, unknown>, rest = {}) => ({ type: "object", properties, ...rest });
 const titled = [

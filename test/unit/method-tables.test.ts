@@ -2,10 +2,10 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { legacyMethods, legacyNotifications } from "#src/era/legacy/methods.js";
 import { legacyResults } from "#src/era/legacy/results.js";
-import type { MethodShape, MethodTable } from "#src/era/method-table.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
-import type { Check } from "#src/protocol/check.js";
+import type { MethodShape, MethodTable } from "#src/era/server-era.js";
+import type { Check } from "#src/protocol/json.js";
 import { inputRequiredResult } from "#src/protocol/shapes/input.js";
 
 function methodsWhere(table: MethodTable, holds: (shape: MethodShape) => boolean): string[] {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EventLog } from "#src/store/event-log.js";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { type EventLog, MemoryEventLog } from "#src/store/event-log.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
 import { gate } from "../support/gate.js";
 import { blocks, LegacyEndpoint, messages, settle, status, textOf, until } from "../support/legacy-endpoint.js";

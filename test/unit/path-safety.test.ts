@@ -1,6 +1,6 @@
 import { deepEqual } from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isUnsafePath } from "#src/server/definitions/path-safety.js";
+import { isUnsafePath } from "#src/server/definitions/resources.js";
 
 describe("a value is", () => {
   it("unsafe as a path when it climbs, is absolute or holds a NUL", () => {

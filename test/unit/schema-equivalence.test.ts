@@ -5,8 +5,8 @@ import { legacyMethods, legacyNotifications } from "#src/era/legacy/methods.js";
 import { legacyResults } from "#src/era/legacy/results.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
-import type { Check } from "#src/protocol/check.js";
-import { isObject } from "#src/protocol/json.js";
+import { type Check, isObject } from "#src/protocol/json.js";
+import { clientCapabilities } from "#src/protocol/shapes/common.js";
 import * as content from "#src/protocol/shapes/content.js";
 import {
   inputRequests,
@@ -17,8 +17,7 @@ import {
   samplingMessage,
 } from "#src/protocol/shapes/input.js";
 import * as basic from "#src/protocol/shapes/kit.js";
-import * as more from "#src/protocol/shapes/more-shape.js";
-import { clientCapabilities } from "#src/protocol/shapes/peer-shapes.js";
+import * as more from "#src/protocol/shapes/kit.js";
 import * as resultShapes from "#src/protocol/shapes/results.js";
 import { mutantsOf } from "../support/mutants.js";
 import { protocolExamples } from "../support/protocol-examples.js";

@@ -2,11 +2,11 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { AnnotationsSchema } from "@modelcontextprotocol/core";
 import fc from "fast-check";
-import type { Check } from "#src/protocol/check.js";
+import type { Check } from "#src/protocol/json.js";
 import { annotations } from "#src/protocol/shapes/common.js";
 import * as content from "#src/protocol/shapes/content.js";
 import * as basic from "#src/protocol/shapes/kit.js";
-import * as more from "#src/protocol/shapes/more-shape.js";
+import * as more from "#src/protocol/shapes/kit.js";
 
 const shape = { ...basic, ...more };
 

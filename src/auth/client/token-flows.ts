@@ -1,7 +1,6 @@
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { McpError } from "../../protocol/errors.js";
-import { Attempts } from "./attempts.js";
-import { type Attempt, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
+import { type Attempt, Attempts, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
 import type { Guard } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
 import { messageOf } from "./errors.js";

@@ -1,9 +1,7 @@
 import { calculateJwkThumbprint, EmbeddedJWK, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from "jose";
+import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { toAlgorithms } from "../asymmetric.js";
-import { digestOf } from "../crypto.js";
-import { type NonceKey, NonceMaker } from "./nonce-maker.js";
-import { ReplayCache } from "./replay-cache.js";
+import { digestOf, fromBase64Url, toAlgorithms, toBase64Url } from "../crypto.js";
 
 /** What is looked at of a request. */
 export interface GatedRequest {
@@ -159,4 +157,99 @@ function toTarget(url: unknown): string | undefined {
   const { protocol, origin, pathname, username, password } = new URL(url);
   const usable = (protocol === "https:" || protocol === "http:") && username === "" && password === "";
   return usable ? `${origin}${pathname}` : undefined;
+}
+
+/** The key that makes nonces: servers that share it accept each other's. */
+export type NonceKey = Uint8Array<ArrayBuffer> | string;
+
+const HMAC = { name: "HMAC", hash: "SHA-256" } as const;
+const NONCE = /^([0-9a-z]{1,10})\.([A-Za-z0-9_-]{43})$/;
+const MIN_KEY_BYTES = 16;
+const encoder = new TextEncoder();
+
+/** Makes nonces that say themselves when they were made, so that nobody has to remember them. */
+export class NonceMaker {
+  readonly #key: Promise<CryptoKey>;
+  readonly #ttlMs: number;
+
+  constructor(key: NonceKey | undefined, ttlMs: number) {
+    const bytes = key === undefined ? crypto.getRandomValues(new Uint8Array(32)) : toBytes(key);
+    if (bytes.byteLength < MIN_KEY_BYTES)
+      throw new TypeError(`dpop.nonce.key must have at least ${MIN_KEY_BYTES} bytes`);
+    this.#key = crypto.subtle.importKey("raw", bytes, HMAC, false, ["sign", "verify"]);
+    this.#ttlMs = ttlMs;
+  }
+
+  async make(nowMs: number): Promise<string> {
+    const time = Math.floor(nowMs).toString(36);
+    const mark = await crypto.subtle.sign("HMAC", await this.#key, encoder.encode(time));
+    return `${time}.${toBase64Url(new Uint8Array(mark))}`;
+  }
+
+  /** How much of its life a nonce has left, from 1 to 0; undefined if it is over, or not from here. */
+  async lifeLeft(nonce: unknown, nowMs: number): Promise<number | undefined> {
+    const [, time = "", mark = ""] = NONCE.exec(typeof nonce === "string" ? nonce : "") ?? [];
+    if (time === "") return undefined;
+    const age = nowMs - Number.parseInt(time, 36);
+    if (age < -this.#ttlMs || age > this.#ttlMs) return undefined;
+    const genuine = await crypto.subtle.verify("HMAC", await this.#key, fromBase64Url(mark), encoder.encode(time));
+    return genuine ? 1 - Math.max(0, age) / this.#ttlMs : undefined;
+  }
+}
+
+function toBytes(key: NonceKey): Uint8Array<ArrayBuffer> {
+  return typeof key === "string" ? encoder.encode(key) : key;
+}
+
+/**
+ * Names that may be used once, each until its time is over. Bounded, and nothing is forgotten before its time: when it is
+ * full, no more are taken.
+ */
+export class ReplayCache {
+  readonly #until = new Map<string, number>();
+  readonly #max: number;
+  /** Nothing ends before this: it is not worth looking for room. */
+  #fullUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#until.size;
+  }
+
+  /** Whether this is the first use. Times are milliseconds since 1970. Throws when there is no room to remember it. */
+  accept(name: string, untilMs: number, nowMs: number): boolean {
+    const known = this.#until.get(name);
+    if (known !== undefined && known >= nowMs) return false;
+    this.#until.delete(name);
+    this.#makeRoom(nowMs);
+    this.#until.set(name, untilMs);
+    return true;
+  }
+
+  /** The oldest come first and mostly end first; only where that is not enough are all looked through. */
+  #makeRoom(nowMs: number): void {
+    for (const [name, untilMs] of this.#until) {
+      if (untilMs >= nowMs) break;
+      this.#until.delete(name);
+    }
+    if (this.#until.size >= this.#max && nowMs > this.#fullUntil) this.#dropEnded(nowMs);
+    if (this.#until.size < this.#max) return;
+    throw new AuthError(
+      "store",
+      `dpop: more than ${this.#max} proofs are good at a time, and no more can be remembered; ` +
+        "raise dpop.maxProofs, shorten dpop.windowSeconds, or remember them elsewhere by dpop.acceptProof",
+    );
+  }
+
+  #dropEnded(nowMs: number): void {
+    let first = Number.POSITIVE_INFINITY;
+    for (const [name, untilMs] of this.#until) {
+      if (untilMs < nowMs) this.#until.delete(name);
+      else first = Math.min(first, untilMs);
+    }
+    this.#fullUntil = this.#until.size < this.#max ? Number.NEGATIVE_INFINITY : first;
+  }
 }

@@ -5,11 +5,10 @@ import type { MetadataRules } from "./clients/metadata.js";
 import type { Params } from "./forms.js";
 import type { Tokens } from "./grants/tokens.js";
 import type { Consents } from "./login/consents.js";
-import type { ConsentQuestion, IssuerOptions, RateLimit } from "./options.js";
+import type { ConsentQuestion, IssuerOptions, IssuerUser, RateLimit } from "./options.js";
 import type { Seal } from "./seal.js";
 import type { Asked, Granted, TokenBinding } from "./store/records.js";
 import type { IssuerStore } from "./store/store.js";
-import type { IssuerUser } from "./user.js";
 
 /** A request of the token endpoint, once the client is known to be the one it says it is. */
 export interface TokenRequest {

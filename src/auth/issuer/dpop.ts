@@ -1,7 +1,7 @@
 import { digestOf } from "../crypto.js";
 import { DpopCheck } from "../dpop/check.js";
 import type { IssuerCore, IssuerExtension } from "./core.js";
-import type { IssuerDpopOptions } from "./dpop-options.js";
+import type { IssuerDpopOptions } from "./options.js";
 import { OAuthProblem } from "./problem.js";
 
 /** Binds the tokens of requests that come with a proof. A proof that is wrong yields no token at all. */

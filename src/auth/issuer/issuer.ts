@@ -1,10 +1,9 @@
 import { isLoopback } from "../addresses.js";
 import type { VerifiedToken } from "./grants/tokens.js";
 import { UpstreamAccess } from "./login/upstream-tokens.js";
-import type { IssuerOptions } from "./options.js";
+import type { IssuerOptions, UpstreamTokens } from "./options.js";
 import { endpointsOf, route } from "./router.js";
 import { toCore } from "./settings.js";
-import type { UpstreamTokens } from "./upstream-options.js";
 
 /** An authorization server. */
 export interface Issuer {

@@ -1,12 +1,10 @@
-import type { JWK } from "jose";
+import type { JWK, JWTPayload } from "jose";
 import type { Fetch } from "../../http/client/send.js";
-import type { IdentityAssertionOptions, WorkloadIdentityOptions } from "./assertion-options.js";
+import type { DpopOptions } from "../dpop/check.js";
+import type { IssuerKeyOptions } from "../server/issuer-keys.js";
 import type { ConfiguredClient, IssuerClient } from "./clients/client.js";
 import type { ClientMetadata } from "./clients/metadata.js";
-import type { IssuerDpopOptions } from "./dpop-options.js";
 import type { IssuerStore } from "./store/store.js";
-import type { UpstreamOptions } from "./upstream-options.js";
-import type { IssuerUser } from "./user.js";
 
 export interface LoginContext {
   /** Where to send the browser once the user has logged in. */
@@ -135,4 +133,83 @@ export interface IssuerOptions {
   readonly onError?: (error: unknown) => void;
   /** The time, in milliseconds since 1970. */
   readonly now?: () => number;
+}
+
+/** Somebody whose assertions are believed. */
+export type TrustedIssuer = Pick<
+  IssuerKeyOptions,
+  "issuer" | "jwksUri" | "keys" | "algorithms" | "fetch" | "timeoutMs" | "maxAgeMs" | "cooldownMs"
+>;
+
+/** Takes the word of a company's identity provider for its users (an ID-JAG). */
+export interface IdentityAssertionOptions {
+  readonly providers: readonly TrustedIssuer[];
+  /**
+   * Whom an assertion is about, in this server's own words; nobody refuses it. Its `sub` unless given: with
+   * several providers it has to be, since two of them may have users of the same name.
+   */
+  readonly subject?: (claims: JWTPayload, client: IssuerClient) => string | undefined | Promise<string | undefined>;
+}
+
+/** What a workload may have. */
+export interface WorkloadGrant {
+  /** The client that its tokens name; its `sub` unless given. */
+  readonly clientId?: string;
+  /** What its tokens say they are about; its `sub` unless given. */
+  readonly subject?: string;
+  /** The scopes that it may ask for; all there are unless given. */
+  readonly scopes?: readonly string[];
+}
+
+/** A platform that gives JWTs to its workloads, and which of them may have tokens. */
+export interface WorkloadIssuer extends TrustedIssuer {
+  readonly allow: (
+    claims: JWTPayload,
+  ) => WorkloadGrant | boolean | undefined | Promise<WorkloadGrant | boolean | undefined>;
+}
+
+/** Takes the word of platforms for the workloads that run on them. */
+export interface WorkloadIdentityOptions {
+  readonly issuers: readonly WorkloadIssuer[];
+}
+
+/** What the provider upstream gave. It stays with the issuer. */
+export interface UpstreamTokens {
+  readonly accessToken: string;
+  readonly refreshToken?: string | undefined;
+  readonly idToken?: string | undefined;
+  readonly scope?: string | undefined;
+  /** In milliseconds since 1970. */
+  readonly expiresAt?: number | undefined;
+}
+
+/** An identity provider with one client for all: this issuer. */
+export interface UpstreamOptions {
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  /** `client_secret_basic` unless given. */
+  readonly method?: "client_secret_basic" | "client_secret_post";
+  readonly scope?: string;
+  /** The provider's issuer: an answer that names another is refused. */
+  readonly issuer?: string;
+  /** More parameters for its authorization endpoint, such as `access_type`. */
+  readonly params?: Readonly<Record<string, string>>;
+  /** Who the tokens are of: from the provider's user info, or from the ID token that came straight from it. */
+  readonly user: (
+    tokens: UpstreamTokens,
+    context: { readonly signal: AbortSignal },
+  ) => IssuerUser | Promise<IssuerUser>;
+  readonly fetch?: Fetch;
+}
+
+/** How proofs are judged that tokens are bound by. */
+export type IssuerDpopOptions = Omit<DpopOptions, "required" | "acceptProof" | "maxProofs" | "url">;
+
+/** Whoever sits at the browser. `id` becomes the subject of the tokens. */
+export interface IssuerUser {
+  readonly id: string;
+  /** Shown on the consent page. */
+  readonly name?: string;
 }

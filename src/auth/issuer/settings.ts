@@ -5,12 +5,12 @@ import { privateKeyJwt } from "./clients/assertion.js";
 import { secretBasic, secretPost } from "./clients/authentication.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./clients/client.js";
 import { Clients } from "./clients/clients.js";
-import { createDocumentClients } from "./clients/document.js";
-import { DocumentFetcher } from "./clients/document-fetcher.js";
+import { createDocumentClients, DocumentFetcher } from "./clients/document.js";
 import { ClientKeys } from "./clients/keys.js";
-import type { GrantHandler, IssuerCore, Login } from "./core.js";
-import { extensionsOf } from "./extensions.js";
-import { JWT_BEARER } from "./grants/assertions.js";
+import type { GrantHandler, IssuerCore, IssuerExtension, Login } from "./core.js";
+import { createDpop } from "./dpop.js";
+import { createAssertions, JWT_BEARER } from "./grants/assertions.js";
+import { clientCredentials } from "./grants/client-credentials.js";
 import { codeGrant } from "./grants/code.js";
 import { refreshGrant } from "./grants/refresh.js";
 import { Tokens } from "./grants/tokens.js";
@@ -185,4 +185,16 @@ function toLogin({ user, upstream }: IssuerOptions): Login {
   if (user !== undefined && upstream === undefined) return createLocalLogin(user);
   if (user === undefined && upstream !== undefined) return createUpstreamLogin(upstream);
   throw new DefinitionError("An issuer takes either user or upstream");
+}
+
+/** The extensions that the options switch on: each brings grants, ways to authenticate, bindings and metadata. */
+export function extensionsOf(options: IssuerOptions): readonly IssuerExtension[] {
+  const { dpop = false, identityAssertion, workloadIdentity, now = Date.now } = options;
+  const extensions: IssuerExtension[] = [];
+  if (dpop !== false) extensions.push(createDpop(dpop === true ? {} : dpop, now));
+  if (options.clientCredentials === true) extensions.push(clientCredentials);
+  if (identityAssertion !== undefined || workloadIdentity !== undefined) {
+    extensions.push(createAssertions(identityAssertion, workloadIdentity));
+  }
+  return extensions;
 }

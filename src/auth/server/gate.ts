@@ -1,11 +1,10 @@
-import type { GateAdmission, GateRefusal, Operation } from "../../http/admission.js";
+import type { GateAdmission, GateRefusal, Operation } from "../../http/exchange.js";
+import { trimHeader } from "../../http/header-value.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
-import { type ChallengeParams, formatChallenge, toPrintable } from "./challenge.js";
-import { readCredentials, type Scheme } from "./credentials.js";
+import { isFor, statesAudience } from "./resource-id.js";
 import type { ScopeRules } from "./scopes.js";
-import { findTokenProblem, type TokenRules } from "./token-rules.js";
 
 export interface BearerGateParts {
   readonly verify: TokenVerifier;
@@ -188,4 +187,85 @@ function unavailable(error: AuthError): GateRefusal {
 
 function grantedBy({ scopes }: AuthInfo): readonly string[] {
   return Array.isArray(scopes) ? scopes : [];
+}
+
+export interface TokenRules {
+  /** The canonical identifier that tokens must be for; undefined takes tokens for anything. */
+  readonly resource: string | undefined;
+  /** The verifier answers for the audience of tokens that state none. */
+  readonly verifierChecksAudience: boolean;
+  readonly requireExpiry: boolean;
+  /** The time, in milliseconds since 1970. */
+  now(): number;
+}
+
+/** Why a verified token is not good here, in words for the client; undefined if it is. */
+export function findTokenProblem(info: AuthInfo, rules: TokenRules): string | undefined {
+  return findExpiryProblem(info.expiresAt, rules) ?? findAudienceProblem(info.audience, rules);
+}
+
+function findExpiryProblem(expiresAt: unknown, { requireExpiry, now }: TokenRules): string | undefined {
+  if (expiresAt === undefined) return requireExpiry ? "The access token does not say when it expires" : undefined;
+  if (typeof expiresAt !== "number" || !Number.isFinite(expiresAt))
+    return "The expiry of the access token is not a time";
+  return expiresAt * 1000 <= now() ? "The access token has expired" : undefined;
+}
+
+function findAudienceProblem(audience: unknown, rules: TokenRules): string | undefined {
+  const { resource, verifierChecksAudience } = rules;
+  if (resource === undefined) return undefined;
+  if (!statesAudience(audience)) {
+    return verifierChecksAudience
+      ? undefined
+      : "The access token has no audience, so it may be meant for another resource";
+  }
+  return isFor(audience, resource) ? undefined : "The audience of the access token is another resource";
+}
+
+/** What an Authorization header says, as far as a gate understands it. */
+export type Credentials =
+  | { readonly kind: "none" }
+  | { readonly kind: "malformed"; readonly scheme: Scheme }
+  | { readonly kind: "token"; readonly scheme: Scheme; readonly token: string };
+
+export type Scheme = "Bearer" | "DPoP";
+
+const NONE: Credentials = { kind: "none" };
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+/** No token of the field comes near it. */
+const MAX_TOKEN = 16_384;
+
+/** Reads the header. A scheme that is not supported counts as none; the name of a scheme has no case. */
+export function readCredentials(header: string | undefined, schemes: readonly Scheme[]): Credentials {
+  const text = trimHeader(header ?? "");
+  const end = text.search(/[ \t]/);
+  const name = (end === -1 ? text : text.slice(0, end)).toLowerCase();
+  const scheme = schemes.find((known) => known.toLowerCase() === name);
+  if (scheme === undefined) return NONE;
+  const token = end === -1 ? "" : trimHeader(text.slice(end));
+  if (token.length > MAX_TOKEN || !TOKEN.test(token)) return { kind: "malformed", scheme };
+  return { kind: "token", scheme, token };
+}
+
+/** Parameters of a challenge; those that are undefined are left out. */
+export type ChallengeParams = { readonly [name: string]: string | undefined };
+
+const MAX_LENGTH = 1024;
+
+/** One challenge of a `WWW-Authenticate` header. Values may be anything: what a header cannot carry is replaced. */
+export function formatChallenge(scheme: string, params: ChallengeParams): string {
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(params)) if (value !== undefined) parts.push(`${name}=${quote(value)}`);
+  return parts.length === 0 ? scheme : `${scheme} ${parts.join(", ")}`;
+}
+
+/** A quoted string of RFC 9110, in printable ASCII alone. */
+function quote(value: string): string {
+  const printable = toPrintable(value.slice(0, MAX_LENGTH));
+  return `"${printable.replace(/["\\]/g, "\\$&")}"`;
+}
+
+/** Text that headers and logs can carry as it is. */
+export function toPrintable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/gu, "?");
 }

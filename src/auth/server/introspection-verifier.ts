@@ -3,9 +3,8 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { KnownClient } from "../client/client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
-import { toAuthInfo } from "./claims.js";
 import { Upstream, type UpstreamOptions } from "./metadata.js";
-import { KeptTokens } from "./verified-tokens.js";
+import { KeptTokens, toAuthInfo } from "./verified-tokens.js";
 
 export interface IntrospectionVerifierOptions extends UpstreamOptions {
   /** The authorization server; where to ask is looked up in its metadata. */

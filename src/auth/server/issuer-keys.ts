@@ -8,7 +8,7 @@ import {
 } from "jose";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { ASYMMETRIC, toAlgorithms } from "../asymmetric.js";
+import { ASYMMETRIC, toAlgorithms } from "../crypto.js";
 import { Upstream, type UpstreamOptions } from "./metadata.js";
 import { isUnknownKey, type RemoteKeyOptions, RemoteKeys } from "./remote-keys.js";
 

@@ -1,8 +1,7 @@
 import { errors } from "jose";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
-import { toAuthInfo } from "./claims.js";
 import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "./issuer-keys.js";
-import { KeptTokens } from "./verified-tokens.js";
+import { KeptTokens, toAuthInfo } from "./verified-tokens.js";
 
 export interface JwtVerifierOptions extends IssuerKeyOptions {
   /**

@@ -1,5 +1,4 @@
-import type { GateAdmission, GateRefusal } from "../../http/admission.js";
-import type { HttpExchange } from "../../http/exchange.js";
+import type { GateAdmission, GateRefusal, HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { DpopCheck, type DpopOptions } from "../dpop/check.js";

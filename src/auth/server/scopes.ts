@@ -1,4 +1,4 @@
-import type { Operation } from "../../http/admission.js";
+import type { Operation } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
 
 /** Whether what was granted covers a scope. */

@@ -1,7 +1,7 @@
 import type { AbortSwitch } from "../../call/abort-switch.js";
+import { withinScope } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
 import type { CallScope } from "../../call/lifetime.js";
-import { withinScope } from "../../call/within-scope.js";
 import type { ClientEra, ClientResult, Connection, ConnectionCall } from "../../era/client-era.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";

@@ -1,6 +1,6 @@
+import { withinScope } from "../../call/abortable.js";
 import { pause } from "../../call/clock.js";
 import { CallScope } from "../../call/lifetime.js";
-import { withinScope } from "../../call/within-scope.js";
 import type {
   ClientHost,
   ClientResult,
@@ -13,8 +13,7 @@ import type {
 import { ConnectionError, notConnected, toError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
-import { innerHost } from "./inner-host.js";
-import { WrappedConnection } from "./wrapped.js";
+import { innerHost, WrappedConnection } from "./wrapped.js";
 
 export interface RestartLimits {
   /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */

@@ -1,5 +1,5 @@
+import { withinScope } from "../../call/abortable.js";
 import type { CallScope } from "../../call/lifetime.js";
-import { withinScope } from "../../call/within-scope.js";
 import type {
   ClientHost,
   ClientResult,
@@ -12,8 +12,7 @@ import type { CloseOptions } from "../../era/link.js";
 import { ConnectionError, RpcError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
-import { innerHost } from "./inner-host.js";
-import { WrappedConnection } from "./wrapped.js";
+import { innerHost, WrappedConnection } from "./wrapped.js";
 
 /** Makes a connection: from what was handed over, or, until the signal fires, by asking the server. */
 export type OpenOnHearsay = (host: ClientHost, asking?: AbortSignal) => Promise<Connection>;

@@ -1,5 +1,12 @@
 import type { PingOptions } from "../../call/ping-loop.js";
-import type { ClientEra, Connection, PriorKnowledge, SavedSession, ServerFacts } from "../../era/client-era.js";
+import type {
+  ClientEra,
+  ClientHost,
+  Connection,
+  PriorKnowledge,
+  SavedSession,
+  ServerFacts,
+} from "../../era/client-era.js";
 
 /** What a connection that another one wraps tells of itself, whichever it is at the moment. */
 export abstract class WrappedConnection {
@@ -36,4 +43,28 @@ export abstract class WrappedConnection {
     this.connection = connection;
     if (this.pings !== undefined) connection.keepPinging?.(this.pings);
   }
+}
+
+/** The client as a connection sees it that another connection wraps: only its end is the wrapper's affair. */
+export function innerHost(
+  host: ClientHost,
+  onClose: (reason: Error | undefined, connection: Connection) => void,
+): ClientHost {
+  return {
+    info: host.info,
+    extensions: host.extensions,
+    deprecated: (deprecation) => host.deprecated?.(deprecation),
+    get capabilities() {
+      return host.capabilities;
+    },
+    identify: host.identify,
+    clock: host.clock,
+    timeoutMs: host.timeoutMs,
+    answer: (method, params, end, progress) => host.answer(method, params, end, progress),
+    relearnTools: (connection, scope) => host.relearnTools(connection, scope),
+    onNotification: (notification) => host.onNotification(notification),
+    onProblem: (problem) => host.onProblem(problem),
+    debug: (message, fields) => host.debug(message, fields),
+    onClose,
+  };
 }

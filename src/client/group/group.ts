@@ -1,6 +1,6 @@
+import { within } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
-import { within } from "../../call/or-aborted.js";
-import { quietly } from "../../call/quietly.js";
+import { quietly } from "../../call/maybe-promise.js";
 import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type {
@@ -12,16 +12,13 @@ import type {
   Tool,
 } from "../../protocol/types/index.js";
 import type { AnyServer, Client, Given } from "../client.js";
-import type { CallOptions, ClientOptions, ToolCallOptions } from "../options.js";
+import type { CallOptions, ClientOptions, CommandTarget, Target, ToolCallOptions } from "../options.js";
 import type { Pages } from "../pages.js";
 import type { ToolOutcome } from "../results.js";
 import type { WatchFilter } from "../subscriptions/watch.js";
-import type { CommandTarget, Target } from "../target.js";
-import { planServers, type ServersConfig } from "./config.js";
-import { environment, type Variables } from "./expand-variables.js";
+import { environment, mergeHeaders, planServers, type ServersConfig, type Variables } from "./config.js";
 import { GroupListing } from "./listing.js";
 import { type BackoffOptions, GroupMember, type MemberHost, type ServerStatus } from "./member.js";
-import { mergeHeaders } from "./merge-headers.js";
 import { assertNameRules, LONGEST_NAME, type NameRules, namesUnder, prefixesOf } from "./names.js";
 import { GroupWatch } from "./watch.js";
 

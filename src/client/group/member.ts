@@ -1,12 +1,9 @@
+import { orAborted } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
-import { orAborted } from "../../call/or-aborted.js";
 import { McpError, ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
 import type { Client } from "../client.js";
-import type { ClientOptions } from "../options.js";
-import type { Target } from "../target.js";
-import type { PlannedServer } from "./config.js";
-import type { Variables } from "./expand-variables.js";
-import { mergeHeaders } from "./merge-headers.js";
+import type { ClientOptions, Target } from "../options.js";
+import { mergeHeaders, type PlannedServer, type Variables } from "./config.js";
 
 /** How a server of a group is doing. */
 export type ServerStatus =

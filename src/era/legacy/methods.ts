@@ -1,13 +1,11 @@
 /** The methods and notifications of 2024-11-05 to 2025-11-25: the union of what those versions allow. */
 
-import { params } from "../../protocol/shapes/common.js";
+import { clientCapabilities, implementation, params } from "../../protocol/shapes/common.js";
 import { inputShapes } from "../../protocol/shapes/input.js";
-import { object, string, stringOrInteger } from "../../protocol/shapes/kit.js";
-import { number } from "../../protocol/shapes/more-shape.js";
-import { clientCapabilities, implementation } from "../../protocol/shapes/peer-shapes.js";
-import type { MethodShape, MethodTable, NotificationTable } from "../method-table.js";
-import { loggingLevel, notifications } from "../notification-shapes.js";
+import { number, object, string, stringOrInteger } from "../../protocol/shapes/kit.js";
 import * as features from "../request-shapes.js";
+import { loggingLevel, notifications } from "../request-shapes.js";
+import type { MethodShape, MethodTable, NotificationTable } from "../server-era.js";
 
 const subscription: MethodShape = { from: "client", params: features.resourceParams({}) };
 

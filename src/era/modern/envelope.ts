@@ -1,11 +1,10 @@
 import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
-import { isRequestId } from "../../protocol/jsonrpc/parse-call.js";
-import { isLoggingLevel } from "../../protocol/logging-level.js";
+import { isRequestId } from "../../protocol/jsonrpc/parse.js";
+import { isLoggingLevel } from "../../protocol/logging.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../protocol/types/index.js";
-import { MISSING_CAPABILITY } from "../reserved-codes.js";
-import { UNSUPPORTED_VERSION } from "../unsupported-version.js";
+import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "../versions.js";
 
 export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 export const CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo";

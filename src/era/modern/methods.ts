@@ -1,11 +1,11 @@
-/** The methods and notifications of 2026-07-28. What only takes requests needs no more than `request-shapes.ts`. */
-
-import { params, subscriptionFilter } from "../../protocol/shapes/common.js";
+import type { Check } from "../../protocol/json.js";
+import { inputParams, params, subscriptionFilter } from "../../protocol/shapes/common.js";
 import { string, stringOrInteger } from "../../protocol/shapes/kit.js";
-import type { NotificationTable } from "../method-table.js";
-import { notifications } from "../notification-shapes.js";
+import * as features from "../request-shapes.js";
+import { notifications } from "../request-shapes.js";
+import type { MethodShape, MethodTable, NotificationTable } from "../server-era.js";
 
-export { modernMethods } from "./request-shapes.js";
+/** The methods and notifications of 2026-07-28. What only takes requests needs no more than `request-shapes.ts`. */
 
 /** What older versions have and this one does not: dropped on arrival, whoever would take it. */
 export const REMOVED_NOTIFICATIONS: ReadonlySet<string> = new Set([
@@ -18,4 +18,21 @@ export const modernNotifications: NotificationTable = new Map([
   ...notifications,
   ["notifications/cancelled", params({ requestId: stringOrInteger }, { reason: string })],
   ["notifications/subscriptions/acknowledged", params({ notifications: subscriptionFilter })],
+]);
+
+/** The methods of 2026-07-28. The envelope in `_meta` is checked before these are asked. */
+
+/** A method that may be answered by a question for input. */
+function asking(nameFrom: "name" | "uri", params: Check): MethodShape {
+  return { from: "client", nameFrom, asks: true, params };
+}
+
+export const modernMethods: MethodTable = new Map<string, MethodShape>([
+  ["server/discover", { from: "client", cacheable: true, params: features.noParams }],
+  ...[...features.lists].map(([method, shape]) => [method, { ...shape, cacheable: true }] as const),
+  ["tools/call", asking("name", features.callToolParams(inputParams))],
+  ["prompts/get", asking("name", features.getPromptParams(inputParams))],
+  ["resources/read", { ...asking("uri", features.resourceParams(inputParams)), cacheable: true }],
+  ["completion/complete", features.complete],
+  ["subscriptions/listen", { from: "client", params: params({ notifications: subscriptionFilter }) }],
 ]);

@@ -4,8 +4,8 @@ import { result } from "../../protocol/shapes/common.js";
 import { getPromptResult, readResourceResult } from "../../protocol/shapes/content.js";
 import { array, object, string, stringOrInteger } from "../../protocol/shapes/kit.js";
 import { serverCapabilities } from "../../protocol/shapes/results.js";
-import type { ResultTable } from "../method-table.js";
 import * as features from "../result-shapes.js";
+import type { ResultTable } from "../server-era.js";
 
 export const modernResults: ResultTable = new Map([
   ...features.results,

@@ -2,7 +2,7 @@ import { ConnectionError, McpError } from "../../protocol/errors.js";
 import type { RpcErrorObject } from "../../protocol/jsonrpc/message.js";
 import { isFailure, parseFrame } from "../../protocol/jsonrpc/parse.js";
 import { readExcerpt } from "./read.js";
-import type { Life, Reply } from "./reply.js";
+import type { Life, Reply } from "./send.js";
 
 const MAX_ERROR_BYTES = 65_536;
 const EXCERPT_CHARS = 200;

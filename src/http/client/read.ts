@@ -1,9 +1,7 @@
-import type { Clock } from "../../call/clock.js";
+import { type Clock, unref } from "../../call/clock.js";
 import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
 import { readSse, type SseEvent, SseReader } from "../sse/reader.js";
-import type { Life, Reply } from "./reply.js";
-import { StreamPulse } from "./stream-pulse.js";
-import { sourceOf } from "./stream-source.js";
+import { type Life, type Reply, sourceOf } from "./send.js";
 
 export class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge";
@@ -105,4 +103,55 @@ export async function readEvents(
     pulse.stop();
   }
   return { lastEventId: reader.lastEventId, retryMs: reader.retryMs, spoke, error };
+}
+
+/** No stream is given up for a shorter silence than this. */
+const SHORTEST_MS = 60_000;
+/** How many of its own beats a stream may miss. */
+const MISSED = 3;
+
+/**
+ * Notices that a stream has died without a word, as behind a proxy that lost one of its sides. Only a stream that writes
+ * comments to show that it lives can be missed: three times the longest wait between two of them, and a minute at least.
+ */
+export class StreamPulse {
+  readonly #clock: Clock;
+  readonly #onDead: () => void;
+  #comments = 0;
+  #commentAt: number;
+  #heardAt: number;
+  #longestMs = 0;
+  #timer: unknown;
+
+  constructor(clock: Clock, onDead: () => void) {
+    this.#clock = clock;
+    this.#onDead = onDead;
+    this.#commentAt = clock.now();
+    this.#heardAt = this.#commentAt;
+  }
+
+  /** Something came; `comments` is how many there have been so far. */
+  beat(comments: number): void {
+    this.#heardAt = this.#clock.now();
+    if (comments === this.#comments) return;
+    const isFirst = this.#comments === 0;
+    if (!isFirst) this.#longestMs = Math.max(this.#longestMs, this.#heardAt - this.#commentAt);
+    this.#comments = comments;
+    this.#commentAt = this.#heardAt;
+    // One comment makes no rhythm.
+    if (!isFirst && this.#timer === undefined) this.#arm();
+  }
+
+  stop(): void {
+    if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #arm(): void {
+    const allowedMs = Math.max(SHORTEST_MS, MISSED * this.#longestMs);
+    const leftMs = this.#heardAt + allowedMs - this.#clock.now();
+    if (leftMs <= 0) return this.#onDead();
+    this.#timer = this.#clock.schedule(() => this.#arm(), leftMs);
+    unref(this.#timer);
+  }
 }

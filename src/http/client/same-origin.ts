@@ -1,5 +1,5 @@
 import { discard } from "./read.js";
-import type { Reply } from "./reply.js";
+import type { Reply } from "./send.js";
 
 const MAX_HOPS = 5;
 

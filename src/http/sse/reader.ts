@@ -1,6 +1,5 @@
 import { LONGEST_DELAY } from "../../call/clock.js";
-import type { Life, ReplyBody } from "../client/reply.js";
-import { sourceOf } from "../client/stream-source.js";
+import { type Life, type ReplyBody, sourceOf } from "../client/send.js";
 
 /** One dispatched event. */
 export interface SseEvent {

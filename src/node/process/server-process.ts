@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
+import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError } from "../../protocol/errors.js";
 import { childEnvironment, type Environment } from "../environment.js";
 import { planLaunch } from "./launch.js";
-import { settlesWithin } from "./settles-within.js";
 import { endTree, endTreeWithHost } from "./tree.js";
 
 export interface ServerProcessOptions {

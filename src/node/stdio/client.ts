@@ -1,11 +1,10 @@
 import { PassThrough, type Readable } from "node:stream";
+import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, McpError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../../protocol/jsonrpc/lines.js";
-import { lastWordsOf, likelyCauseOf } from "../process/diagnosis.js";
+import { lastWordsOf, likelyCauseOf, StderrTail } from "../process/diagnosis.js";
 import type { ServerProcess, ServerProcessOptions, StopTimes } from "../process/server-process.js";
-import { settlesWithin } from "../process/settles-within.js";
-import { StderrTail } from "../process/stderr-tail.js";
 import { FrameWriter } from "./frame-writer.js";
 
 /** The program is started without a shell; `env` comes on top of `defaultEnvironment()`. */

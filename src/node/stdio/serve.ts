@@ -1,7 +1,6 @@
+import { constants } from "node:os";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { onEndSignal } from "./end-signals.js";
-import { onOrphaned } from "./orphaned.js";
 import { createStdioServerChannel } from "./server.js";
 import { guardStdout } from "./stdout-guard.js";
 
@@ -54,5 +53,66 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
   } finally {
     for (const stop of stopListening) stop();
     guard?.restore();
+  }
+}
+
+const END_SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+/** How long the process may take to end by itself after it was told to. */
+const LINGER_MS = 2000;
+
+/**
+ * Calls back at the first SIGINT or SIGTERM. The function returned stops listening; if a signal has come by then, the
+ * process is set to end with the status that the signal stands for, and is ended by it if something keeps it alive. Where
+ * others listen to the same signal, what it does to the process is up to them.
+ */
+export function onEndSignal(callback: () => void): () => void {
+  let received: NodeJS.Signals | undefined;
+  const listen = (signal: NodeJS.Signals) => {
+    if (received !== undefined) return;
+    received = signal;
+    callback();
+  };
+  for (const signal of END_SIGNALS) process.on(signal, listen);
+  return () => {
+    for (const signal of END_SIGNALS) process.off(signal, listen);
+    if (received !== undefined && process.listenerCount(received) === 0) endBy(received);
+  };
+}
+
+function endBy(signal: NodeJS.Signals): void {
+  process.exitCode ??= 128 + constants.signals[signal];
+  setTimeout(() => process.kill(process.pid, signal), LINGER_MS).unref();
+}
+
+const CHECK_MS = 1000;
+
+/**
+ * Calls back once when the process that started this one is gone; returns how to stop looking. A dead parent mostly shows
+ * as the end of the input, but not where another process holds the other end of the pipe.
+ */
+export function onOrphaned(callback: () => void, checkMs = CHECK_MS): () => void {
+  const parent = process.ppid;
+  // Whoever has no parent but the system's first process cannot lose it.
+  if (parent <= 1) return () => {};
+  const timer = setInterval(() => {
+    if (isParent(parent)) return;
+    clearInterval(timer);
+    callback();
+  }, checkMs).unref();
+  return () => clearInterval(timer);
+}
+
+function isParent(pid: number): boolean {
+  if (process.ppid !== pid) return false;
+  // Windows goes on naming a parent that has gone.
+  return process.platform !== "win32" || isAlive(pid);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

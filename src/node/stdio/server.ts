@@ -1,8 +1,8 @@
 import type { Readable, Writable } from "node:stream";
+import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, McpError, type ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../../protocol/jsonrpc/lines.js";
-import { settlesWithin } from "../process/settles-within.js";
 import { FrameWriter, type WriteLine } from "./frame-writer.js";
 
 export interface StdioServerOptions {

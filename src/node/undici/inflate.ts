@@ -1,6 +1,6 @@
 import { pipeline, Readable, type Transform } from "node:stream";
 import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import type { ByteSource, OnChunk } from "../../http/client/reply.js";
+import type { ByteSource, OnChunk } from "../../http/client/send.js";
 
 /** What is there is handed out as it comes, and an end that is missing is no fault: so do browsers read. */
 const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };

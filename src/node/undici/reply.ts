@@ -1,5 +1,5 @@
 import type { AbortSwitch } from "../../call/abort-switch.js";
-import type { ByteSource, OnChunk, Reply } from "../../http/client/reply.js";
+import type { ByteSource, OnChunk, Reply } from "../../http/client/send.js";
 
 /** Names and values in turn, as they came. */
 type RawHeaders = readonly { readonly length: number; toString(encoding: "latin1"): string }[];

@@ -1,5 +1,4 @@
-import type { ByteSource } from "../../http/client/reply.js";
-import { type Send, sendBy } from "../../http/client/send.js";
+import { type ByteSource, type Send, sendBy } from "../../http/client/send.js";
 import { DirectReply } from "./reply.js";
 
 /** What carries the requests of node's `fetch`; whoever replaces it, for a proxy or a test, replaces it for all. */

@@ -1,5 +1,13 @@
-import type { Problem } from "../check.js";
-import { RpcError } from "../errors.js";
+import {
+  type RequiredUrl,
+  RpcError,
+  requiredUrlProblem,
+  URL_ELICITATION_REQUIRED,
+  UrlElicitationRequiredError,
+  USER_REJECTED,
+  UserRejectedError,
+} from "../errors.js";
+import type { Problem } from "../json.js";
 import type { RpcErrorObject } from "./message.js";
 
 export const PARSE_ERROR = -32700;
@@ -27,4 +35,20 @@ export function toErrorObject(error: RpcError): RpcErrorObject {
   return error.data === undefined
     ? { code: error.rpcCode, message: error.message }
     : { code: error.rpcCode, message: error.message, data: error.data };
+}
+
+/** The error as a class of its own where its code has one; a known code with data that makes no sense is a plain error. */
+export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
+  if (error.code === URL_ELICITATION_REQUIRED) {
+    const { elicitations } = (error.data ?? {}) as { elicitations?: readonly RequiredUrl[] };
+    if (requiredUrlProblem(elicitations) === undefined) {
+      return new UrlElicitationRequiredError(elicitations as readonly RequiredUrl[], error.message);
+    }
+  }
+  return toRpcError(error, method);
+}
+
+/** What a client answers with as an error; the word of its user has a class of its own. */
+export function toRpcError({ code, message, data }: RpcErrorObject, method?: string): RpcError {
+  return code === USER_REJECTED ? new UserRejectedError(message) : new RpcError(code, message, data, { method });
 }

@@ -1,7 +1,6 @@
 import { McpError } from "../errors.js";
-import type { RequestId } from "./message.js";
+import { idKey, type RequestId } from "./message.js";
 import { isRequestId } from "./parse.js";
-import { idKey } from "./request-id.js";
 import { SlotMap } from "./small-map.js";
 
 /** The requests that one side has sent and whose answers it awaits, under the ids they went out with. */

@@ -1,8 +1,68 @@
 import { isObject } from "../json.js";
-import type { RpcMessage, RpcResponse } from "./message.js";
-import { classifyCall, isRequestId, type Parsed, parseText } from "./parse-call.js";
+import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
 
-export { answerableId, isRequestId, type Parsed, type ParseFailure } from "./parse-call.js";
+/** Why a text is not a JSON-RPC message; `id` is the request's own where it could be read. */
+export interface ParseFailure {
+  readonly code: -32700 | -32600;
+  readonly message: string;
+  readonly id: string | number | undefined;
+  /** Whether the text was meant as an answer: those are never answered themselves. */
+  readonly answer: boolean;
+  /** Whether it is a whole batch that is refused. */
+  readonly batch?: boolean;
+}
+
+export type Parsed =
+  | { readonly kind: "request"; readonly message: RpcRequest }
+  | { readonly kind: "notification"; readonly message: RpcNotification }
+  | { readonly kind: "response"; readonly message: RpcResponse }
+  | { readonly kind: "batch"; readonly items: readonly unknown[] }
+  | { readonly kind: "invalid"; readonly failure: ParseFailure };
+
+/** Reads a text; what is one JSON value is for `classify` to tell. */
+export function parseText<T>(text: string, classify: (value: unknown) => T): Parsed | T {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return {
+      kind: "invalid",
+      failure: { code: -32700, message: "Parse error: not JSON", id: undefined, answer: false },
+    };
+  }
+  return Array.isArray(value) ? { kind: "batch", items: value } : classify(value);
+}
+
+/**
+ * Tells what a parsed JSON value is on the wire: undefined for what may be a response, of which `parse.ts` knows more.
+ * Unknown members are allowed; known ones must have their type.
+ */
+export function classifyCall(value: unknown): Parsed | undefined {
+  if (!isObject(value)) return invalid("a message must be an object", undefined);
+  const { jsonrpc, method, params } = value;
+  const id = isRequestId(value.id) ? value.id : undefined;
+  if (jsonrpc !== "2.0") return invalid('jsonrpc must be "2.0"', id);
+  if (!("method" in value)) return undefined;
+  if (typeof method !== "string") return invalid("method must be a string", id);
+  if (params !== undefined && !isObject(params)) return invalid("params must be an object", id);
+  if (id !== undefined) return { kind: "request", message: value as unknown as RpcRequest };
+  if ("id" in value) return invalid("id must be a string or an integer", undefined);
+  return { kind: "notification", message: value as unknown as RpcNotification };
+}
+
+export function isRequestId(value: unknown): value is string | number {
+  return typeof value === "string" || (typeof value === "number" && Number.isInteger(value));
+}
+
+function invalid(message: string, id: string | number | undefined): Parsed {
+  return { kind: "invalid", failure: { code: -32600, message: `Invalid request: ${message}`, id, answer: false } };
+}
+
+/** The id that an error in answer to this message carries, where one can be read. */
+export function answerableId(parsed: Parsed): RequestId | undefined {
+  if (parsed.kind === "request") return parsed.message.id;
+  return parsed.kind === "invalid" && !parsed.failure.answer ? parsed.failure.id : undefined;
+}
 
 export function parseFrame(text: string): Parsed {
   return parseText(text, classify);

@@ -1,6 +1,4 @@
-/** The shapes that requests, results and notifications share. What a shape leaves out is not checked. */
-import type { Check } from "../check.js";
-import { isObject } from "../json.js";
+import { type Check, isObject } from "../json.js";
 import {
   anyObject,
   anything,
@@ -16,6 +14,8 @@ import {
   stringOrInteger,
   uri,
 } from "./kit.js";
+
+/** The shapes that requests, results and notifications share. What a shape leaves out is not checked. */
 
 /** `_meta` of a request or a notification. */
 export const meta: Check = object({}, { progressToken: stringOrInteger });
@@ -60,3 +60,27 @@ export const inputParams: { readonly [member: string]: Check } = {
   inputResponses: record(anyObject),
   requestState: nullish(string),
 };
+
+/** What the two sides say of themselves. */
+
+export const implementation: Check = object(
+  { name: string, version: string },
+  { title: string, description: string, websiteUrl: string, icons },
+);
+
+/* Capabilities */
+
+export const listChanged: Check = object({}, { listChanged: boolean });
+export const flags: Check = record(anyObject);
+
+export const clientCapabilities: Check = object(
+  {},
+  {
+    experimental: flags,
+    roots: listChanged,
+    sampling: object({}, { context: anyObject, tools: anyObject }),
+    elicitation: object({}, { form: object({}, { applyDefaults: boolean }), url: anyObject }),
+    tasks: anyObject,
+    extensions: anyObject,
+  },
+);

@@ -1,8 +1,7 @@
 /** The shapes of what servers show: content, resources, tools and messages. */
-import type { Check } from "../check.js";
+import type { Check } from "../json.js";
 import { annotations, icons, result, role } from "./common.js";
-import { anyObject, array, boolean, object, oneOf, satisfying, string } from "./kit.js";
-import { choose, number, tagged } from "./more-shape.js";
+import { anyObject, array, boolean, choose, number, object, oneOf, satisfying, string, tagged } from "./kit.js";
 
 const strings = array(string);
 export const base64: Check = satisfying("base64", (value) => typeof value === "string" && isBase64(value));

@@ -1,5 +1,5 @@
 /** What a server may ask of a client in the middle of a request, and what the client answers. */
-import type { Check } from "../check.js";
+import type { Check } from "../json.js";
 import { params, result, role } from "./common.js";
 import { contentBlock, media, text, tool } from "./content.js";
 import {
@@ -7,16 +7,22 @@ import {
   anything,
   array,
   boolean,
+  choose,
+  integer,
   nullish,
+  number,
   object,
   oneOf,
+  oneOrMany,
   optional,
+  pattern,
   range,
   record,
   satisfying,
   string,
+  tagged,
+  url,
 } from "./kit.js";
-import { choose, integer, number, oneOrMany, pattern, tagged, url } from "./more-shape.js";
 
 export interface InputShape {
   readonly params: Check;

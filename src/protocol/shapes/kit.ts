@@ -1,10 +1,10 @@
+import { type Check, isObject, type Problem, pointerTo } from "../json.js";
+
 /**
  * A small kit for wire checks; `more-shape.ts` has what few need. Each function returns a `Check` made once, at import; a value that fits costs no
  * allocation. Objects are open: unknown members pass. Member names in a problem's path are the peer's own, values
  * never appear.
  */
-import type { Check, Problem } from "../check.js";
-import { isObject, pointerTo } from "../json.js";
 
 export type Checks = { readonly [member: string]: Check };
 
@@ -124,4 +124,53 @@ function isDateTime(text: string): boolean {
   if (!dateTimeForm.test(text)) return false;
   const day = Number(text.slice(8, 10));
   return day <= 28 || new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() === day;
+}
+
+/** What few wire checks need, beside the kit of `shape.ts`. */
+
+type Members = { readonly [member: string]: unknown };
+
+export const present: Check = satisfying("any value", (value) => value !== undefined);
+export const number: Check = satisfying("a finite number", Number.isFinite);
+export const integer: Check = satisfying("an integer", Number.isSafeInteger);
+export const url: Check = satisfying("a URL", (value) => typeof value === "string" && URL.canParse(value));
+
+/** A string that fits a pattern; `expected` names what the pattern stands for. */
+export function pattern(expected: string, regexp: RegExp): Check {
+  return satisfying(expected, (value) => typeof value === "string" && regexp.test(value));
+}
+
+/** A check that is made elsewhere and may not exist yet. */
+export function lazy(make: () => Check): Check {
+  let check: Check | undefined;
+  return (value) => {
+    check ??= make();
+    return check(value);
+  };
+}
+
+/** Both checks, in turn. */
+export function both(first: Check, second: Check): Check {
+  return (value) => first(value) ?? second(value);
+}
+
+/** Picks the check by looking at the object, so that alternatives are not tried in vain. */
+export function choose(pick: (value: Members) => Check): Check {
+  return (value) => (isObject(value) ? pick(value)(value) : notObject);
+}
+
+/**
+ * An object of the kind that its member `tag` names. An unknown kind is a problem, unless `open`: then it passes with
+ * any members, as long as its tag is a string.
+ */
+export function tagged(tag: string, kinds: Checks, options: { readonly open?: boolean } = {}): Check {
+  const table = new Map(Object.entries(kinds));
+  const unknownKind = object({ [tag]: options.open === true ? string : oneOf(...table.keys()) });
+  return choose((value) => table.get(value[tag] as string) ?? unknownKind);
+}
+
+/** One value, or a list of such values. */
+export function oneOrMany(check: Check): Check {
+  const many = array(check);
+  return (value) => (Array.isArray(value) ? many(value) : check(value));
 }

@@ -1,10 +1,8 @@
 /** The shapes that only results have: what a server checks nothing by. */
-import type { Check } from "../check.js";
-import { annotations, result } from "./common.js";
+import type { Check } from "../json.js";
+import { annotations, flags, listChanged, result } from "./common.js";
 import { described } from "./content.js";
-import { anyObject, array, boolean, nullish, object, string } from "./kit.js";
-import { integer } from "./more-shape.js";
-import { flags, listChanged } from "./peer-shapes.js";
+import { anyObject, array, boolean, integer, nullish, object, string } from "./kit.js";
 
 /** One page of a list; null ends the list just as an absent cursor does. */
 export function page(member: string, of: Check): Check {

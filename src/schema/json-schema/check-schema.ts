@@ -1,9 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
-import { JSON_SCHEMA_DIALECTS } from "./dialects.js";
-import { baseOf, type Place, SchemaDocument } from "./document.js";
-import { draft7View } from "./draft-7.js";
-import { expectDialect } from "./expect-dialect.js";
-import { isObject, isTextList, pointerTo, toPattern } from "./types.js";
+import { baseOf, draft7View, type Place, SchemaDocument } from "./document.js";
+import { expectDialect, isObject, isTextList, JSON_SCHEMA_DIALECTS, pointerTo, toPattern } from "./types.js";
 
 /** A schema with which nothing is wrong. */
 export interface CheckedSchema {

@@ -1,6 +1,5 @@
 import { DefinitionError } from "../../protocol/errors.js";
-import { eachSubschema } from "./subschemas.js";
-import { isObject } from "./types.js";
+import { isObject, isTextList, pointerTo } from "./types.js";
 
 const MAX_DEPTH = 64;
 const MAX_SUBSCHEMAS = 10_000;
@@ -99,4 +98,59 @@ function follow(from: Place, pointer: string): Place | undefined {
     if (isObject(schema)) base = baseOf(schema, base);
   }
   return { schema, base };
+}
+
+const ONE_OR_LIST = [
+  "additionalItems",
+  "additionalProperties",
+  "allOf",
+  "anyOf",
+  "contains",
+  "contentSchema",
+  "else",
+  "if",
+  "items",
+  "not",
+  "oneOf",
+  "prefixItems",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+];
+const MAPS = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
+
+/** Gets a subschema, its pointer from its parent, the keyword it is under and, inside a map or list, its key there. */
+type Visit = (child: Record<string, unknown>, pointer: string, keyword: string, key?: PropertyKey) => void;
+
+/** Calls `visit` for each direct subschema of `schema`. Data (`const`, `default`, ...) is no schema. */
+export function eachSubschema(schema: Record<string, unknown>, visit: Visit): void {
+  for (const keyword of ONE_OR_LIST) {
+    const value = schema[keyword];
+    if (isObject(value)) visit(value, `/${keyword}`, keyword);
+    else if (Array.isArray(value)) visitAll(value.entries(), keyword, visit);
+  }
+  for (const keyword of MAPS) {
+    const value = schema[keyword];
+    if (isObject(value)) visitAll(Object.entries(value), keyword, visit);
+  }
+}
+
+function visitAll(entries: Iterable<readonly [PropertyKey, unknown]>, keyword: string, visit: Visit): void {
+  for (const [key, child] of entries) {
+    if (isObject(child)) visit(child, `/${keyword}${pointerTo(key)}`, keyword, key);
+  }
+}
+
+/** A draft-07 schema object in the keywords of 2020-12. */
+export function draft7View(schema: Record<string, unknown>): Record<string, unknown> {
+  // In draft-07 a reference stands alone: what is beside it does not count.
+  if (schema.$ref !== undefined) return { $ref: schema.$ref, definitions: schema.definitions };
+  const { items, additionalItems, dependencies, ...rest } = schema;
+  const view = Array.isArray(items) ? { ...rest, prefixItems: items, items: additionalItems } : { ...rest, items };
+  if (!isObject(dependencies)) return view;
+  const entries = Object.entries(dependencies);
+  const names = entries.filter(([, needs]) => isTextList(needs));
+  const schemas = entries.filter(([, needs]) => !isTextList(needs));
+  return { ...view, dependentRequired: Object.fromEntries(names), dependentSchemas: Object.fromEntries(schemas) };
 }

@@ -1,7 +1,6 @@
 import { late } from "../../call/lazy.js";
 import { checkSchema } from "./check-schema.js";
-import { rememberSchemas } from "./remember-schemas.js";
-import type { CompiledSchema, SchemaCompiler } from "./types.js";
+import { type CompiledSchema, rememberSchemas, type SchemaCompiler } from "./types.js";
 
 type Part = typeof import("./builder.js");
 

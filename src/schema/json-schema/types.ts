@@ -1,3 +1,5 @@
+import { DefinitionError } from "../../protocol/errors.js";
+
 export { isObject, keysOf, pointerTo } from "../../protocol/json.js";
 
 export function isTextList(value: unknown): value is readonly string[] {
@@ -59,3 +61,35 @@ export interface Seen {
 
 /** A compiled schema or keyword: true when the value fits; else it has reported why, unless the run is quiet. */
 export type Node = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
+
+/** The dialect that a `$schema` names, whichever way its URI is written; undefined for one that is not understood. */
+function findDialect(uri: unknown): string | undefined {
+  if (typeof uri !== "string") return undefined;
+  const plain = (text: string) => text.replace(/^http:/, "https:").replace(/#$/, "");
+  return JSON_SCHEMA_DIALECTS.find((dialect) => plain(dialect) === plain(uri));
+}
+
+/** The dialect that a `$schema` names; one that is not understood is an error, after `where` if that is given. */
+export function expectDialect(uri: unknown, where?: string): string {
+  const dialect = findDialect(uri);
+  if (dialect !== undefined) return dialect;
+  const problem = `the dialect ${JSON.stringify(uri)} ($schema) is not supported; use JSON Schema 2020-12`;
+  throw new DefinitionError(where === undefined ? problem : `${where}: ${problem}`);
+}
+
+/** The same for the same schema object, for as long as that lives. */
+export function rememberSchemas<T>(compile: (schema: JsonSchema | boolean) => T): (schema: JsonSchema | boolean) => T {
+  const known = new WeakMap<object, { readonly compiled: T }>();
+  return (schema) => {
+    if (typeof schema !== "object" || schema === null) return compile(schema);
+    const entry = known.get(schema) ?? { compiled: compile(schema) };
+    known.set(schema, entry);
+    return entry.compiled;
+  };
+}
+
+/** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
+export const JSON_SCHEMA_DIALECTS: readonly string[] = [
+  "https://json-schema.org/draft/2020-12/schema",
+  "http://json-schema.org/draft-07/schema#",
+];

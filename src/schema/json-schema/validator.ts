@@ -1,7 +1,7 @@
 import { build } from "./builder.js";
 import { checkSchema } from "./check-schema.js";
-import { rememberSchemas } from "./remember-schemas.js";
-import type { JsonSchemaValidator } from "./types.js";
+import { isSafePattern } from "./pattern-safety.js";
+import { type JsonSchemaValidator, rememberSchemas } from "./types.js";
 
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "./types.js";
 
@@ -20,3 +20,6 @@ export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonS
 }
 
 export const defaultValidator: JsonSchemaValidator = createValidator();
+
+/** Compiles schemas of the other side, whose patterns may be hostile. */
+export const peerValidator: JsonSchemaValidator = createValidator({ acceptPattern: isSafePattern });

@@ -8,7 +8,6 @@ import type {
   ResourceLink,
   TextContent,
 } from "../../protocol/types/index.js";
-import { toBase64 } from "./to-base64.js";
 
 export function text(value: string): TextContent {
   return { type: "text", text: value };
@@ -35,4 +34,12 @@ const TYPES: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource
 
 export function isContentBlock(value: unknown): value is ContentBlock {
   return typeof value === "object" && value !== null && TYPES.has((value as { type?: unknown }).type);
+}
+
+/** Bytes as base64; text is that already. */
+export function toBase64(data: Uint8Array | string): string {
+  if (typeof data === "string") return data;
+  let binary = "";
+  for (let at = 0; at < data.length; at += 0x8000) binary += String.fromCharCode(...data.subarray(at, at + 0x8000));
+  return btoa(binary);
 }

@@ -1,4 +1,5 @@
-import { defined } from "../../protocol/defined.js";
+import { DefinitionError } from "../../protocol/errors.js";
+import { defined } from "../../protocol/json.js";
 import type {
   ContentBlock,
   GetPromptResult,
@@ -14,7 +15,6 @@ import type { SchemaCompiler } from "../../schema/json-schema/types.js";
 import { isStandardSchema } from "../../schema/standard-schema.js";
 import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
-import { assertTexts } from "./assert-texts.js";
 import type { Completers } from "./completion.js";
 
 export interface PromptOptions<A extends AnySchema | undefined = undefined> extends AccessOptions {
@@ -84,4 +84,34 @@ function toArguments(schema: UsableSchema): PromptArgument[] {
   return Object.entries(properties).map(([name, { title, description }]) =>
     defined<PromptArgument>({ name, title, description, required: required.includes(name) || undefined }),
   );
+}
+
+/**
+ * Refuses a schema of arguments that come as texts where a member takes none, neither as its type says nor by coercion.
+ * What a schema says in other ways is not looked into. A JSON Schema (`coerces` is false) turns nothing into anything else.
+ */
+export function assertTexts(where: string, schema: UsableSchema, coerces: boolean): void {
+  const { properties = {} } = schema.jsonSchema as {
+    readonly properties?: { readonly [name: string]: { type?: string } };
+  };
+  for (const [name, { type = "string" }] of Object.entries(properties)) {
+    if (type.includes("string") || (coerces && takes(schema, name, type))) continue;
+    throw new DefinitionError(
+      `${where}: /${name} can never fit: arguments come as texts; use z.coerce or a transform of z.string()`,
+    );
+  }
+}
+
+/** Whether a text is as good as what it stands for: taken, or refused for the same reason, as one that is too small. */
+function takes(schema: UsableSchema, name: string, type: string): boolean {
+  const value = type === "boolean" || 1;
+  const told = complaint(schema, name, String(value));
+  return told === "" || (!/^(array|object)$/.test(type) && told === complaint(schema, name, value));
+}
+
+/** What a schema says of one member, whatever else is missing. Who says it later says nothing. */
+function complaint(schema: UsableSchema, name: string, value: unknown): string {
+  const parsed = schema.parse({ [name]: value });
+  if (parsed instanceof Promise || parsed.ok) return "";
+  return parsed.issues.flatMap(({ path, message }) => (path.split("/")[1] === name ? message : [])).join();
 }

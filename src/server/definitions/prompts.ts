@@ -4,11 +4,11 @@ import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js
 import { getPromptResult } from "../../protocol/shapes/content.js";
 import type { GetPromptResult, InputRequiredResult, PromptMessage } from "../../protocol/types/index.js";
 import type { Context } from "../context.js";
+import { unknownItem } from "./catalogue.js";
 import { isContentBlock, text } from "./content.js";
 import type { PromptReturn } from "./prompt.js";
 import type { Registry } from "./registry.js";
 import { isInputRequired } from "./tool-result.js";
-import { unknownItem } from "./unknown-item.js";
 
 export async function getPrompt(registry: Registry, call: Call, ctx: Context): Promise<HandlerResult> {
   if (!registry.offers("prompts")) throw methodNotFound(call.method);

@@ -1,15 +1,13 @@
-import { defined } from "../../protocol/defined.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import { defined } from "../../protocol/json.js";
+import { assertOptions } from "../../protocol/known-options.js";
 import type { CacheScope, ServerCapabilities } from "../../protocol/types/index.js";
 import type { AnySchema } from "../../schema/compile.js";
 import type { ChangeBus } from "../../store/change-bus.js";
-import { assertCacheHints } from "../cache-hints.js";
 import { METHOD, PROMPT, RESOURCE, TOOL } from "../option-names.js";
-import type { ServerOptions } from "../options.js";
-import { assertDefinition } from "./assert-definition.js";
-import { Catalogue, type Listed } from "./catalogue.js";
+import { assertCacheHints, type ServerOptions } from "../options.js";
+import { Catalogue, type Editable, editEntry, type Listed } from "./catalogue.js";
 import { CustomMethod, type MethodOptions, type OtherNotificationHandler } from "./custom-method.js";
-import { type Editable, editEntry } from "./edit.js";
 import { type PromptHandler, type PromptOptions, RegisteredPrompt } from "./prompt.js";
 import { RegisteredResource, type ResourceHandler, type ResourceOptions } from "./resource.js";
 import { type AnyToolHandler, type AnyToolOptions, RegisteredTool, type RunningToolOptions } from "./tool.js";
@@ -240,4 +238,31 @@ export class Registry {
       this.#changes.publish({ kind });
     });
   }
+}
+
+/** What other SDKs call an option, and what it is called here: a schema that is passed over would check nothing. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  inputSchema: "input",
+  parameters: "input",
+  outputSchema: "output",
+  argsSchema: "arguments",
+  args: "arguments",
+};
+
+/** Says at the definition what programs without types get wrong. */
+export function assertDefinition(
+  noun: string,
+  name: unknown,
+  options: unknown,
+  handler: unknown,
+  known: { readonly [name: string]: 1 },
+): void {
+  const where = `${noun} ${JSON.stringify(name)}`;
+  if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a text`);
+  if (typeof options !== "object" || options === null || typeof handler !== "function")
+    throw new DefinitionError(`${where}: must be given as (name, options, handler); the options may be {}`);
+  for (const other in OTHER_NAMES)
+    if (other in options)
+      throw new DefinitionError(`${where}: has no option ${other}; it is called ${OTHER_NAMES[other]}`);
+  assertOptions(where, options, known);
 }

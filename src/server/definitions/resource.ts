@@ -1,5 +1,5 @@
-import { defined } from "../../protocol/defined.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
+import { defined } from "../../protocol/json.js";
 import { annotations } from "../../protocol/shapes/common.js";
 import { isUri } from "../../protocol/shapes/kit.js";
 import type {
@@ -15,8 +15,8 @@ import type {
 } from "../../protocol/types/index.js";
 import { type AnySchema, compileSchema, type OutputOf, type UsableSchema } from "../../schema/compile.js";
 import type { SchemaCompiler } from "../../schema/json-schema/types.js";
-import { assertCacheHints, type CacheHints, toWireHints } from "../cache-hints.js";
 import type { Context } from "../context.js";
+import { assertCacheHints, type CacheHints, toWireHints } from "../options.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import type { Completers } from "./completion.js";
 import { parseUriTemplate, type UriTemplate, type UriVariables } from "./uri-template.js";

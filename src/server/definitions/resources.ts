@@ -1,16 +1,14 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import type { Asking } from "../../era/asking.js";
-import { PreparedResult } from "../../era/prepared-result.js";
-import type { Call, HandlerResult, ServerHost } from "../../era/server-era.js";
+import { type Call, type HandlerResult, PreparedResult, type ServerHost } from "../../era/server-era.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../../protocol/types/index.js";
 import { Context } from "../context.js";
-import { isUnsafePath } from "./path-safety.js";
+import { toBase64 } from "./content.js";
 import type { Registry } from "./registry.js";
 import { type RegisteredResource, type ResourcePart, type ResourceReturn, resourceNotFound } from "./resource.js";
-import { toBase64 } from "./to-base64.js";
 import { isInputRequired } from "./tool-result.js";
 import { matchUri } from "./uri-match.js";
 
@@ -122,4 +120,32 @@ function toContents(uri: string, value: Exclude<Value, Whole>, mimeType: string 
 function encodePart(part: ResourcePart): ResourceContents {
   const { blob } = part as { blob?: unknown };
   return (blob instanceof Uint8Array ? { ...part, blob: toBase64(blob) } : part) as ResourceContents;
+}
+
+/**
+ * Whether a template variable's value is dangerous as a file path: it climbs above its start by `..`, is absolute on
+ * some platform, or holds a NUL. Both slashes count as separators, whatever the platform.
+ */
+export function isUnsafePath(value: string | readonly string[]): boolean {
+  const path = typeof value === "string" ? value : value.join("/");
+  return (
+    path.includes("\0") ||
+    isAbsolute(path) ||
+    climbs(path) ||
+    (typeof value !== "string" && value.some((part) => isUnsafePath(part)))
+  );
+}
+
+function isAbsolute(path: string): boolean {
+  return /^(?:[/\\]|[A-Za-z]:)/.test(path);
+}
+
+function climbs(path: string): boolean {
+  let depth = 0;
+  for (const part of path.split(/[/\\]/)) {
+    if (part === "..") depth -= 1;
+    else if (part !== "" && part !== ".") depth += 1;
+    if (depth < 0) return true;
+  }
+  return false;
 }

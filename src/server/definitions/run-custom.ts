@@ -1,12 +1,12 @@
+import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
 import { missingCapability, undeclared } from "../../era/capabilities.js";
-import { PreparedResult } from "../../era/prepared-result.js";
-import type { Call, HandlerResult, ServerHost } from "../../era/server-era.js";
-import { toResult } from "../../era/to-result.js";
+import { toResult } from "../../era/results.js";
+import { type Call, type HandlerResult, PreparedResult, type ServerHost } from "../../era/server-era.js";
+import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { CompleteResult } from "../../protocol/types/index.js";
 import { Context } from "../context.js";
 import { boundCompletion } from "./completion.js";
 import type { CustomMethod } from "./custom-method.js";
-import { parseParams } from "./parse-params.js";
 
 /** Serves a call of a method of the author's own. */
 export async function runCustom(host: ServerHost, custom: CustomMethod, call: Call): Promise<HandlerResult> {
@@ -24,4 +24,19 @@ export async function runCustom(host: ServerHost, custom: CustomMethod, call: Ca
 
 function isCompletion(value: unknown): value is CompleteResult {
   return Array.isArray((value as Partial<CompleteResult> | null)?.completion?.values);
+}
+
+/**
+ * The params as the handler of an author's own method wants them; throws a refusal that names the place otherwise. A
+ * promise only where the schema validates asynchronously.
+ */
+export function parseParams({ name, params: schema }: CustomMethod, params: unknown): MaybePromise<unknown> {
+  if (schema === undefined) return params;
+  const { _meta, ...own } = (params ?? {}) as Record<string, unknown>;
+  return andThen(schema.parse(own), (parsed) => {
+    if (parsed.ok) return parsed.value;
+    // Libraries may repeat the value in their messages: only the places are told.
+    const places = parsed.issues.map(({ path }) => path || "/").join(", ");
+    throw new Refusal(INVALID_PARAMS, `Invalid params for ${name}: ${places} must fit the schema`);
+  });
 }

@@ -1,9 +1,9 @@
+import { late } from "../../call/lazy.js";
 import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
-import type { Check } from "../../protocol/check.js";
+import type { Check } from "../../protocol/json.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../../protocol/types/index.js";
 import type { SchemaIssue } from "../../schema/json-schema/types.js";
 import { isContentBlock, text } from "./content.js";
-import { contentChecks } from "./content-checks.js";
 
 /** A result that an author put together by hand. Made by `toolResult`. */
 export class ToolResult {
@@ -81,3 +81,6 @@ function isResult(value: object): value is CallToolResult {
   const { content } = value as { content?: unknown };
   return Array.isArray(content) && content.every(isContentBlock);
 }
+
+/** What results of authors are held to, loaded with the first that is more than text. */
+export const contentChecks = late(() => import("../../protocol/shapes/content.js"));

@@ -2,8 +2,8 @@ import type { Clock } from "../../call/clock.js";
 import { late } from "../../call/lazy.js";
 import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise.js";
 import { findParamHeaders, type ParamHeader } from "../../http/param-header-schema.js";
-import { defined } from "../../protocol/defined.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../../protocol/errors.js";
+import { defined } from "../../protocol/json.js";
 import type {
   CallToolResult,
   Icon,
@@ -88,7 +88,7 @@ const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
 /** What few tools need, and what tells of defects, loaded with the first that does. */
-export const extras = late(() => import("./tool-extras.js"));
+export const extras = late(() => import("./tool-lazy.js"));
 
 /** A tool, compiled: schemas converted, headers found, listing made. */
 export class RegisteredTool {

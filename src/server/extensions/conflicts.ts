@@ -1,5 +1,4 @@
-import { PreparedResult } from "../../era/prepared-result.js";
-import type { HandlerResult } from "../../era/server-era.js";
+import { type HandlerResult, PreparedResult } from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import type { Registry } from "../definitions/registry.js";
 

@@ -1,8 +1,14 @@
 import { tellAll } from "../../call/abort-switch.js";
 import { composeInterceptors } from "../../call/interceptor.js";
 import { missingCapability } from "../../era/capabilities.js";
-import { PreparedResult } from "../../era/prepared-result.js";
-import type { Call, ClientFacts, HandlerResult, ServerHost, Topics } from "../../era/server-era.js";
+import {
+  type Call,
+  type ClientFacts,
+  type HandlerResult,
+  PreparedResult,
+  type ServerHost,
+  type Topics,
+} from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 import { methodNotFound } from "../../protocol/jsonrpc/errors.js";

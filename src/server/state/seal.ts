@@ -1,4 +1,7 @@
-import { KEY_BYTES, type SealKey, type StateCodec } from "./options.js";
+import type { ServerHost, StateSeal } from "../../era/server-era.js";
+import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
+import { DEFAULTS, type ServerOptions } from "../options.js";
+import { KEY_BYTES, type SealKey, type SealOptions, type StateCodec } from "./options.js";
 
 /** Turns a text that is bound to a request into one for the wire, and back. */
 export interface StateCipher {
@@ -99,4 +102,72 @@ function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
   if (toBase64Url(bytes) !== text) throw new Error("not as it was encoded");
   return bytes;
+}
+
+interface Payload {
+  readonly until: number;
+  readonly state: unknown;
+}
+
+/** How far the clocks of processes that share keys may be apart. */
+const MAX_SKEW_MS = 60_000;
+/** The longest sealed text taken from or given to a client. */
+const MAX_TEXT = 256 * 1024;
+
+/**
+ * Seals state; the options are good. The binding (who, which method, which arguments) is authenticated beside it, and an expiry is inside, so a
+ * state is good for one request of one caller for a short while.
+ */
+export function createStateSeal(options: SealOptions): StateSeal {
+  const { keys, codec, ttlMs, clock } = options;
+  const cipher = codec === undefined ? createKeyCipher(keys) : createCodecCipher(codec);
+  const now = () => clock.timeOfDay?.() ?? Date.now();
+  const audience = `${JSON.stringify(options.audience)} `;
+
+  const read = async (text: string, binding: string): Promise<Payload> => {
+    if (text.length > MAX_TEXT) throw new Error("longer than any state of this server");
+    const { id, plain } = await cipher.open(text, audience + binding);
+    const payload = JSON.parse(plain) as Payload;
+    const left = payload.until - now();
+    if (!(left >= 0)) throw new Error("expired");
+    if (left > ttlMs + MAX_SKEW_MS) throw new Error("made in the future, or with a longer life than states have");
+    if ((await options.accept?.(id, payload.until)) === false) throw new Error("not accepted, as one used before");
+    return payload;
+  };
+
+  return {
+    async seal(state, binding) {
+      const plain = JSON.stringify({ until: now() + ttlMs, state } satisfies Payload);
+      const text = await cipher.close(plain, audience + binding).catch((cause: unknown) => {
+        throw new Error("the state of this call could not be sealed", { cause });
+      });
+      if (text.length > MAX_TEXT)
+        throw new Error(`the state of this call is too large to send: ${text.length} characters`);
+      return text;
+    },
+    async open(text, binding) {
+      try {
+        return (await read(text, binding)).state;
+      } catch (error) {
+        options.onRefused(error instanceof Error ? error.message : String(error));
+        throw new Refusal(INVALID_PARAMS, "Invalid params: /requestState is not valid");
+      }
+    },
+    async tryOpen(text, binding) {
+      return (await read(text, binding).catch(() => undefined))?.state;
+    },
+  };
+}
+
+/** The seal of one server. What is wrong with the options has been said. */
+export function createServerSeal(host: ServerHost, options: ServerOptions): StateSeal {
+  return createStateSeal({
+    keys: options.stateKeys,
+    codec: options.stateCodec,
+    audience: options.stateAudience ?? host.info.name,
+    ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
+    clock: host.clock,
+    accept: options.acceptState,
+    onRefused: (reason) => host.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
+  });
 }

@@ -1,8 +1,7 @@
 import { refuseFailed } from "../../era/refuse.js";
 import type { ServerHost } from "../../era/server-era.js";
-import type { GateRefusal, Operation } from "../../http/admission.js";
 import { DecoratedExchange } from "../../http/decorated-exchange.js";
-import type { HttpExchange } from "../../http/exchange.js";
+import type { GateRefusal, HttpExchange, Operation } from "../../http/exchange.js";
 import type { GateVerdict, HttpGate } from "../../http/gate.js";
 import { ProtocolError } from "../../protocol/errors.js";
 import type { RpcRequest } from "../../protocol/jsonrpc/message.js";

@@ -1,8 +1,8 @@
-import { cancelledBy } from "../../call/cancelled.js";
+import { cancelledBy } from "../../call/abort-switch.js";
 import { asItCame, exchange } from "../../call/channel-request.js";
 import { pause } from "../../call/clock.js";
 import type { CallScope } from "../../call/lifetime.js";
-import { withProgressToken } from "../../call/progress-token.js";
+import { withProgressToken } from "../../call/progress.js";
 import { ServedCalls } from "../../call/served-calls.js";
 import {
   type Call,

@@ -10,10 +10,10 @@ import { DefinitionError, ProtocolError } from "../../protocol/errors.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../protocol/jsonrpc/format.js";
 import type { RequestId } from "../../protocol/jsonrpc/message.js";
-import { classifyCall, type Parsed, parseText } from "../../protocol/jsonrpc/parse-call.js";
+import { classifyCall, type Parsed, parseText } from "../../protocol/jsonrpc/parse.js";
 import { DEFAULTS, type HttpServerOptions } from "../options.js";
 import type { FrontHost, GateKeeper } from "./authorize.js";
-import { messageOf } from "./message-of.js";
+import { messageOf } from "./era-of-request.js";
 
 /** What lets web pages of other origins in, loaded with the first that comes. */
 const crossing = late(() => import("../../http/cors.js"));

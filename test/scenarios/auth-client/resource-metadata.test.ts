@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { parseChallenges } from "#src/auth/client/challenge.js";
-import { canonicalResource } from "#src/auth/client/resource.js";
+import { canonicalResource } from "#src/auth/client/discover.js";
 import { type AuthWorld, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 

@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { MemoryEventLog } from "#src/store/event-log.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
 import { settled } from "../../support/http-links.js";

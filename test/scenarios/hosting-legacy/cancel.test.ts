@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ConnectionError } from "#src/protocol/errors.js";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { MemoryEventLog } from "#src/store/event-log.js";
 import {
   answer,
   blocks,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import type { EventLog, LoggedEvent } from "#src/store/event-log.js";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { type EventLog, type LoggedEvent, MemoryEventLog } from "#src/store/event-log.js";
 import {
   answer,
   blocks,

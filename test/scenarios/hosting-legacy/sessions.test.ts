@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { MemoryEventLog } from "#src/store/event-log.js";
 import {
   answer,
   Gate,

@@ -2,7 +2,7 @@ import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import type { ServerEra } from "#src/era/server-era.js";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { MemoryEventLog } from "#src/store/event-log.js";
 import { defineServer, eachHost, faultOf, resultOf, type Send } from "../../support/modern-hosts.js";
 import { modernRequest, type RequestInit, sseMessages } from "../../support/modern-request.js";
 import { verifies } from "../../support/verifies.js";

@@ -6,7 +6,7 @@ import { connect } from "bowline/client";
 import { serveHttp, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { build } from "esbuild";
-import { MemoryEventLog } from "#src/store/memory-event-log.js";
+import { MemoryEventLog } from "#src/store/event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { legacyHttp } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { withFileLock } from "#src/node/files/file-lock.js";
+import { withFileLock } from "#src/node/files/store.js";
 import { gate } from "../../support/gate.js";
 
 async function lockPath(t: TestContext): Promise<string> {

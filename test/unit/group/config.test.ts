@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createGroup, DefinitionError, type ServersConfig } from "bowline/client";
 import { readServers } from "bowline/node";
-import { planServers } from "#src/client/group/config.js";
-import { expandVariables } from "#src/client/group/expand-variables.js";
+import { expandVariables, planServers } from "#src/client/group/config.js";
 
 /** A variable as configurations write it. */
 const v = (inside: string) => ["$", "{", inside, "}"].join("");

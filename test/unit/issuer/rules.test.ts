@@ -3,10 +3,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/crypto.js";
 import { Params } from "#src/auth/issuer/forms.js";
-import { html, shownText } from "#src/auth/issuer/pages/html.js";
+import { html, shownText } from "#src/auth/issuer/pages/page.js";
 import { matchesRedirectUri, redirectUriProblem, withParams } from "#src/auth/issuer/redirect-uri.js";
-import { narrowedAudience, requestedResources } from "#src/auth/issuer/resource-rules.js";
-import { requestedScopes, scopesOf } from "#src/auth/issuer/rules.js";
+import { narrowedAudience, requestedResources, requestedScopes, scopesOf } from "#src/auth/issuer/rules.js";
 
 test("a redirect URI matches itself, and another only by the port on loopback", () => {
   const path = fc.string({ unit: fc.constantFrom("a", "A", "/", "?", "%", ".", "=") });

@@ -1,6 +1,6 @@
 import type { JSONWebKeySet } from "jose";
 import { RemoteKeys } from "../../server/remote-keys.js";
-import type { DocumentFetcher } from "./document-fetcher.js";
+import type { DocumentFetcher } from "./document.js";
 
 const MAX_KEPT = 1_000;
 

@@ -2,16 +2,10 @@ import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose"
 import { digestOf, randomToken } from "../../crypto.js";
 import { IssuerKeys, toJwtType } from "../../server/issuer-keys.js";
 import { canonicalResource } from "../../server/resource-id.js";
-import type {
-  IdentityAssertionOptions,
-  TrustedIssuer,
-  WorkloadGrant,
-  WorkloadIdentityOptions,
-} from "../assertion-options.js";
 import type { IssuerCore, TokenRequest } from "../core.js";
+import type { IdentityAssertionOptions, TrustedIssuer, WorkloadGrant, WorkloadIdentityOptions } from "../options.js";
 import { invalidGrant, OAuthProblem } from "../problem.js";
-import { requestedResources } from "../resource-rules.js";
-import { assertScopes, requestedScopes, scopesOf } from "../rules.js";
+import { assertScopes, requestedResources, requestedScopes, scopesOf } from "../rules.js";
 import type { Granted } from "../store/records.js";
 
 const ID_JAG = "oauth-id-jag+jwt";

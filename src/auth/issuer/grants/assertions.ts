@@ -1,7 +1,7 @@
 import { DefinitionError } from "../../../protocol/errors.js";
-import type { IdentityAssertionOptions, TrustedIssuer, WorkloadIdentityOptions } from "../assertion-options.js";
 import type { IssuerClient } from "../clients/client.js";
 import type { IssuerExtension } from "../core.js";
+import type { IdentityAssertionOptions, TrustedIssuer, WorkloadIdentityOptions } from "../options.js";
 import { isSecureUri } from "../redirect-uri.js";
 import type { AssertionGrant } from "./assertion.js";
 

@@ -1,8 +1,7 @@
 import { randomToken } from "../../crypto.js";
 import type { GrantHandler, IssuerExtension } from "../core.js";
 import { OAuthProblem } from "../problem.js";
-import { requestedResources } from "../resource-rules.js";
-import { requestedScopes } from "../rules.js";
+import { requestedResources, requestedScopes } from "../rules.js";
 import type { Grant } from "../store/records.js";
 
 export const CLIENT_CREDENTIALS = "client_credentials";

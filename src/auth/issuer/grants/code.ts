@@ -2,7 +2,7 @@ import { digestOf, randomToken, sameText } from "../../crypto.js";
 import { REFRESH_GRANT } from "../clients/client.js";
 import type { GrantHandler, IssuerCore } from "../core.js";
 import { invalidGrant, invalidRequest } from "../problem.js";
-import { narrowedAudience } from "../resource-rules.js";
+import { narrowedAudience } from "../rules.js";
 import type { Asked, CodeRecord, Grant } from "../store/records.js";
 import { endFamily } from "./refresh.js";
 

@@ -1,8 +1,7 @@
 import type { CryptoKey, JWK, JWTPayload } from "jose";
 import * as jose from "jose";
 import { DefinitionError } from "../../../protocol/errors.js";
-import { ASYMMETRIC } from "../../asymmetric.js";
-import { randomToken } from "../../crypto.js";
+import { ASYMMETRIC, randomToken } from "../../crypto.js";
 import { scopesOf } from "../rules.js";
 import type { Granted, TokenBinding } from "../store/records.js";
 import type { IssuerStore } from "../store/store.js";

@@ -1,7 +1,7 @@
 import { readText } from "../../../http/client/read.js";
 import { toBase64 } from "../../crypto.js";
 import type { IssuerCore } from "../core.js";
-import type { UpstreamOptions, UpstreamTokens } from "../upstream-options.js";
+import type { UpstreamOptions, UpstreamTokens } from "../options.js";
 
 const MAX_BYTES = 262_144;
 const TIMEOUT_MS = 15_000;

@@ -5,11 +5,11 @@ import { problemUri, redirectWithCode } from "../endpoints/redirect.js";
 import { toProblem } from "../failures.js";
 import { Params } from "../forms.js";
 import { createCode } from "../grants/code.js";
+import type { UpstreamOptions } from "../options.js";
 import { invalidRequest, OAuthProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
 import { redirect } from "../replies.js";
 import type { Asked } from "../store/records.js";
-import type { UpstreamOptions } from "../upstream-options.js";
 import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
 
 /** A login that is under way at the provider, kept under the digest of its state. */

@@ -1,6 +1,6 @@
 import type { ConsentQuestion } from "../options.js";
 import { isLoopbackUri } from "../redirect-uri.js";
-import { type Html, html, shownText } from "./html.js";
+import { type Html, html, shownText } from "./page.js";
 
 export interface ConsentView extends ConsentQuestion {
   /** What the server is called. */

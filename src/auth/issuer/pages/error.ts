@@ -1,6 +1,5 @@
 import type { OAuthProblem } from "../problem.js";
-import { html, shownText } from "./html.js";
-import { page } from "./page.js";
+import { html, page, shownText } from "./page.js";
 
 /** Tells the user directly, where sending the browser anywhere would not be safe. */
 export function errorPage(server: string, problem: OAuthProblem): Promise<Response> {

@@ -1,7 +1,5 @@
 import { toBase64 } from "../../crypto.js";
 import { NOT_STORED } from "../replies.js";
-import { Html, html } from "./html.js";
-import { STYLE } from "./style.js";
 
 export interface Page {
   readonly status?: number;
@@ -64,4 +62,120 @@ ${body}
 </body>
 </html>
 `;
+}
+
+/** The whole style of the pages. The policy of each page names its digest, so nothing else is applied. */
+export const STYLE = `
+:root {
+  color-scheme: light dark;
+  --ground: #f3f4f6; --card: #fff; --ink: #14181f; --soft: #5b6472; --line: #e2e5ea; --tint: #f7f8fa;
+  --accent: #1d4ed8; --on-accent: #fff; --warn-ground: #fff7e6; --warn-line: #f0c36d; --warn-ink: #6b4400;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #0d1117; --card: #161b22; --ink: #e8ebf0; --soft: #9aa4b2; --line: #2b323c; --tint: #1c222b;
+    --accent: #6ea0ff; --on-accent: #0b1220; --warn-ground: #2a2210; --warn-line: #6b5420; --warn-ink: #f3d391;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px 16px;
+  background: var(--ground); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+}
+main {
+  width: 100%; max-width: 440px; padding: 32px; background: var(--card);
+  border: 1px solid var(--line); border-radius: 16px; box-shadow: 0 12px 32px rgb(0 0 0 / 8%);
+}
+.brand { margin: 0 0 24px; color: var(--soft); font-size: 14px; }
+.brand strong { color: var(--ink); font-weight: 600; }
+.mark {
+  width: 52px; height: 52px; display: grid; place-items: center; margin-bottom: 16px; border-radius: 14px;
+  background: var(--accent); color: var(--on-accent); font-size: 24px; font-weight: 650;
+}
+h1 { margin: 0 0 6px; font-size: 22px; line-height: 1.3; font-weight: 650; letter-spacing: -.01em; overflow-wrap: anywhere; }
+h2 { margin: 24px 0 8px; font-size: 14px; font-weight: 600; color: var(--soft); }
+p { margin: 0 0 8px; overflow-wrap: anywhere; }
+.soft { color: var(--soft); font-size: 14px; }
+ul { margin: 0; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; }
+li { padding: 12px 14px 12px 42px; position: relative; overflow-wrap: anywhere; }
+li + li { border-top: 1px solid var(--line); }
+li::before {
+  content: ""; position: absolute; left: 17px; top: 18px; width: 12px; height: 6px;
+  border: solid var(--accent); border-width: 0 0 2px 2px; transform: rotate(-45deg);
+}
+li code { display: block; margin-top: 2px; color: var(--soft); font-size: 13px; }
+code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .92em; overflow-wrap: anywhere; }
+dl { margin: 20px 0 0; padding: 14px; background: var(--tint); border: 1px solid var(--line); border-radius: 12px; font-size: 14px; }
+dl div { display: grid; grid-template-columns: 104px 1fr; gap: 12px; }
+dl div + div { margin-top: 8px; }
+dt { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.warning {
+  margin: 20px 0 0; padding: 12px 14px; font-size: 14px; border-radius: 12px;
+  background: var(--warn-ground); border: 1px solid var(--warn-line); color: var(--warn-ink);
+}
+form { display: flex; flex-direction: row-reverse; gap: 12px; margin: 28px 0 0; }
+button, .button {
+  flex: 1; min-height: 46px; padding: 10px 16px; border: 1px solid var(--line); border-radius: 11px; cursor: pointer;
+  background: transparent; color: var(--ink); font: inherit; font-weight: 600; text-align: center; text-decoration: none;
+}
+.primary { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
+button:hover, .button:hover { filter: brightness(1.08); }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+.button { display: inline-block; margin-top: 20px; }
+footer { margin-top: 20px; color: var(--soft); font-size: 13px; }
+footer p { margin: 0 0 6px; }
+footer a { margin-right: 12px; }
+a { color: var(--accent); }
+@media (max-width: 420px) {
+  body { place-items: start center; padding: 0; background: var(--card); }
+  main { padding: 28px 20px; border: 0; border-radius: 0; box-shadow: none; }
+  form { flex-direction: column; }
+}
+`;
+
+/** Markup that is safe to put into a page. */
+export class Html {
+  constructor(readonly text: string) {}
+  toString(): string {
+    return this.text;
+  }
+}
+
+type Part = string | Html | undefined | readonly (Html | undefined)[];
+
+/** Text that is put in is escaped, for content and for quoted attributes alike; only `Html` goes in as it is. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  let text = strings[0] ?? "";
+  for (const [index, part] of parts.entries()) text += toText(part) + (strings[index + 1] ?? "");
+  return new Html(text);
+}
+
+function toText(part: Part): string {
+  if (part === undefined) return "";
+  if (part instanceof Html) return part.text;
+  return typeof part === "string" ? escaped(part) : part.map((item) => item?.text ?? "").join("");
+}
+
+const ENTITIES: { readonly [char: string]: string } = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+  "`": "&#96;",
+};
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"'`]/g, (char) => ENTITIES[char] ?? "");
+}
+
+const MAX_SHOWN = 120;
+
+/** Text of a stranger as people may see it: one line, short, without characters that turn or hide what is around. */
+export function shownText(text: string): string {
+  const line = text.replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]+/gu, " ").trim();
+  const chars = [...line];
+  return chars.length > MAX_SHOWN ? `${chars.slice(0, MAX_SHOWN).join("")}…` : line;
 }

@@ -1,9 +1,9 @@
+import { withinScope } from "../../../call/abortable.js";
 import type { CallScope } from "../../../call/lifetime.js";
-import { withinScope } from "../../../call/within-scope.js";
 import { AuthError } from "../../../protocol/auth-error.js";
+import type { Deprecation } from "../../../protocol/deprecations.js";
 import { ConnectionError, McpError, TimeoutError, VersionError } from "../../../protocol/errors.js";
-import { METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
-import { fromErrorObject } from "../../../protocol/jsonrpc/from-error-object.js";
+import { fromErrorObject, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
 import type { InitializeResult } from "../../../protocol/types/index.js";
 import {
   type ClientEra,
@@ -15,12 +15,11 @@ import {
   WrongEra,
 } from "../../client-era.js";
 import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../../link.js";
-import { supportedIn } from "../../unsupported-version.js";
+import { supportedIn } from "../../versions.js";
 import { capabilitiesAt, identityAt } from "../initialize.js";
 import { legacyResults } from "../results.js";
 import { LegacyConnection } from "./connection.js";
 import { LegacyHttpLink } from "./http.js";
-import { sseDeprecation } from "./sse-deprecation.js";
 
 /** Opens a connection by the handshake. */
 export async function open(
@@ -168,3 +167,8 @@ function refusedByStatus(error: unknown): unknown {
     ? new WrongEra(`the server refused initialize with status ${status}`, undefined, { cause: error })
     : error;
 }
+
+export const sseDeprecation: Deprecation = {
+  code: "deprecated_http_sse",
+  message: "the HTTP+SSE transport is deprecated by SEP-2596: use Streamable HTTP",
+};

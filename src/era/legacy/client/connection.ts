@@ -1,13 +1,12 @@
+import { withinScope } from "../../../call/abortable.js";
 import { CallScope } from "../../../call/lifetime.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
-import { withinScope } from "../../../call/within-scope.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
-import { INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
-import { fromErrorObject } from "../../../protocol/jsonrpc/from-error-object.js";
+import { fromErrorObject, INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../../protocol/types/index.js";
 import { isWantedBy, toChange } from "../../../store/change-bus.js";
-import { notificationProblem } from "../../check-notification.js";
+import { honouredFilter } from "../../capabilities.js";
 import type {
   ClientEra,
   ClientHost,
@@ -20,8 +19,8 @@ import type {
   Subscription,
   WatchEvents,
 } from "../../client-era.js";
-import { honouredFilter } from "../../honoured-filter.js";
 import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../../link.js";
+import { notificationProblem } from "../../request-shapes.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 import { legacyResults } from "../results.js";

@@ -2,11 +2,10 @@ import { AbortSwitch } from "../../../call/abort-switch.js";
 import { cancelParams } from "../../../call/channel-request.js";
 import { pause } from "../../../call/clock.js";
 import type { CallScope } from "../../../call/lifetime.js";
-import type { HeaderRecord } from "../../../http/client/client-headers.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { discard } from "../../../http/client/read.js";
-import type { Reply } from "../../../http/client/reply.js";
-import { ConnectionError, toError } from "../../../protocol/errors.js";
+import type { HeaderRecord, Reply } from "../../../http/client/send.js";
+import { ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
 import {
   formatFailure,
   formatNotification,
@@ -14,16 +13,19 @@ import {
   formatResult,
   type JsonText,
 } from "../../../protocol/jsonrpc/format.js";
-import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
-import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
-import type { HttpCall } from "../../http-call.js";
+import type { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
+import type {
+  Params,
+  RequestId,
+  RpcErrorObject,
+  RpcNotification,
+  RpcResponse,
+} from "../../../protocol/jsonrpc/message.js";
+import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
 import { HttpLink } from "../../http-link.js";
-import { drop, nextInTurn } from "../../http-wire.js";
+import { drop, type HttpCall, type HttpWire, nextInTurn } from "../../http-wire.js";
 import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../../link.js";
-import { ClientSession } from "./client-session.js";
-import { Incoming } from "./incoming.js";
-import { RECONNECT_DEFAULTS } from "./stream-cursor.js";
-import { followReply, listenToServer, resumeReply, type SessionStreams } from "./streams.js";
+import { followReply, listenToServer, RECONNECT_DEFAULTS, resumeReply, type SessionStreams } from "./streams.js";
 
 export interface LegacyHttpOptions {
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
@@ -311,5 +313,111 @@ export class SessionLost extends ConnectionError {
   /** Whether the session that is lost is the one that this link is still in. */
   isOf(link: { readonly sessionId: string | undefined }): boolean {
     return link.sessionId === this.#sessionId;
+  }
+}
+
+/** Sorts what the server sends on the streams of a session: to the calls it belongs to, and to the link's receiver. */
+export class Incoming {
+  readonly #wire: HttpWire;
+  readonly #inflight: InflightTable<HttpCall>;
+
+  constructor(wire: HttpWire, inflight: InflightTable<HttpCall>) {
+    this.#wire = wire;
+    this.#inflight = inflight;
+  }
+
+  /** `call` is the one on whose stream the message came; none on the server's own stream. */
+  take(parsed: Parsed, call?: HttpCall): void {
+    switch (parsed.kind) {
+      case "request":
+        this.#wire.guard(() => this.#wire.receiver.onRequest(parsed.message, call?.scope));
+        break;
+      case "notification":
+        this.#takeNotification(parsed.message, call);
+        break;
+      case "response":
+        this.#takeResponse(parsed.message, call);
+        break;
+      case "batch":
+        for (const item of parsed.items) this.take(classify(item), call);
+        break;
+      case "invalid":
+        this.#takeInvalid(parsed.failure, call);
+    }
+  }
+
+  #takeNotification(notification: RpcNotification, call: HttpCall | undefined): void {
+    const { method, params } = notification;
+    const token = method === "notifications/progress" ? params?.progressToken : undefined;
+    const wanting = token === undefined ? undefined : this.#findByToken(token, call);
+    if (wanting === undefined) this.#wire.guard(() => this.#wire.receiver.onNotification(notification, call?.id));
+    else this.#wire.guard(() => wanting.progress(params as Params));
+  }
+
+  #findByToken(token: unknown, first: HttpCall | undefined): HttpCall | undefined {
+    if (first?.wants(token) === true) return first;
+    for (const call of this.#inflight.values()) if (call.wants(token)) return call;
+    return undefined;
+  }
+
+  /** A call's stream answers that call alone. Some servers answer on their own stream when they lost the call's. */
+  #takeResponse(response: RpcResponse, call: HttpCall | undefined): void {
+    if (call?.owns(response) === true) {
+      call.answer(response);
+      return;
+    }
+    const { id } = response;
+    const other = id === undefined || id === null ? undefined : this.#inflight.find(id);
+    if (call === undefined && other !== undefined) {
+      other.answer(response);
+      drop(other.wire);
+      return;
+    }
+    const isLate = other === undefined && id !== undefined && id !== null && this.#inflight.hasMinted(id);
+    if (!isLate) this.#wire.report(new ProtocolError(`A response came on a stream of another request: id ${id}`));
+  }
+
+  #takeInvalid({ message, answer, id }: ParseFailure, call: HttpCall | undefined): void {
+    const problem = new ProtocolError(`The server sent a malformed message: ${message}`);
+    if (call !== undefined && answer && id === call.id) call.fail(problem);
+    else this.#wire.report(problem);
+  }
+}
+
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+/** What the handshake taught a client, to be repeated with every message. */
+export class ClientSession {
+  /** The version agreed on. */
+  version: string | undefined;
+  /** A secret. */
+  id: string | undefined;
+
+  /** The headers as they are now. What is sent later on behalf of a call uses those of the call's own time. */
+  headers(): HeaderRecord {
+    const headers: HeaderRecord = {};
+    if (this.version !== undefined) headers["mcp-protocol-version"] = this.version;
+    if (this.id !== undefined) headers["mcp-session-id"] = this.id;
+    return headers;
+  }
+
+  /** A handshake starts from nothing. */
+  forget(): void {
+    this.version = undefined;
+    this.id = undefined;
+  }
+
+  /** Takes over what a successful handshake brought; throws for an id that no header can carry. */
+  adopt(result: Params, id: string | undefined): void {
+    if (typeof result.protocolVersion === "string") this.version = result.protocolVersion;
+    if (id !== undefined && !VISIBLE_ASCII.test(id)) {
+      throw new ProtocolError("The server's session id holds characters other than visible ASCII");
+    }
+    this.id = id;
+  }
+
+  /** Whether these headers belong to the present session. */
+  isOf(headers: HeaderRecord): boolean {
+    return this.id !== undefined && headers["mcp-session-id"] === this.id;
   }
 }

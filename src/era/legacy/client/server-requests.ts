@@ -1,8 +1,7 @@
-import { AbortSwitch } from "../../../call/abort-switch.js";
-import { cancelledBy } from "../../../call/cancelled.js";
+import { AbortSwitch, cancelledBy } from "../../../call/abort-switch.js";
 import type { CallScope } from "../../../call/lifetime.js";
+import { progressTokenOf } from "../../../call/progress.js";
 import { ProgressReporter, toReport } from "../../../call/progress-reporter.js";
-import { progressTokenOf } from "../../../call/progress-token.js";
 import { type Served, ServedCalls } from "../../../call/served-calls.js";
 import { RpcError, toError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
@@ -10,7 +9,7 @@ import { isWritable } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import type { ClientHost, ClientResult, ReportProgress } from "../../client-era.js";
 import type { Link } from "../../link.js";
-import { toResult } from "../../to-result.js";
+import { toResult } from "../../results.js";
 import { answerAt } from "../input.js";
 
 /** A request of the server that is being answered. */

@@ -3,7 +3,7 @@ import { pause } from "../../../call/clock.js";
 import type { CallScope } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { discard } from "../../../http/client/read.js";
-import type { Reply } from "../../../http/client/reply.js";
+import type { Reply } from "../../../http/client/send.js";
 import { isEventStream } from "../../../http/media-type.js";
 import { readSse, type SseEvent, SseReader } from "../../../http/sse/reader.js";
 import { ConnectionError, notConnected, ProtocolError } from "../../../protocol/errors.js";

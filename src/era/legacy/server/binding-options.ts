@@ -1,4 +1,4 @@
-import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../endpoint-defaults.js";
+import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../defaults.js";
 import type { HttpBindingOptions, SessionLimits } from "../../server-era.js";
 
 const SESSIONS = { enabled: true, idleMs: 30 * 60_000, max: 10_000 };

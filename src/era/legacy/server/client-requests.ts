@@ -1,6 +1,6 @@
 import { cancelParams } from "../../../call/channel-request.js";
 import type { CallScope } from "../../../call/lifetime.js";
-import { withProgressToken } from "../../../call/progress-token.js";
+import { withProgressToken } from "../../../call/progress.js";
 import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/format.js";
 import { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcResponse } from "../../../protocol/jsonrpc/message.js";

@@ -1,9 +1,14 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import type { Asking, Questions } from "../../asking.js";
+import { type Asking, type Questions, sendsAway } from "../../asking.js";
 import { MAX_ROUNDS } from "../../defaults.js";
-import { PreparedResult } from "../../prepared-result.js";
-import { sendsAway } from "../../sends-away.js";
-import type { Call, HandlerResult, Result, Run, ServerHost } from "../../server-era.js";
+import {
+  type Call,
+  type HandlerResult,
+  PreparedResult,
+  type Result,
+  type Run,
+  type ServerHost,
+} from "../../server-era.js";
 import type { Pushed } from "./push.js";
 
 /**

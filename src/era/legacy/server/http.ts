@@ -1,16 +1,17 @@
-import type { HttpExchange } from "../../../http/exchange.js";
+import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
+import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
-import { rememberLast } from "../../../http/remember-last.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
+import { RpcError } from "../../../protocol/errors.js";
 import type { RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
-import { MemoryEventLog } from "../../../store/memory-event-log.js";
+import { MemoryEventLog } from "../../../store/event-log.js";
 import { refuseFailed } from "../../refuse.js";
-import type { ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../../server-era.js";
+import type { Call, ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../../server-era.js";
 import { pathOf, resolveSsePaths } from "../../sse-paths.js";
 import { type BindingOptions, toBindingOptions } from "./binding-options.js";
-import { serveHandshake } from "./handshake.js";
+import { toFrame } from "./calls.js";
 import { HttpSession, type SessionSurroundings } from "./http-session.js";
 import { methodsOf } from "./lazy-binding.js";
 import {
@@ -260,4 +261,42 @@ function pickReplyKind(accept: string | undefined, options: BindingOptions): Rep
   const { responseMode = options.preferJson ? "prefer-json" : "sse" } = options;
   if (responseMode.endsWith("json") && accepts(accept, "application/json")) return "json";
   return responseMode !== "json" && accepts(accept, "text/event-stream") ? "stream" : undefined;
+}
+
+/** Takes the session in and names it in headers, or says why not. */
+export type Admit = () => Promise<{ readonly headers: HttpHeaders } | { readonly refusal: HttpRefusal }>;
+
+/**
+ * Serves the request that opens a session. Its answer waits for the outcome, because only a handshake that succeeds makes
+ * a session. Resolves with whether the client was told so.
+ */
+export async function serveHandshake(
+  session: HttpSession,
+  exchange: HttpExchange,
+  request: RpcRequest,
+  kind: ReplyKind,
+  admit: Admit,
+): Promise<boolean> {
+  const { host, era, protocol } = session;
+  const refused = (refusal: HttpRefusal): false => {
+    if (!exchange.answered) refuse(exchange, host, refusal, request.id);
+    return false;
+  };
+  try {
+    const call: Call = protocol.decode(request, session.originOf(exchange));
+    const outcome = await host.run(call);
+    if (session.ended !== undefined) return refused(session.ended);
+    if (outcome.kind === "dropped") return refused(shuttingDown);
+    const admission = outcome.kind === "result" ? await admit() : { headers: {} };
+    if ("refusal" in admission) return refused(admission.refusal);
+    const reply = session.createReply(exchange, kind, 1, false);
+    await reply.open(admission.headers);
+    const delivered = reply.answer(toFrame(call, outcome));
+    call.afterAnswer?.();
+    return delivered && outcome.kind === "result";
+  } catch (error) {
+    if (error instanceof RpcError) return refused({ status: 400, error: era.encodeError(error, undefined) });
+    refuseFailed(exchange, host, error, request.id);
+    return false;
+  }
 }

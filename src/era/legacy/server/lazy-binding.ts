@@ -1,5 +1,5 @@
 import type { HttpExchange } from "../../../http/exchange.js";
-import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse-call.js";
+import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { refuseFailed } from "../../refuse.js";
 import type { HttpBinding, HttpBindingOptions, OfferedEra, ServerHost, SessionOptions } from "../../server-era.js";
 import { isSsePath, resolveSsePaths } from "../../sse-paths.js";

@@ -1,19 +1,16 @@
 import { CallScope } from "../../../call/lifetime.js";
 import { tellProgress } from "../../../call/progress.js";
-import { McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
-import { INTERNAL_ERROR } from "../../../protocol/jsonrpc/errors.js";
+import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
+import { INTERNAL_ERROR, toRpcError } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
-import { toRpcError } from "../../../protocol/jsonrpc/to-rpc-error.js";
 import { inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
-import type { UrlElicitationRequiredError } from "../../../protocol/url-elicitation-error.js";
 import { findAnswerProblem } from "../../../schema/input-rules.js";
 import type { Asker, AskOptions, Questions } from "../../asking.js";
-import { QuestionDesk } from "../../client-requests.js";
+import { undeclaredFor } from "../../capabilities.js";
+import { QuestionDesk, Steps } from "../../client-requests.js";
 import { ASK_TIMEOUT_MS } from "../../defaults.js";
 import type { Call, Result, ServerHost } from "../../server-era.js";
-import { Steps } from "../../steps.js";
-import { undeclaredFor } from "../../undeclared-for.js";
 import { paramsAt } from "../input.js";
 import { LegacySession } from "./session.js";
 

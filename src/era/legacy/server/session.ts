@@ -1,7 +1,7 @@
 import type { CallScope } from "../../../call/lifetime.js";
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
-import { progressTokenOf } from "../../../call/progress-token.js";
+import { progressTokenOf } from "../../../call/progress.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import {
   INTERNAL_ERROR,
@@ -11,12 +11,11 @@ import {
   Refusal,
 } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
-import { isWanted } from "../../../protocol/logging-level.js";
+import { isWanted } from "../../../protocol/logging.js";
 import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../../protocol/types/index.js";
 import type { Change } from "../../../store/change-bus.js";
-import { notificationProblem } from "../../check-notification.js";
 import { MAX_SUBSCRIPTIONS } from "../../defaults.js";
-import type { PageOwner } from "../../open-pages.js";
+import { notificationProblem } from "../../request-shapes.js";
 import { release, retain } from "../../resource-watchers.js";
 import { ServedCall } from "../../served-call.js";
 import type {
@@ -25,6 +24,7 @@ import type {
   ClientFacts,
   EraSession,
   LogMessage,
+  PageOwner,
   ServerEra,
   ServerHost,
   ServerWire,

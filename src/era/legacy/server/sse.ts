@@ -10,7 +10,7 @@ import { parseFrame } from "../../../protocol/jsonrpc/parse.js";
 import { refuseFailed } from "../../refuse.js";
 import type { AcceptChannel, CallOrigin, ServerEra, ServerHost } from "../../server-era.js";
 import { pathOf } from "../../sse-paths.js";
-import { sseDeprecation } from "../client/sse-deprecation.js";
+import { sseDeprecation } from "../client/connect.js";
 import type { BindingOptions } from "./binding-options.js";
 import { invalidRequest, refusal, refuse, sessionNotFound } from "./refusals.js";
 

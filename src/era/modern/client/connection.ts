@@ -1,17 +1,32 @@
 import { CallScope } from "../../../call/lifetime.js";
-import type { Check } from "../../../protocol/check.js";
-import { McpError, ProtocolError } from "../../../protocol/errors.js";
+import {
+  isVersionList,
+  McpError,
+  MissingCapabilityError,
+  ProtocolError,
+  type RpcError,
+  UnsupportedVersionError,
+} from "../../../protocol/errors.js";
+import type { Check } from "../../../protocol/json.js";
+import { fromErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { JsonText } from "../../../protocol/jsonrpc/format.js";
-import type { Params, RequestId, RpcFailure, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import {
+  idKey,
+  type Params,
+  type RequestId,
+  type RpcErrorObject,
+  type RpcFailure,
+  type RpcNotification,
+  type RpcResponse,
+} from "../../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
-import { idKey } from "../../../protocol/jsonrpc/request-id.js";
+import { clientCapabilities } from "../../../protocol/shapes/common.js";
 import type {
   ClientCapabilities,
   DiscoverResult,
   LoggingLevel,
   SubscriptionFilter,
 } from "../../../protocol/types/index.js";
-import { notificationProblem } from "../../check-notification.js";
 import type {
   ClientEra,
   ClientHost,
@@ -24,12 +39,14 @@ import type {
   WatchEvents,
 } from "../../client-era.js";
 import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../../link.js";
-import { supportedIn } from "../../unsupported-version.js";
+import { notificationProblem } from "../../request-shapes.js";
+import { supportedIn, UNSUPPORTED_VERSION } from "../../versions.js";
 import {
   CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
   HEADER_MISMATCH,
   LOG_LEVEL_KEY,
+  MISSING_CAPABILITY,
   readImplementation,
   SERVER_INFO_KEY,
   SUBSCRIPTION_KEY,
@@ -38,7 +55,6 @@ import {
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
 import { modernResults } from "../results.js";
 import type { ListenSubscription } from "./subscription.js";
-import { toTypedError } from "./typed-error.js";
 
 interface LastEnvelope {
   readonly version: string;
@@ -287,4 +303,23 @@ function fitting(method: string, result: ClientResult, check: Check | undefined)
 /** Changes of roots are not told in this era, so nobody is promised them. */
 function withoutRootChanges(capabilities: ClientCapabilities): ClientCapabilities {
   return capabilities.roots?.listChanged === undefined ? capabilities : { ...capabilities, roots: {} };
+}
+
+/** An error answer as the class that its code stands for, if its data is what the code promises; else as it is. */
+export function toTypedError(error: RpcErrorObject, method: string): RpcError {
+  const data = error.data as { supported?: unknown; requested?: unknown; requiredCapabilities?: unknown } | null;
+  if (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported)) {
+    const requested = typeof data?.requested === "string" ? data.requested : undefined;
+    return new UnsupportedVersionError(error.code, error.message, error.data, {
+      method,
+      supported: data.supported,
+      requested,
+    });
+  }
+  const required = data?.requiredCapabilities;
+  if (error.code === MISSING_CAPABILITY && required !== undefined && clientCapabilities(required) === undefined) {
+    const requiredCapabilities = required as ClientCapabilities;
+    return new MissingCapabilityError(error.code, error.message, error.data, { method, requiredCapabilities });
+  }
+  return fromErrorObject(error, method);
 }

@@ -11,14 +11,12 @@ import {
   WrongEra,
 } from "../../client-era.js";
 import type { ClientWire } from "../../link.js";
-import { supportedIn } from "../../unsupported-version.js";
-import { STATELESS_VERSIONS } from "../../versions.js";
+import { STATELESS_VERSIONS, supportedIn } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY } from "../envelope.js";
 import { modernMethods, modernNotifications } from "../methods.js";
 import { modernResults } from "../results.js";
-import { ModernConnection } from "./connection.js";
+import { ModernConnection, toTypedError } from "./connection.js";
 import { ModernHttpLink } from "./http.js";
-import { toTypedError } from "./typed-error.js";
 
 /** What earlier versions had, and what to use now. */
 const REMOVED: ReadonlyMap<string, string> = new Map([

@@ -1,6 +1,6 @@
 import type { CallScope } from "../../../call/lifetime.js";
 import { ConnectionError, toError } from "../../../protocol/errors.js";
-import { fromErrorObject } from "../../../protocol/jsonrpc/from-error-object.js";
+import { fromErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { SubscriptionFilter } from "../../../protocol/types/index.js";
 import { isWantedBy, toChange } from "../../../store/change-bus.js";

@@ -3,12 +3,11 @@ import { isObject } from "../../../protocol/json.js";
 import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { JsonText } from "../../../protocol/jsonrpc/format.js";
 import type { RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
-import { PreparedResult } from "../../prepared-result.js";
 import { writeResult } from "../../results.js";
-import type { Call, HandlerResult, Result, ServerHost } from "../../server-era.js";
-import { UNSUPPORTED_VERSION } from "../../unsupported-version.js";
+import { type Call, type HandlerResult, PreparedResult, type Result, type ServerHost } from "../../server-era.js";
+import { UNSUPPORTED_VERSION } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "../envelope.js";
-import { modernMethods } from "../request-shapes.js";
+import { modernMethods } from "../methods.js";
 
 /** What earlier versions said. */
 const RESOURCE_NOT_FOUND_BEFORE = -32002;

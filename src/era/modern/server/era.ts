@@ -2,7 +2,7 @@ import type { RpcMessage } from "../../../protocol/jsonrpc/message.js";
 import type { BuiltinHandler, HeaderReader, ServerEra } from "../../server-era.js";
 import { STATELESS_VERSIONS } from "../../versions.js";
 import { hasEnvelope } from "../envelope.js";
-import { modernMethods } from "../request-shapes.js";
+import { modernMethods } from "../methods.js";
 import { discover } from "./discover.js";
 import { codeMisuse, encodeError, encodeResult } from "./encode.js";
 import { settleInRounds } from "./handler.js";

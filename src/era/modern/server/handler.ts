@@ -1,9 +1,7 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import type { Asking, Questions } from "../../asking.js";
-import { PreparedResult } from "../../prepared-result.js";
-import { sendsAway } from "../../sends-away.js";
-import type { Call, HandlerResult, Run, ServerHost } from "../../server-era.js";
-import { modernMethods } from "../request-shapes.js";
+import { type Asking, type Questions, sendsAway } from "../../asking.js";
+import { type Call, type HandlerResult, PreparedResult, type Run, type ServerHost } from "../../server-era.js";
+import { modernMethods } from "../methods.js";
 import type { Replay } from "./replay.js";
 
 /**

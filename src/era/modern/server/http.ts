@@ -1,17 +1,17 @@
 import { late } from "../../../call/lazy.js";
 import { andThen, attempt, type MaybePromise } from "../../../call/maybe-promise.js";
 import type { HttpExchange } from "../../../http/exchange.js";
+import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
-import { rememberLast } from "../../../http/remember-last.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
 import type { RpcRequest } from "../../../protocol/jsonrpc/message.js";
-import type { Parsed } from "../../../protocol/jsonrpc/parse-call.js";
-import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../endpoint-defaults.js";
+import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
+import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../defaults.js";
 import { refuseFailed } from "../../refuse.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../../server-era.js";
 import { type Envelope, hasEnvelope, readEnvelope } from "../envelope.js";
 import { assertServed, type Serving, toCall } from "./decode.js";
-import { arePlainlyMirrored, toMirrored } from "./headers.js";
+import { arePlainlyMirrored, assertRequestHeaders, toMirrored } from "./headers.js";
 import { type Endpoint, ModernExchange, type ReplyForm } from "./reply.js";
 
 const LISTEN = "subscriptions/listen";
@@ -89,10 +89,8 @@ export class ModernBinding implements HttpBinding {
     const envelope = readEnvelope(params);
     const mirrored = toMirrored(this.#serving, method, params, envelope.version);
     if (arePlainlyMirrored(exchange, mirrored)) return this.#serveCall(exchange, request, envelope, form);
-    return uncommonly(({ assertRequestHeaders }) => {
-      assertRequestHeaders(exchange, mirrored);
-      this.#serveCall(exchange, request, envelope, form);
-    });
+    assertRequestHeaders(exchange, mirrored);
+    return this.#serveCall(exchange, request, envelope, form);
   }
 
   #serveCall(exchange: HttpExchange, request: RpcRequest, envelope: Envelope, form: ReplyForm): void {

@@ -3,15 +3,12 @@ import { type HttpExchange, JSON_HEADERS } from "../../../http/exchange.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcNotification } from "../../../protocol/jsonrpc/message.js";
-import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse-call.js";
-import type { ServerWire } from "../../server-era.js";
+import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
+import type { ChannelEra, ServerEra, ServerWire } from "../../server-era.js";
 import { metaOf, VERSION_KEY } from "../envelope.js";
-import { assertMethodHeader, assertRequestHeaders, assertVersionHeader } from "./check-headers.js";
 import { assertServed, type Serving } from "./decode.js";
+import { assertMethodHeader, assertVersionHeader } from "./headers.js";
 import { ModernSession, refuseHandshake } from "./session.js";
-
-export { withChannels } from "./with-channels.js";
-export { assertRequestHeaders };
 
 /** What belongs to no request has no way back. */
 const NO_WIRE: ServerWire = {
@@ -90,4 +87,9 @@ export function serveHandshake(exchange: HttpExchange, params: Params, { era, ho
   if (header !== undefined && era.versions.includes(header))
     assertVersionHeader(exchange, typeof requested === "string" ? requested : "");
   throw refuseHandshake(params, host);
+}
+
+/** The era with what channels take. */
+export function withChannels(era: ServerEra): ChannelEra {
+  return { ...era, attach: (host, wire) => new ModernSession(era, host, wire) };
 }

@@ -1,18 +1,19 @@
-import { McpError } from "../../../protocol/errors.js";
+import { McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
-import type { UrlElicitationRequiredError } from "../../../protocol/url-elicitation-error.js";
-import type { Asker, AskOptions, Questions } from "../../asking.js";
-import { missingCapability } from "../../capabilities.js";
-import { QuestionDesk } from "../../client-requests.js";
+import { type Asker, type AskOptions, type Questions, sendsAway } from "../../asking.js";
+import { missingCapability, undeclaredFor } from "../../capabilities.js";
+import { QuestionDesk, Steps } from "../../client-requests.js";
 import { MAX_ROUNDS } from "../../defaults.js";
-import type { PageOwner } from "../../open-pages.js";
-import { PreparedResult } from "../../prepared-result.js";
-import { sendsAway } from "../../sends-away.js";
-import type { Call, HandlerResult, Result, ServerHost } from "../../server-era.js";
-import { Steps } from "../../steps.js";
-import { undeclaredFor } from "../../undeclared-for.js";
+import {
+  type Call,
+  type HandlerResult,
+  type PageOwner,
+  PreparedResult,
+  type Result,
+  type ServerHost,
+} from "../../server-era.js";
 import { notePage } from "../../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
-import { notificationProblem } from "../../check-notification.js";
+import { notificationProblem } from "../../request-shapes.js";
 import { ServedCall } from "../../served-call.js";
 import type { Call, CallOrigin, EraSession, ServerEra, ServerHost, ServerWire } from "../../server-era.js";
 import { hasEnvelope, readEnvelope, unsupportedVersion } from "../envelope.js";
