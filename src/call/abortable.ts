@@ -78,12 +78,12 @@ export async function within<T>(limits: WorkLimits, work: (signal: AbortSignal) 
 }
 
 /** Waits for work until the scope ends, which ends the waiting alone: others may wait for the same work. */
-export function withinScope<T>(work: T | Promise<T>, scope: AbortSwitch): Promise<T> {
+export function untilAborted<T>(work: T | Promise<T>, lifetime: AbortSwitch): Promise<T> {
   return new Promise((resolve, reject) => {
-    scope.onAbort(reject);
+    lifetime.onAbort(reject);
     Promise.resolve(work)
       .then(resolve, reject)
-      .finally(() => scope.offAbort(reject));
+      .finally(() => lifetime.offAbort(reject));
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Params, RpcResponse } from "../protocol/jsonrpc/message.js";
 import type { Inflight, OutgoingRequest, Peer, ResponseSink } from "../protocol/jsonrpc/peer.js";
-import type { CallScope } from "./lifetime.js";
+import type { CallLifetime } from "./lifetime.js";
 import type { MaybePromise } from "./maybe-promise.js";
 
 /** What is made of an answer; what it throws is what the call fails with. */
@@ -9,7 +9,7 @@ export type ReadResponse<T> = (response: RpcResponse) => MaybePromise<T>;
 /** Leaves the answer as it is. */
 export const asItCame: ReadResponse<RpcResponse> = (response) => response;
 
-export interface ExchangeOptions {
+export interface ChannelRequestOptions {
   /** Whether giving up is worth telling the peer. */
   readonly cancellable: boolean;
   readonly onProgress?: ((params: Params) => void) | undefined;
@@ -19,23 +19,23 @@ export interface ExchangeOptions {
  * One request over a channel, from write to answer, which is read in the turn in which it comes. Whatever ends the scope
  * settles the promise in the same turn with the scope's reason; the peer is told once, without waiting for the write.
  */
-export function exchange<T>(
+export function sendChannelRequest<T>(
   peer: Peer,
   out: OutgoingRequest,
-  scope: CallScope,
-  options: ExchangeOptions,
+  lifetime: CallLifetime,
+  options: ChannelRequestOptions,
   read: ReadResponse<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    scope.throwIfAborted();
-    new Exchange(peer, scope, options, read, resolve, reject).begin(out);
+    lifetime.throwIfAborted();
+    new ChannelRequest(peer, lifetime, options, read, resolve, reject).begin(out);
   });
 }
 
-class Exchange<T> implements ResponseSink {
+class ChannelRequest<T> implements ResponseSink {
   readonly onProgress?: (params: Params) => void;
   readonly #peer: Peer;
-  readonly #scope: CallScope;
+  readonly #lifetime: CallLifetime;
   readonly #cancellable: boolean;
   readonly #read: ReadResponse<T>;
   readonly #resolve: (value: MaybePromise<T>) => void;
@@ -45,32 +45,32 @@ class Exchange<T> implements ResponseSink {
 
   constructor(
     peer: Peer,
-    scope: CallScope,
-    { cancellable, onProgress }: ExchangeOptions,
+    lifetime: CallLifetime,
+    { cancellable, onProgress }: ChannelRequestOptions,
     read: ReadResponse<T>,
     resolve: (value: MaybePromise<T>) => void,
     reject: (reason: unknown) => void,
   ) {
     this.#peer = peer;
-    this.#scope = scope;
+    this.#lifetime = lifetime;
     this.#cancellable = cancellable;
     this.#read = read;
     this.#resolve = resolve;
     this.#reject = reject;
     if (onProgress === undefined) return;
     this.onProgress = (params) => {
-      scope.touch();
+      lifetime.heard();
       onProgress(params);
     };
   }
 
   begin(out: OutgoingRequest): void {
-    this.#scope.onAbort(this.#giveUp);
+    this.#lifetime.onAbort(this.#giveUp);
     this.#inflight = this.#peer.request(out, this);
   }
 
   onResponse(response: RpcResponse): void {
-    this.#scope.offAbort(this.#giveUp);
+    this.#lifetime.offAbort(this.#giveUp);
     try {
       this.#resolve(this.#read(response));
     } catch (error) {
@@ -79,7 +79,7 @@ class Exchange<T> implements ResponseSink {
   }
 
   onFailure(error: Error): void {
-    this.#scope.offAbort(this.#giveUp);
+    this.#lifetime.offAbort(this.#giveUp);
     this.#reject(error);
   }
 

@@ -1,10 +1,10 @@
 import { type Clock, LONGEST_DELAY, unref } from "./clock.js";
 
 /** Where something stands in an `IdleQueue`. The fields are the queue's own. */
-export class IdlePlace<T> {
+export class ExpiryEntry<T> {
   touchedAt = 0;
-  before: IdlePlace<T> | undefined;
-  after: IdlePlace<T> | undefined;
+  before: ExpiryEntry<T> | undefined;
+  after: ExpiryEntry<T> | undefined;
 
   constructor(readonly item: T | undefined) {}
 }
@@ -14,13 +14,13 @@ export class IdlePlace<T> {
  * process alive by itself. An `idleMs` that is not positive, or too long for a timer, tells nobody. They stand in a chain,
  * longest idle first, so that a touch costs the same however many there are.
  */
-export class IdleQueue<T> {
+export class ExpiryQueue<T> {
   readonly #clock: Clock;
   readonly #idleMs: number;
   readonly #onIdle: (item: T) => void;
   readonly #enabled: boolean;
   /** Closes the chain to a ring: the longest idle is behind it, the last touched before it. */
-  readonly #ends = new IdlePlace<T>(undefined);
+  readonly #ends = new ExpiryEntry<T>(undefined);
   #timer: unknown;
 
   constructor(clock: Clock, idleMs: number, onIdle: (item: T) => void) {
@@ -33,18 +33,18 @@ export class IdleQueue<T> {
   }
 
   /** Lets the item wait. What is returned stands for it from here on. */
-  add(item: T): IdlePlace<T> {
-    const place = new IdlePlace(item);
+  add(item: T): ExpiryEntry<T> {
+    const place = new ExpiryEntry(item);
     if (this.#enabled) this.#append(place);
     return place;
   }
 
   /** Starts the wait anew, unless it is over. */
-  touch(place: IdlePlace<T>): void {
+  touch(place: ExpiryEntry<T>): void {
     if (unlink(place)) this.#append(place);
   }
 
-  remove(place: IdlePlace<T>): void {
+  remove(place: ExpiryEntry<T>): void {
     if (unlink(place) && this.#first === this.#ends) this.#disarm();
   }
 
@@ -53,12 +53,12 @@ export class IdleQueue<T> {
     this.#disarm();
   }
 
-  get #first(): IdlePlace<T> {
-    return this.#ends.after as IdlePlace<T>;
+  get #first(): ExpiryEntry<T> {
+    return this.#ends.after as ExpiryEntry<T>;
   }
 
-  #append(place: IdlePlace<T>): void {
-    const last = this.#ends.before as IdlePlace<T>;
+  #append(place: ExpiryEntry<T>): void {
+    const last = this.#ends.before as ExpiryEntry<T>;
     place.touchedAt = this.#clock.now();
     place.before = last;
     place.after = this.#ends;
@@ -93,7 +93,7 @@ export class IdleQueue<T> {
 }
 
 /** False if it stood nowhere. */
-function unlink<T>(place: IdlePlace<T>): boolean {
+function unlink<T>(place: ExpiryEntry<T>): boolean {
   const { before, after } = place;
   if (before === undefined || after === undefined) return false;
   before.after = after;

@@ -4,7 +4,7 @@ import { followSignal, unfollowSignal } from "./abortable.js";
 import { type Clock, isOnNode, systemClock } from "./clock.js";
 import type { Wait, Waiting } from "./shared-timers.js";
 
-export interface ScopeLimits {
+export interface LifetimeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
   readonly signal?: AbortSignal | undefined;
   /** The longest silence: any sign of life starts it anew. `Infinity` switches it off. */
@@ -17,7 +17,7 @@ export interface ScopeLimits {
  * The life of one outgoing call and the only owner of its timer and of its listener on the caller's signal.
  * It ends once: by the caller, by time, by the connection, or quietly by `close` when the call has settled.
  */
-export class CallScope extends AbortSwitch implements Waiting {
+export class CallLifetime extends AbortSwitch implements Waiting {
   readonly #clock: Clock;
   readonly #label: string;
   readonly #timeoutMs: number;
@@ -32,7 +32,7 @@ export class CallScope extends AbortSwitch implements Waiting {
   #closed = false;
   #held = 0;
 
-  constructor(label: string, limits: ScopeLimits, clock: Clock = systemClock) {
+  constructor(label: string, limits: LifetimeLimits, clock: Clock = systemClock) {
     super();
     this.#label = label;
     this.#clock = clock;
@@ -46,16 +46,16 @@ export class CallScope extends AbortSwitch implements Waiting {
   }
 
   /** A sign of life from the peer: the idle time starts anew. Costs one clock reading; the timer is left alone. */
-  touch(): void {
+  heard(): void {
     if (this.#isTimed && this.#held === 0) this.#heardAt = this.#clock.now();
   }
 
   /** Stops the idle time while this side itself keeps the peer waiting; `release` starts it anew. Holds may nest. */
-  hold(): void {
+  pauseIdle(): void {
     if (this.#held++ === 0) this.#heardAt = Number.POSITIVE_INFINITY;
   }
 
-  release(): void {
+  resumeIdle(): void {
     if (--this.#held > 0 || !this.#isTimed) return;
     this.#heardAt = this.#clock.now();
     this.#disarm();

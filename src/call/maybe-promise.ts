@@ -31,7 +31,7 @@ export function attempt<T, R>(
 }
 
 /** Tells somebody who may fail at listening, and must not change what happens by it: a logger, a hook of the author's. */
-export function quietly(tell: () => void): void {
+export function ignoreErrors(tell: () => void): void {
   try {
     tell();
   } catch {

@@ -1,6 +1,6 @@
 import { ConnectionError, TimeoutError } from "../protocol/errors.js";
 import { type Clock, unref } from "./clock.js";
-import { CallScope } from "./lifetime.js";
+import { CallLifetime } from "./lifetime.js";
 
 export interface PingOptions {
   /** From one answer to the next question. */
@@ -13,16 +13,16 @@ export interface PingOptions {
 export class PingLoop {
   readonly #clock: Clock;
   readonly #options: PingOptions;
-  readonly #ping: (scope: CallScope) => Promise<unknown>;
+  readonly #ping: (lifetime: CallLifetime) => Promise<unknown>;
   readonly #onFailure: (error: ConnectionError) => void;
   #timer: unknown;
-  #scope: CallScope | undefined;
+  #lifetime: CallLifetime | undefined;
   #stopped = false;
 
   constructor(
     clock: Clock,
     options: PingOptions,
-    ping: (scope: CallScope) => Promise<unknown>,
+    ping: (lifetime: CallLifetime) => Promise<unknown>,
     onFailure: (error: ConnectionError) => void,
   ) {
     this.#clock = clock;
@@ -35,7 +35,7 @@ export class PingLoop {
   stop(): void {
     this.#stopped = true;
     this.#clock.cancel(this.#timer);
-    this.#scope?.close();
+    this.#lifetime?.close();
   }
 
   #wait(): void {
@@ -46,16 +46,16 @@ export class PingLoop {
   /** Any answer is a sign of life, a refusal too. Never rejects. */
   async #ask(): Promise<void> {
     const { timeoutMs } = this.#options;
-    this.#scope = new CallScope("ping", { timeoutMs }, this.#clock);
+    this.#lifetime = new CallLifetime("ping", { timeoutMs }, this.#clock);
     try {
-      await this.#ping(this.#scope);
+      await this.#ping(this.#lifetime);
     } catch (cause) {
       if (!this.#stopped && cause instanceof TimeoutError) {
         const message = `The connection seems lost: a ping was not answered within ${timeoutMs} ms`;
         this.#onFailure(new ConnectionError(message, { delivery: "sent", cause }));
       }
     } finally {
-      this.#scope.close();
+      this.#lifetime.close();
     }
     if (!this.#stopped) this.#wait();
   }

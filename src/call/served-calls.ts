@@ -1,6 +1,6 @@
 import { findByEither, type RequestId } from "../protocol/jsonrpc/message.js";
 import { isRequestId } from "../protocol/jsonrpc/parse.js";
-import { SlotMap } from "../protocol/jsonrpc/small-map.js";
+import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 import type { AbortSwitch } from "./abort-switch.js";
 
 /** A call being served, as far as the connection is concerned. */
@@ -11,7 +11,7 @@ export interface Served {
 
 /** The calls that one connection is being served right now, so that the peer can cancel them by id. */
 export class ServedCalls<C extends Served> {
-  readonly #running = new SlotMap<RequestId, C>();
+  readonly #running = new SmallMap<RequestId, C>();
   /** Those whose id a newer call took over: out of reach for a cancellation, not for the end of the connection. */
   readonly #shadowed = new Set<C>();
 

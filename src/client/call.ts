@@ -1,12 +1,12 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
-import { CallScope } from "../call/lifetime.js";
+import { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { tellProgress } from "../call/progress.js";
 import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
 import { ConnectionError, InputRequiredError, ProtocolError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
-import { SlotMap } from "../protocol/jsonrpc/small-map.js";
+import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
 import { type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
 
@@ -35,9 +35,9 @@ export class Caller {
   readonly #answer: Answerer;
   readonly #clock: Clock;
   readonly #onProblem: (problem: unknown) => void;
-  readonly #scopes = new SlotMap<CallScope, CallScope>();
+  readonly #scopes = new SmallMap<CallLifetime, CallLifetime>();
   /** Those that have nothing on the wire, because it is for this side to go on: no link would end them. */
-  readonly #offWire = new Set<CallScope>();
+  readonly #offWire = new Set<CallLifetime>();
   #over: ConnectionError | undefined;
 
   constructor(
@@ -64,68 +64,68 @@ export class Caller {
    * what `onFailure` makes of it.
    */
   call<T>(call: ClientCall, read: ReadResult<T>, onFailure: OnFailure): Promise<T> {
-    const scope = this.openScope(call.method, call.options);
+    const lifetime = this.openLifetime(call.method, call.options);
     try {
-      scope.throwIfAborted();
+      lifetime.throwIfAborted();
       const first = this.#toSend(call);
-      return this.#wire.call(first, scope).then(
+      return this.#wire.call(first, lifetime).then(
         (result) => {
           if (result.resultType === "input_required") {
-            return this.#rounds(call, first, result, scope)
-              .finally(() => this.closeScope(scope))
+            return this.#rounds(call, first, result, lifetime)
+              .finally(() => this.closeScope(lifetime))
               .then(read, (error) => onFailure(error, call.options));
           }
-          this.closeScope(scope);
+          this.closeScope(lifetime);
           return read(result);
         },
         (error) => {
-          this.closeScope(scope);
+          this.closeScope(lifetime);
           this.#wire.failed?.(first, error);
           return onFailure(error, call.options);
         },
       );
     } catch (error) {
-      this.closeScope(scope);
+      this.closeScope(lifetime);
       throw error;
     }
   }
 
-  openScope(label: string, limits: ClientCall["options"]): CallScope {
+  openLifetime(label: string, limits: ClientCall["options"]): CallLifetime {
     const timeoutMs = limits.timeoutMs ?? this.#options.timeoutMs ?? DEFAULTS.timeoutMs;
     const deadlineMs = limits.deadlineMs ?? this.#options.deadlineMs ?? defaultDeadline(timeoutMs);
-    const scope = new CallScope(label, { signal: limits.signal, timeoutMs, deadlineMs }, this.#clock);
-    this.#scopes.add(scope, scope);
-    return scope;
+    const lifetime = new CallLifetime(label, { signal: limits.signal, timeoutMs, deadlineMs }, this.#clock);
+    this.#scopes.add(lifetime, lifetime);
+    return lifetime;
   }
 
-  closeScope(scope: CallScope): void {
-    this.#scopes.delete(scope);
-    this.#offWire.delete(scope);
-    scope.close();
+  closeScope(lifetime: CallLifetime): void {
+    this.#scopes.delete(lifetime);
+    this.#offWire.delete(lifetime);
+    lifetime.close();
   }
 
   /** The connection is over: ends the calls that it does not end itself. */
   end(reason: Error | undefined): void {
     const message = "The connection was closed before the call was finished";
     this.#over ??= new ConnectionError(message, { delivery: "sent", cause: reason });
-    for (const scope of [...this.#offWire]) scope.abort(this.#over);
+    for (const lifetime of [...this.#offWire]) lifetime.abort(this.#over);
   }
 
   /** From here on the end of the connection ends the scope. */
-  leaveWire(scope: CallScope): void {
-    if (this.#over !== undefined) scope.abort(this.#over);
-    scope.throwIfAborted();
-    this.#offWire.add(scope);
+  leaveWire(lifetime: CallLifetime): void {
+    if (this.#over !== undefined) lifetime.abort(this.#over);
+    lifetime.throwIfAborted();
+    this.#offWire.add(lifetime);
   }
 
   /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
   async whileServerWaits<T>(work: () => Promise<T>): Promise<T> {
     const held = this.#scopes.values();
-    for (const scope of held) scope.hold();
+    for (const lifetime of held) lifetime.pauseIdle();
     try {
       return await work();
     } finally {
-      for (const scope of held) scope.release();
+      for (const lifetime of held) lifetime.resumeIdle();
     }
   }
 
@@ -143,7 +143,7 @@ export class Caller {
     { method, options }: ClientCall,
     first: ConnectionCall,
     asked: ClientResult,
-    scope: CallScope,
+    lifetime: CallLifetime,
   ): Promise<ClientResult> {
     if ((options.input ?? this.#options.input) === "manual") return asked;
     const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
@@ -156,13 +156,13 @@ export class Caller {
         throw new ProtocolError(`${method}: the server asked for input but not for what`);
       }
       const params: Record<string, unknown> = { ...first.params };
-      this.leaveWire(scope);
-      if (inputRequests !== undefined) params.inputResponses = await this.#answerAll(inputRequests, scope);
+      this.leaveWire(lifetime);
+      if (inputRequests !== undefined) params.inputResponses = await this.#answerAll(inputRequests, lifetime);
       if (requestState !== undefined) params.requestState = requestState;
       pauses = inputRequests === undefined ? pauses + 1 : 0;
-      if (pauses > 0) await pauseWithin(scope, this.#clock, pauseBefore(pauses));
-      this.#offWire.delete(scope);
-      result = await this.#wire.call({ ...first, params, id: undefined }, scope).catch((error) => {
+      if (pauses > 0) await pauseWithin(lifetime, this.#clock, pauseBefore(pauses));
+      this.#offWire.delete(lifetime);
+      result = await this.#wire.call({ ...first, params, id: undefined }, lifetime).catch((error) => {
         this.#wire.failed?.(first, error);
         throw error;
       });
@@ -177,11 +177,11 @@ export class Caller {
   }
 
   /** All answers, or the first failure, which ends the work on the others. */
-  async #answerAll(requests: InputRequests, scope: CallScope): Promise<Record<string, unknown>> {
+  async #answerAll(requests: InputRequests, lifetime: CallLifetime): Promise<Record<string, unknown>> {
     const round = new AbortSwitch();
     const endRound = (reason: unknown) => round.abort(reason);
-    scope.onAbort(endRound);
-    scope.hold();
+    lifetime.onAbort(endRound);
+    lifetime.pauseIdle();
     try {
       const ended = new Promise<never>((_, reject) => round.onAbort(reject));
       const answers = Object.entries(requests).map(async ([key, { method, params }]) => {
@@ -192,8 +192,8 @@ export class Caller {
       round.abort(error);
       throw error;
     } finally {
-      scope.release();
-      scope.offAbort(endRound);
+      lifetime.resumeIdle();
+      lifetime.offAbort(endRound);
     }
   }
 }
@@ -206,18 +206,18 @@ function pauseBefore(count: number): number {
   return Math.min(FIRST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS);
 }
 
-function pauseWithin(scope: CallScope, clock: Clock, ms: number): Promise<void> {
+function pauseWithin(lifetime: CallLifetime, clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = (reason: unknown) => {
       clock.cancel(timer);
       reject(reason);
     };
     const timer = clock.schedule(() => {
-      scope.offAbort(giveUp);
-      scope.touch();
+      lifetime.offAbort(giveUp);
+      lifetime.heard();
       resolve();
     }, ms);
-    scope.onAbort(giveUp);
+    lifetime.onAbort(giveUp);
   });
 }
 

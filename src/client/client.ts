@@ -220,7 +220,7 @@ export class Client<S extends AnyServer = AnyServer> {
     const connection = this.#core.connected();
     const refusal = this.#core.unannounced("logging/setLevel");
     if (refusal !== undefined) throw refusal;
-    await this.#core.inScope("logging/setLevel", options, (scope) => connection.setLogLevel(level, scope));
+    await this.#core.inScope("logging/setLevel", options, (lifetime) => connection.setLogLevel(level, lifetime));
   }
 
   /** Waits until the server says that the user is done with a page. It may never say so: give a limit. */

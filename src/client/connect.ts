@@ -1,7 +1,7 @@
 import { systemClock } from "../call/clock.js";
-import { quietly } from "../call/maybe-promise.js";
+import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ChannelLink } from "../era/channel-link.js";
-import type { ClientEra, ClientHost, Connection } from "../era/client-era.js";
+import type { ClientEra, ClientRuntime, Connection } from "../era/client-era.js";
 import { type ClientWire, NOBODY } from "../era/link.js";
 import { type Send, sendBy } from "../http/client/send.js";
 import { toError } from "../protocol/errors.js";
@@ -38,7 +38,7 @@ export async function connectWith<S extends AnyServer>(
     core.extensions = new Extensions(options, (method) => dialer.eras.some((era) => era.specifies(method)));
   }
   let nextId = () => 0;
-  const open = async (host: ClientHost, plan: Plan, limits: ClientOptions) => {
+  const open = async (runtime: ClientRuntime, plan: Plan, limits: ClientOptions) => {
     const openAgain = async () => {
       const opened = await openWire(dialer, target, limits, core, nextId());
       if (opened.kind === "channel") nextId = () => opened.link.nextId;
@@ -56,7 +56,7 @@ export async function connectWith<S extends AnyServer>(
     };
     try {
       const way = "command" in Object(target) ? { wire, reopen } : { wire };
-      const connection = await negotiate(way, plan, host, limits, clock);
+      const connection = await negotiate(way, plan, runtime, limits, clock);
       if (wire.kind === "channel") wire.link.assertOpen();
       // From hearsay, and where the author left no choice, nothing is learnt about what the server prefers.
       if (key !== undefined && plan.discovered === undefined && plan.steps.length > 1)
@@ -73,30 +73,30 @@ export async function connectWith<S extends AnyServer>(
   const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
   let connection: Connection;
   if (restart !== undefined) {
-    const { KeptConnection } = await import("./connections/restarting.js");
-    connection = await KeptConnection.open(core, restart, (host, again) =>
+    const { RestartingConnection } = await import("./connections/restarting.js");
+    connection = await RestartingConnection.open(core, restart, (runtime, again) =>
       again === undefined
-        ? open(host, plan, options)
-        : open(host, planAgain(plan, again.known), { ...options, signal: again.signal }),
+        ? open(runtime, plan, options)
+        : open(runtime, planAgain(plan, again.known), { ...options, signal: again.signal }),
     );
   } else if (isHearsay) {
-    const { HearsayConnection } = await import("./connections/unverified.js");
-    connection = await HearsayConnection.open(core, (host, signal) =>
+    const { UnverifiedConnection } = await import("./connections/unverified.js");
+    connection = await UnverifiedConnection.open(core, (runtime, signal) =>
       signal === undefined
-        ? open(host, plan, options)
-        : open(host, { ...plan, discovered: undefined }, { ...options, signal }),
+        ? open(runtime, plan, options)
+        : open(runtime, { ...plan, discovered: undefined }, { ...options, signal }),
     );
   } else {
     connection = await open(core, plan, options);
   }
   core.attach(connection, identityOf(target));
   const client = new Client<S>(core);
-  await begin(client, core);
+  await startUpkeep(client, core);
   if (signal?.aborted === true) {
     void client.close();
     throw signal.reason;
   }
-  quietly(() => options.onOpen?.(connection.server));
+  ignoreErrors(() => options.onOpen?.(connection.server));
   return client;
 }
 
@@ -163,7 +163,7 @@ function toUrl(target: string | URL): URL {
 type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
 
 /** Starts what the options ask for once there is a connection. What cannot be started is reported. */
-export async function begin(client: Upkeep, core: ClientCore): Promise<void> {
+export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<void> {
   const connection = core.connected();
   const { logLevel, onListChanged, signal } = core.options;
   const { heard, capabilities } = connection.server;

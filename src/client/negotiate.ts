@@ -1,8 +1,8 @@
 import type { Clock } from "../call/clock.js";
-import { CallScope } from "../call/lifetime.js";
+import { CallLifetime } from "../call/lifetime.js";
 import {
   type ClientEra,
-  type ClientHost,
+  type ClientRuntime,
   type Connection,
   type OpenOptions,
   type PriorKnowledge,
@@ -74,7 +74,7 @@ export function planAgain(plan: Plan, known: PriorKnowledge): Plan {
 }
 
 /** What negotiation talks through; `reopen` makes a new one where the server took the first one down with it. */
-export interface Way {
+export interface NegotiatedPlan {
   readonly wire: ClientWire;
   reopen?(): Promise<ClientWire>;
 }
@@ -84,9 +84,9 @@ export interface Way {
  * that refuses what follows on the first era's question may only be upset by that: a process is started afresh, once.
  */
 export async function negotiate(
-  way: Way,
+  way: NegotiatedPlan,
   plan: Plan,
-  host: ClientHost,
+  runtime: ClientRuntime,
   options: ClientOptions,
   clock: Clock,
 ): Promise<Connection> {
@@ -101,7 +101,7 @@ export async function negotiate(
     const { session } = options;
     const open: OpenOptions = { versions: step.versions, pinned: plan.pinned, last, discovered, session };
     try {
-      return await attempt(step.era, wire, host, open, options, clock);
+      return await attempt(step.era, wire, runtime, open, options, clock);
     } catch (error) {
       if (!(error instanceof WrongEra)) {
         if (!isProbed || way.reopen === undefined || !(error instanceof RpcError)) throw error;
@@ -133,7 +133,7 @@ export async function negotiate(
 async function attempt(
   era: ClientEra,
   wire: ClientWire,
-  host: ClientHost,
+  runtime: ClientRuntime,
   open: OpenOptions,
   options: ClientOptions,
   clock: Clock,
@@ -142,12 +142,12 @@ async function attempt(
     open.last || wire.kind === "http"
       ? (options.timeoutMs ?? DEFAULTS.timeoutMs)
       : (options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs);
-  const scope = new CallScope("connect", { signal: options.signal, timeoutMs }, clock);
+  const lifetime = new CallLifetime("connect", { signal: options.signal, timeoutMs }, clock);
   try {
-    scope.throwIfAborted();
-    return await era.open(wire, host, open, scope);
+    lifetime.throwIfAborted();
+    return await era.open(wire, runtime, open, lifetime);
   } finally {
-    scope.close();
+    lifetime.close();
   }
 }
 

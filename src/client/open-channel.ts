@@ -1,5 +1,5 @@
-import { withinScope } from "../call/abortable.js";
-import { CallScope } from "../call/lifetime.js";
+import { untilAborted } from "../call/abortable.js";
+import { CallLifetime } from "../call/lifetime.js";
 import { ChannelLink } from "../era/channel-link.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
@@ -27,10 +27,10 @@ export async function openChannel(
   const link = new ChannelLink(await channelTo(spawn, target), firstId);
   // Until an era takes over, only problems are of interest.
   link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
-  const scope = new CallScope("connect", { signal, timeoutMs }, client.clock);
+  const lifetime = new CallLifetime("connect", { signal, timeoutMs }, client.clock);
   try {
-    scope.throwIfAborted();
-    await withinScope(link.open(), scope);
+    lifetime.throwIfAborted();
+    await untilAborted(link.open(), lifetime);
     return link;
   } catch (error) {
     const closed = link.close().catch(() => {});
@@ -38,7 +38,7 @@ export async function openChannel(
     if ("command" in target) await closed;
     throw error;
   } finally {
-    scope.close();
+    lifetime.close();
   }
 }
 

@@ -8,7 +8,7 @@ import type {
   ReportProgress,
   ResumeToken,
   SavedSession,
-  ServerFacts,
+  ServerDescription,
 } from "../era/client-era.js";
 import type { ReconnectOptions } from "../era/link.js";
 import { McpError } from "../protocol/errors.js";
@@ -235,7 +235,7 @@ export interface ClientOptions {
   readonly warnDeprecated?: boolean;
   readonly onError?: (error: Error) => void;
   /** Called once the client is connected. */
-  readonly onOpen?: (server: ServerFacts) => void;
+  readonly onOpen?: (server: ServerDescription) => void;
   readonly onClose?: (reason: Error | undefined) => void;
   /** `"manual"` hands results that ask for input to the callers instead of answering them. */
   readonly input?: "auto" | "manual";

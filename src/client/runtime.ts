@@ -1,9 +1,9 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
-import type { CallScope } from "../call/lifetime.js";
-import { quietly } from "../call/maybe-promise.js";
-import type { ClientHost, ClientResult, Connection, Subscription, WatchEvents } from "../era/client-era.js";
+import type { CallLifetime } from "../call/lifetime.js";
+import { ignoreErrors } from "../call/maybe-promise.js";
+import type { ClientResult, ClientRuntime, Connection, Subscription, WatchEvents } from "../era/client-era.js";
 import type { CloseOptions } from "../era/link.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { type Deprecation, warnByProcess, warnOfDeprecated, warnOnce } from "../protocol/deprecations.js";
@@ -36,24 +36,24 @@ import { OutputChecks } from "./output-checks.js";
 import type * as answers from "./server-requests.js";
 import type { Listening } from "./subscriptions/resilient.js";
 import { ToolHeaders } from "./tool-headers.js";
-import { PageWaits } from "./url-elicitations.js";
+import { UrlElicitationWaits } from "./url-elicitations.js";
 
 export const ROOTS_CHANGED = "notifications/roots/list_changed";
 const ELICITATION_COMPLETE = "notifications/elicitation/complete";
 const DEFAULT_INFO: Implementation = { name: "bowline", version: "0.1.0" };
 
 /** The client as its eras see it: what it knows and answers, and how a call is made on the connection that there is. */
-export class ClientCore implements ClientHost {
+export class ClientCore implements ClientRuntime {
   readonly info: Implementation;
   readonly identify: boolean;
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly outputs: OutputChecks;
   /** Pages of the server's that the user is at. */
-  readonly visits = new PageWaits();
+  readonly visits = new UrlElicitationWaits();
   /** What the extensions that are on own; set before anything is connected. */
   extensions: Extensions | undefined;
-  readonly #toolHeaders = new ToolHeaders((warning) => quietly(() => this.#options.logger?.warn?.(warning)));
+  readonly #toolHeaders = new ToolHeaders((warning) => ignoreErrors(() => this.#options.logger?.warn?.(warning)));
   /** Those who listen for changes: they end with the connection. */
   readonly listening = new Set<Listening>();
   #cache: ClientCache | undefined;
@@ -116,7 +116,7 @@ export class ClientCore implements ClientHost {
       cache === undefined
         ? connection
         : {
-            call: (call, scope) => cache.through(call, scope, connection),
+            call: (call, lifetime) => cache.through(call, lifetime, connection),
             failed: (call, error) => cache.noteFailure(call, error),
           },
       this.#options,
@@ -233,29 +233,29 @@ export class ClientCore implements ClientHost {
   }
 
   /** Runs work within the limits of a call. */
-  async inScope<T>(label: string, options: CallOptions, work: (scope: CallScope) => Promise<T>): Promise<T> {
+  async inScope<T>(label: string, options: CallOptions, work: (lifetime: CallLifetime) => Promise<T>): Promise<T> {
     const caller = this.#caller as Caller;
-    const scope = caller.openScope(label, options);
+    const lifetime = caller.openLifetime(label, options);
     try {
-      scope.throwIfAborted();
-      return await work(scope);
+      lifetime.throwIfAborted();
+      return await work(lifetime);
     } finally {
-      caller.closeScope(scope);
+      caller.closeScope(lifetime);
     }
   }
 
   /** Waits until the server says that the user is done with a page. */
   pageDone(elicitationId: string, options: CallOptions): Promise<void> {
     this.connected();
-    return this.inScope("notifications/elicitation/complete", options, (scope) => {
-      this.#caller?.leaveWire(scope);
-      return this.visits.wait(elicitationId, scope);
+    return this.inScope("notifications/elicitation/complete", options, (lifetime) => {
+      this.#caller?.leaveWire(lifetime);
+      return this.visits.wait(elicitationId, lifetime);
     });
   }
 
   listen(filter: SubscriptionFilter, events: WatchEvents, options: CallOptions = {}): Promise<Subscription> {
     const connection = this.connected();
-    return this.inScope("subscriptions/listen", options, (scope) => connection.watch(filter, events, scope));
+    return this.inScope("subscriptions/listen", options, (lifetime) => connection.watch(filter, events, lifetime));
   }
 
   /** What may have changed unheard counts as changed. */
@@ -274,8 +274,8 @@ export class ClientCore implements ClientHost {
     this.#toolHeaders.forget();
   }
 
-  relearnTools(connection: Connection, scope: CallScope): Promise<void> {
-    return this.#toolHeaders.relearn(connection, scope);
+  relearnTools(connection: Connection, lifetime: CallLifetime): Promise<void> {
+    return this.#toolHeaders.relearn(connection, lifetime);
   }
 
   async answer(
@@ -310,8 +310,8 @@ export class ClientCore implements ClientHost {
   }
 
   onProblem(problem: Error): void {
-    quietly(() => this.#options.logger?.error?.(problem.message, { error: problem }));
-    quietly(() => this.#options.onError?.(problem));
+    ignoreErrors(() => this.#options.logger?.error?.(problem.message, { error: problem }));
+    ignoreErrors(() => this.#options.onError?.(problem));
   }
 
   deprecated(deprecation: Deprecation): void {
@@ -319,7 +319,7 @@ export class ClientCore implements ClientHost {
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
-    quietly(() => this.#options.logger?.debug?.(message, fields));
+    ignoreErrors(() => this.#options.logger?.debug?.(message, fields));
   }
 
   /** Only the connection in use matters: while connecting, whoever connects hears of it. */
@@ -329,7 +329,7 @@ export class ClientCore implements ClientHost {
     this.#closed = true;
     this.#caller?.end(reason);
     for (const one of [...this.listening]) one.over("lost", reason);
-    quietly(() => this.#options.onClose?.(reason));
+    ignoreErrors(() => this.#options.onClose?.(reason));
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
@@ -343,10 +343,10 @@ export class ClientCore implements ClientHost {
     for (const { elicitationId } of elicitations) this.visits.expect(elicitationId);
     if (this.#options.showRequiredUrls !== true) throw error;
     const limits = { ...options, timeoutMs: Number.POSITIVE_INFINITY };
-    await this.inScope("elicitation/create", limits, async (scope) => {
-      this.#caller?.leaveWire(scope);
-      const { showPages } = await import("./server-requests.js");
-      await showPages(this.#options, elicitations, scope);
+    await this.inScope("elicitation/create", limits, async (lifetime) => {
+      this.#caller?.leaveWire(lifetime);
+      const { presentUrlElicitations } = await import("./server-requests.js");
+      await presentUrlElicitations(this.#options, elicitations, lifetime);
     });
     throw error;
   };
@@ -365,7 +365,7 @@ export class ClientCore implements ClientHost {
     const warn =
       logger?.warn === undefined
         ? undefined
-        : (message: string, fields: Record<string, unknown>) => quietly(() => logger.warn?.(message, fields));
+        : (message: string, fields: Record<string, unknown>) => ignoreErrors(() => logger.warn?.(message, fields));
     if (this.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
     if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
     if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
@@ -373,8 +373,8 @@ export class ClientCore implements ClientHost {
 }
 
 /** Loaded with the first question: a client that is never asked does not pay for it. */
-async function answer(...question: Parameters<typeof answers.answer>): Promise<ClientResult> {
-  return (await import("./server-requests.js")).answer(...question);
+async function answer(...question: Parameters<typeof answers.answerServerRequest>): Promise<ClientResult> {
+  return (await import("./server-requests.js")).answerServerRequest(...question);
 }
 
 const asItIs: ReadResult<ClientResult> = (result) => result;

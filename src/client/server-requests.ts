@@ -1,5 +1,5 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import { withinScope } from "../call/abortable.js";
+import { untilAborted } from "../call/abortable.js";
 import type { ClientResult } from "../era/client-era.js";
 import { McpError, type RequiredUrl } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
@@ -21,7 +21,7 @@ import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js
 import type { AnswerContext, ClientOptions } from "./options.js";
 
 /** Answers one question of the server with the client's handlers, whichever way the question came. */
-export async function answer(
+export async function answerServerRequest(
   options: ClientOptions,
   method: string,
   params: Params | undefined,
@@ -48,12 +48,13 @@ export async function answer(
 }
 
 /** Sends the user to pages, one after the other, until the scope ends. */
-export async function showPages(
+export async function presentUrlElicitations(
   options: ClientOptions,
   pages: readonly RequiredUrl[],
-  scope: AbortSwitch,
+  lifetime: AbortSwitch,
 ): Promise<void> {
-  for (const page of pages) await withinScope(answer(options, "elicitation/create", { ...page }, scope), scope);
+  for (const page of pages)
+    await untilAborted(answerServerRequest(options, "elicitation/create", { ...page }, lifetime), lifetime);
 }
 
 async function ask(options: ClientOptions, { method, params }: InputRequest, ctx: AnswerContext): Promise<unknown> {

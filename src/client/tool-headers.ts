@@ -1,4 +1,4 @@
-import type { CallScope } from "../call/lifetime.js";
+import type { CallLifetime } from "../call/lifetime.js";
 import type { Connection } from "../era/client-era.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import type { Tool } from "../protocol/types/index.js";
@@ -31,8 +31,8 @@ export class ToolHeaders {
   }
 
   /** Lists all tools anew. */
-  async relearn(connection: Connection, scope: CallScope): Promise<void> {
-    const tools = new Pages<Tool>("tools", (params) => connection.call({ method: "tools/list", params }, scope));
+  async relearn(connection: Connection, lifetime: CallLifetime): Promise<void> {
+    const tools = new Pages<Tool>("tools", (params) => connection.call({ method: "tools/list", params }, lifetime));
     for await (const tool of tools) this.learn(tool);
   }
 }

@@ -1,4 +1,4 @@
-import type { CallScope } from "../call/lifetime.js";
+import type { CallLifetime } from "../call/lifetime.js";
 
 /** More pages than this are not remembered; the oldest go first. */
 const MOST = 1000;
@@ -9,7 +9,7 @@ interface Page {
 }
 
 /** The pages that the server asked to send the user to, and whether it has said that they are done. */
-export class PageWaits {
+export class UrlElicitationWaits {
   readonly #pages = new Map<string, Page>();
 
   /** The server named this page; from now on its end is remembered. */
@@ -31,13 +31,13 @@ export class PageWaits {
     for (const wake of [...page.waiting]) wake();
   }
 
-  wait(id: string, scope: CallScope): Promise<void> {
+  wait(id: string, lifetime: CallLifetime): Promise<void> {
     const page = this.expect(id);
     if (page.done) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const over = () => {
         page.waiting.delete(wake);
-        scope.offAbort(giveUp);
+        lifetime.offAbort(giveUp);
       };
       const wake = () => {
         over();
@@ -48,7 +48,7 @@ export class PageWaits {
         reject(reason);
       };
       page.waiting.add(wake);
-      scope.onAbort(giveUp);
+      lifetime.onAbort(giveUp);
     });
   }
 }

@@ -80,7 +80,7 @@ export type { MethodResults, ToolOutcome } from "../client/results.js";
 export { displayName, isResourceNotFound } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/subscriptions/list-refresh.js";
-export type { RelistenOptions } from "../client/subscriptions/resilient.js";
+export type { ResubscribeOptions } from "../client/subscriptions/resilient.js";
 export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/subscriptions/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge, ResumeToken, SavedSession } from "../era/client-era.js";

@@ -1,5 +1,5 @@
-export type { Asker, AskOptions, ElicitAnswer } from "../era/asking.js";
-export type { Call, CallOrigin, ClientFacts, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
+export type { AskOptions, ElicitAnswer, RequestStrategy } from "../era/asking.js";
+export type { Call, CallOrigin, ClientDescription, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
 export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";

@@ -17,7 +17,7 @@ export type ElicitAnswer<T> =
   | { readonly action: "decline" | "cancel"; readonly content?: undefined };
 
 /** What a handler may ask of the client, and do once. */
-export interface Questions {
+export interface ClientRequests {
   elicit<const S extends FormSchema>(
     message: string,
     schema: S,
@@ -35,13 +35,13 @@ export interface Questions {
 }
 
 /** The way to ask, which is made ready when a handler first needs it. */
-export interface Asking {
+export interface ClientRequestsOpener {
   /** The same promise each time: who asked first is heard first. */
-  open(): Promise<Questions>;
+  open(): Promise<ClientRequests>;
 }
 
 /** How an era asks the client for a handler, and remembers what the handler did, while its call runs. */
-export interface Asker {
+export interface RequestStrategy {
   /** Puts one question to the client; resolves with the client's answer as it came, once `options.check` has passed it. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
   /** Sends the client a request of the author's own; rejects in an era without such. */
@@ -64,6 +64,6 @@ export interface AskOptions {
 }
 
 /** Whether a handler failed because the user must visit pages first. */
-export function sendsAway(failure: unknown): failure is UrlElicitationRequiredError {
+export function isUrlElicitationRequired(failure: unknown): failure is UrlElicitationRequiredError {
   return failure instanceof RpcError && "elicitations" in failure;
 }

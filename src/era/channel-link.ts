@@ -1,5 +1,5 @@
-import { asItCame, exchange, type ReadResponse } from "../call/channel-request.js";
-import type { CallScope } from "../call/lifetime.js";
+import { asItCame, type ReadResponse, sendChannelRequest } from "../call/channel-request.js";
+import type { CallLifetime } from "../call/lifetime.js";
 import { withProgressToken } from "../call/progress.js";
 import { ProtocolError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
@@ -47,18 +47,19 @@ export class ChannelLink implements Link {
     this.#peer.assertOpen();
   }
 
-  request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    return this.exchange(request, scope, asItCame);
+  request(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+    return this.exchange(request, lifetime, asItCame);
   }
 
-  exchange<T>(request: LinkRequest, scope: CallScope, read: ReadResponse<T>): Promise<T> {
+  exchange<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T> {
     const { onProgress, onId } = request;
-    if (onProgress === undefined && onId === undefined) return exchange(this.#peer, request, scope, request, read);
+    if (onProgress === undefined && onId === undefined)
+      return sendChannelRequest(this.#peer, request, lifetime, request, read);
     const params = (used: RequestId): Params => {
       onId?.(used);
       return onProgress === undefined ? (request.params as Params) : withProgressToken(request.params, used);
     };
-    return exchange(this.#peer, { ...request, params }, scope, request, read);
+    return sendChannelRequest(this.#peer, { ...request, params }, lifetime, request, read);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {

@@ -1,6 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
-import type { CallScope } from "../call/lifetime.js";
+import type { CallLifetime } from "../call/lifetime.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
@@ -29,7 +29,7 @@ export interface ClaimedResults {
 }
 
 /** What an era may ask of the client that it connects. */
-export interface ClientHost {
+export interface ClientRuntime {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
   readonly extensions?: ClaimedResults | undefined;
@@ -41,7 +41,7 @@ export interface ClientHost {
   /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
   answer(method: string, params: Params | undefined, end: AbortSwitch, progress: ReportProgress): Promise<ClientResult>;
   /** Lists all tools anew, to learn which of their arguments travel in headers. */
-  relearnTools(connection: Connection, scope: CallScope): Promise<void>;
+  relearnTools(connection: Connection, lifetime: CallLifetime): Promise<void>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
   /** A feature that the protocol has deprecated is being used. */
@@ -52,7 +52,7 @@ export interface ClientHost {
 }
 
 /** What is known about the server of a connection. */
-export interface ServerFacts {
+export interface ServerDescription {
   readonly version: string;
   /** Whether the server itself, or whoever asked it before, has told what it can do. */
   readonly heard: boolean;
@@ -111,7 +111,7 @@ export interface Subscription {
 /** A negotiated way to a server: calls in, results out, in the server's own dialect. */
 export interface Connection {
   readonly era: ClientEra;
-  readonly server: ServerFacts;
+  readonly server: ServerDescription;
   /** Whether arguments travel in headers too, so that listings must be looked at. */
   readonly mirrorsHeaders: boolean;
   /** What another client may start from without asking. */
@@ -119,12 +119,12 @@ export interface Connection {
   /** The session that calls are made in, where there is one that can be gone on with. */
   readonly session?: SavedSession | undefined;
   /** One request. Resolves with the result, which may ask for input; rejects with an `RpcError` for an error answer. */
-  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult>;
+  call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
-  setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void>;
+  setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void>;
   /** Asks for signs of life until the connection ends, in the era that can. */
   keepPinging?(options: PingOptions): void;
-  watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription>;
+  watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription>;
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -169,7 +169,7 @@ export interface ClientEra {
   /** Whether a method or notification is the protocol's, of which no extension can make its own. */
   specifies(method: string): boolean;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */
-  open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection>;
+  open(wire: ClientWire, runtime: ClientRuntime, options: OpenOptions, lifetime: CallLifetime): Promise<Connection>;
 }
 
 /** The server answered, but not in this era. */

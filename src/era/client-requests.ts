@@ -14,9 +14,9 @@ import { compileForm, type FormSchema } from "../schema/elicitation-form.js";
 import { findAnswerProblem, questionProblem } from "../schema/input-rules.js";
 import type { SchemaIssue } from "../schema/json-schema/types.js";
 import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard-schema.js";
-import type { Asker, AskOptions, ElicitAnswer, Questions } from "./asking.js";
+import type { AskOptions, ClientRequests, ElicitAnswer, RequestStrategy } from "./asking.js";
 import { toCustomResult } from "./results.js";
-import type { Result, ServerHost } from "./server-era.js";
+import type { Result, ServerRuntime } from "./server-era.js";
 
 const INCLUDE_CONTEXT = {
   code: "deprecated_include_context",
@@ -24,13 +24,13 @@ const INCLUDE_CONTEXT = {
 };
 
 /** Puts a handler's questions, in the words of the protocol, to whoever the era has to ask. */
-export class QuestionDesk implements Questions {
-  readonly #asker: Asker;
-  readonly #host: ServerHost;
+export class CheckedClientRequests implements ClientRequests {
+  readonly #asker: RequestStrategy;
+  readonly #runtime: ServerRuntime;
 
-  constructor(asker: Asker, host: ServerHost) {
+  constructor(asker: RequestStrategy, runtime: ServerRuntime) {
     this.#asker = asker;
-    this.#host = host;
+    this.#runtime = runtime;
   }
 
   async elicit<const S extends FormSchema>(
@@ -65,12 +65,12 @@ export class QuestionDesk implements Questions {
   async elicitUrl(message: string, url: string, options: AskOptions): Promise<Pick<ElicitResult, "action">> {
     const request: InputRequest = { method: "elicitation/create", params: { mode: "url", message, url } };
     const asking = this.#ask(request, options);
-    if (isPlainHttp(url)) this.#host.warn("users are sent to a page without TLS", { url });
+    if (isPlainHttp(url)) this.#runtime.warn("users are sent to a page without TLS", { url });
     return { action: ((await asking) as ElicitResult).action };
   }
 
   async sample(params: CreateMessageParams, options: AskOptions): Promise<CreateMessageResult> {
-    if ((params.includeContext ?? "none") !== "none") this.#host.deprecated?.(INCLUDE_CONTEXT);
+    if ((params.includeContext ?? "none") !== "none") this.#runtime.deprecated?.(INCLUDE_CONTEXT);
     return (await this.#ask({ method: "sampling/createMessage", params }, options)) as CreateMessageResult;
   }
 

@@ -1,4 +1,4 @@
-import type { CallScope } from "../call/lifetime.js";
+import type { CallLifetime } from "../call/lifetime.js";
 import { notConnected } from "../protocol/errors.js";
 import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
 import type { RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
@@ -37,30 +37,30 @@ export abstract class HttpLink {
     return this.wire.open;
   }
 
-  async request(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    scope.throwIfAborted();
+  async request(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+    lifetime.throwIfAborted();
     if (this.closed) throw notConnected();
-    return this.start(request, scope);
+    return this.start(request, lifetime);
   }
 
-  protected abstract start(request: LinkRequest, scope: CallScope): Promise<RpcResponse>;
+  protected abstract start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse>;
 
   /** Files a call. `prepare` may still refuse it; what it returns puts the call on the wire, and never rejects. */
   protected place(
     request: LinkRequest,
     wanted: RequestId | undefined,
-    scope: CallScope,
+    lifetime: CallLifetime,
     giveUp: GiveUp,
     prepare: (call: HttpCall) => () => Promise<void>,
   ): Promise<RpcResponse> {
     const id = this.inflight.reserve(wanted);
-    const call = new HttpCall(id, request, scope, (over) => this.inflight.remove(over), giveUp);
+    const call = new HttpCall(id, request, lifetime, (over) => this.inflight.remove(over), giveUp);
     request.onId?.(id);
-    scope.throwIfAborted();
+    lifetime.throwIfAborted();
     const run = prepare(call);
     this.inflight.add(call);
     call.follow();
-    void this.wire.hold(call.wire, run());
+    void this.wire.hold(call.abortSwitch, run());
     return call.answered;
   }
 

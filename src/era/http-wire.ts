@@ -1,5 +1,5 @@
 import { AbortSwitch } from "../call/abort-switch.js";
-import type { CallScope } from "../call/lifetime.js";
+import type { CallLifetime } from "../call/lifetime.js";
 import { progressTokenOf, withProgressToken } from "../call/progress.js";
 import {
   answerLost,
@@ -31,7 +31,7 @@ const LINGER_MS = 1000;
  * Every POST awaits this first, so that they keep their order: it starts in the turn in which it was asked for, and yet a
  * call that is given up at once leaves no trace, not even a connection that was opened for it.
  */
-export const nextInTurn: Promise<void> = Promise.resolve();
+export const nextMicrotask: Promise<void> = Promise.resolve();
 
 /** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
 export class HttpWire {
@@ -72,7 +72,7 @@ export class HttpWire {
     headers: HeaderRecord,
     body: string | null,
     end: AbortSwitch,
-    patience?: CallScope,
+    patience?: CallLifetime,
   ): Promise<Reply> {
     const { send, url, server = url } = this.#target;
     const sending = { method, headers, body, end, patience, server };
@@ -85,7 +85,7 @@ export class HttpWire {
   }
 
   async #deliver(what: string, headers: HeaderRecord, body: string, wire: AbortSwitch): Promise<void> {
-    await nextInTurn;
+    await nextMicrotask;
     let response: Reply;
     try {
       response = await this.send("POST", headers, body, wire);
@@ -141,12 +141,12 @@ export class HttpWire {
     let linger: unknown;
     const take = (parsed: Parsed) => {
       if (call.over) return;
-      call.scope.touch();
+      call.lifetime.heard();
       onMessage(parsed);
-      if (call.over) linger = clock.schedule(() => drop(call.wire), LINGER_MS);
+      if (call.over) linger = clock.schedule(() => drop(call.abortSwitch), LINGER_MS);
     };
     const onEventId = call.onEventId && ((id: string) => this.guard(() => call.onEventId?.(id)));
-    const trace = await readEvents(response, maxMessageBytes, call.wire, take, clock, onEventId);
+    const trace = await readEvents(response, maxMessageBytes, call.abortSwitch, take, clock, onEventId);
     if (linger !== undefined) clock.cancel(linger);
     return trace;
   }
@@ -169,7 +169,7 @@ export class HttpWire {
   }
 
   async #readRefusal(call: HttpCall, response: Reply): Promise<void> {
-    const refusal = await readRefusal(response, call.wire);
+    const refusal = await readRefusal(response, call.abortSwitch);
     if (refusal.rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
     else call.answer({ jsonrpc: "2.0", id: call.id, error: refusal.rpcError });
   }
@@ -177,7 +177,7 @@ export class HttpWire {
   async #readJson(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<void> {
     let text: string;
     try {
-      text = await readText(response, this.#target.maxMessageBytes, call.wire);
+      text = await readText(response, this.#target.maxMessageBytes, call.abortSwitch);
     } catch (cause) {
       call.fail(answerLost(call.method, `the response could not be read (${describe(cause)})`, { cause }));
       return;
@@ -221,12 +221,12 @@ export class HttpCall {
   readonly method: string;
   readonly params: Params | undefined;
   readonly cancellable: boolean;
-  readonly scope: CallScope;
+  readonly lifetime: CallLifetime;
   readonly answered: Promise<RpcResponse>;
   /** Told where the call's stream can be read on from, as long as it is not over. */
   readonly onEventId: ((eventId: string) => void) | undefined;
   /** Ends what the call has on the wire. */
-  readonly wire = new AbortSwitch();
+  readonly abortSwitch = new AbortSwitch();
   readonly #onProgress: ((params: Params) => void) | undefined;
   readonly #token: RequestId | undefined;
   readonly #onOver: (call: HttpCall) => void;
@@ -236,12 +236,18 @@ export class HttpCall {
   #sent = false;
   #over = false;
 
-  constructor(id: RequestId, request: LinkRequest, scope: CallScope, onOver: (call: HttpCall) => void, giveUp: GiveUp) {
+  constructor(
+    id: RequestId,
+    request: LinkRequest,
+    lifetime: CallLifetime,
+    onOver: (call: HttpCall) => void,
+    giveUp: GiveUp,
+  ) {
     this.id = id;
     this.method = request.method;
     this.params = request.onProgress === undefined ? request.params : withProgressToken(request.params, id);
     this.cancellable = request.cancellable;
-    this.scope = scope;
+    this.lifetime = lifetime;
     this.#onProgress = request.onProgress;
     this.#token = request.onProgress === undefined ? undefined : progressTokenOf(this.params);
     this.#onOver = onOver;
@@ -269,7 +275,7 @@ export class HttpCall {
 
   /** From here on the end of the scope ends the call. */
   follow(): void {
-    this.scope.onAbort(this.#onAbort);
+    this.lifetime.onAbort(this.#onAbort);
   }
 
   get over(): boolean {
@@ -288,7 +294,7 @@ export class HttpCall {
   }
 
   progress(params: Params): void {
-    this.scope.touch();
+    this.lifetime.heard();
     this.#onProgress?.(params);
   }
 
@@ -308,7 +314,7 @@ export class HttpCall {
   #end(): boolean {
     if (this.#over) return false;
     this.#over = true;
-    this.scope.offAbort(this.#onAbort);
+    this.lifetime.offAbort(this.#onAbort);
     this.#onOver(this);
     return true;
   }

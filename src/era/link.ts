@@ -1,6 +1,6 @@
 import type { ReadResponse } from "../call/channel-request.js";
 import type { Clock } from "../call/clock.js";
-import type { CallScope } from "../call/lifetime.js";
+import type { CallLifetime } from "../call/lifetime.js";
 import type { Send } from "../http/client/send.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
@@ -38,7 +38,7 @@ export interface CloseOptions {
 /** What comes from the server without having been called for. */
 export interface LinkReceiver {
   /** `call` is the life of the request on whose stream it came, where the wire can tell. */
-  onRequest(request: RpcRequest, call?: CallScope): void;
+  onRequest(request: RpcRequest, call?: CallLifetime): void;
   /** `call` is the id of the request on whose stream it came, where the wire can tell. */
   onNotification(notification: RpcNotification, call?: RequestId): void;
   onProblem(problem: Error): void;
@@ -55,9 +55,9 @@ export const NOBODY: LinkReceiver = { onRequest() {}, onNotification() {}, onPro
 export interface Link {
   readonly kind: "channel" | "http";
   receiver: LinkReceiver;
-  request(request: LinkRequest, scope: CallScope): Promise<RpcResponse>;
+  request(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse>;
   /** The same with what is read of the response, in the turn in which it comes, where the link can. */
-  exchange?<T>(request: LinkRequest, scope: CallScope, read: ReadResponse<T>): Promise<T>;
+  exchange?<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   /** Answers a request that came through `receiver`. */
   respond(id: RequestId, result: JsonText): void;
@@ -67,8 +67,13 @@ export interface Link {
 }
 
 /** What is read of the response to a request. */
-export function exchangeOn<T>(link: Link, request: LinkRequest, scope: CallScope, read: ReadResponse<T>): Promise<T> {
-  return link.exchange?.(request, scope, read) ?? link.request(request, scope).then(read);
+export function exchangeOn<T>(
+  link: Link,
+  request: LinkRequest,
+  lifetime: CallLifetime,
+  read: ReadResponse<T>,
+): Promise<T> {
+  return link.exchange?.(request, lifetime, read) ?? link.request(request, lifetime).then(read);
 }
 
 export interface ReconnectOptions {

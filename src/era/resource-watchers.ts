@@ -1,23 +1,23 @@
-import type { ServerHost } from "./server-era.js";
+import type { ServerRuntime } from "./server-era.js";
 
 /** Somebody begins to watch a resource. */
-export function retain(host: ServerHost, uri: string): void {
-  const watching = host.watched.get(uri) ?? 0;
-  host.watched.set(uri, watching + 1);
-  if (watching === 0) tell(host, "onSubscribe", uri);
+export function retain(runtime: ServerRuntime, uri: string): void {
+  const watching = runtime.watched.get(uri) ?? 0;
+  runtime.watched.set(uri, watching + 1);
+  if (watching === 0) tell(runtime, "onSubscribe", uri);
 }
 
 /** Somebody stops watching a resource. */
-export function release(host: ServerHost, uri: string): void {
-  const left = (host.watched.get(uri) ?? 0) - 1;
-  if (left > 0) host.watched.set(uri, left);
-  else if (host.watched.delete(uri)) tell(host, "onUnsubscribe", uri);
+export function release(runtime: ServerRuntime, uri: string): void {
+  const left = (runtime.watched.get(uri) ?? 0) - 1;
+  if (left > 0) runtime.watched.set(uri, left);
+  else if (runtime.watched.delete(uri)) tell(runtime, "onUnsubscribe", uri);
 }
 
-function tell(host: ServerHost, hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
+function tell(runtime: ServerRuntime, hook: "onSubscribe" | "onUnsubscribe", uri: string): void {
   try {
-    host.options.resources?.[hook]?.(uri);
+    runtime.options.resources?.[hook]?.(uri);
   } catch (error) {
-    host.report(error, { where: hook });
+    runtime.report(error, { where: hook });
   }
 }

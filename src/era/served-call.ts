@@ -3,9 +3,9 @@ import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 import type { InputResponses, LoggingLevel, ProgressToken } from "../protocol/types/index.js";
 import type {
   Call,
-  CallFacts,
+  CallInit,
   CallOrigin,
-  ClientFacts,
+  ClientDescription,
   EraSession,
   ServerEra,
   ServerWire,
@@ -19,7 +19,7 @@ export class ServedCall implements Call {
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;
-  readonly client: ClientFacts;
+  readonly client: ClientDescription;
   readonly wire: ServerWire;
   readonly origin: CallOrigin;
   readonly progressToken: ProgressToken | undefined;
@@ -40,7 +40,7 @@ export class ServedCall implements Call {
   declare topics?: Topics | undefined;
   #open = true;
 
-  constructor(facts: CallFacts) {
+  constructor(facts: CallInit) {
     this.era = facts.era;
     this.session = facts.session;
     this.id = facts.id;

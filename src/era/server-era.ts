@@ -1,6 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import type { Clock } from "../call/clock.js";
-import type { CallScope } from "../call/lifetime.js";
+import type { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { GateAdmission, HttpExchange } from "../http/exchange.js";
@@ -32,10 +32,10 @@ import type {
 } from "../protocol/types/index.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
-import type { Asking } from "./asking.js";
+import type { ClientRequestsOpener } from "./asking.js";
 
 /** What is known about the client that made a call. */
-export interface ClientFacts {
+export interface ClientDescription {
   readonly version: string;
   readonly capabilities: ClientCapabilities;
   /** Self-reported: for display and logs, never for decisions. */
@@ -53,7 +53,7 @@ export interface ServerWire {
     call: Call | undefined,
     method: string,
     params: Params | undefined,
-    scope: CallScope,
+    lifetime: CallLifetime,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse>;
   /** Whether nobody is there to hear now what belongs to no call. */
@@ -84,14 +84,14 @@ export interface CallOrigin {
   readonly sessionId?: string | undefined;
 }
 
-export interface CallFacts {
+export interface CallInit {
   readonly era: ServerEra;
   /** Undefined where nothing is kept between requests. */
   readonly session: EraSession | undefined;
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;
-  readonly client: ClientFacts;
+  readonly client: ClientDescription;
   readonly wire: ServerWire;
   readonly origin: CallOrigin;
   readonly progressToken: ProgressToken | undefined;
@@ -100,7 +100,7 @@ export interface CallFacts {
 }
 
 /** One request being served. It ends once. */
-export interface Call extends CallFacts {
+export interface Call extends CallInit {
   /** Thrown when the call is cancelled, its connection ends, or the server shuts down. */
   readonly end: AbortSwitch;
   /** The state that the author put into an earlier round's result. */
@@ -135,7 +135,7 @@ export type HandlerResult = Result | PreparedResult;
 export type HeaderReader = (name: string) => string | undefined;
 
 /** A handler, ready to run. It may throw instead of rejecting. */
-export type Run = (asking: Asking) => MaybePromise<HandlerResult>;
+export type RunHandler = (asking: ClientRequestsOpener) => MaybePromise<HandlerResult>;
 
 /** How serving a call ended. */
 export type Outcome =
@@ -175,7 +175,7 @@ export interface SessionLimits {
 }
 
 /** What the author of a server says about what eras do. Where nothing is said, they know what to do. */
-export interface HostOptions {
+export interface RuntimeOptions {
   readonly instructions?: string | undefined;
   /** How long a pushed question may stay unanswered. */
   readonly askTimeoutMs?: number | undefined;
@@ -203,8 +203,8 @@ export interface HostOptions {
 }
 
 /** What an era may ask of the server that it serves. */
-export interface ServerHost {
-  readonly options: HostOptions;
+export interface ServerRuntime {
+  readonly options: RuntimeOptions;
   readonly info: Implementation;
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
@@ -212,7 +212,7 @@ export interface ServerHost {
   /** What seals is loaded with the first state: few servers ask. */
   seal(): MaybePromise<StateSeal>;
   /** The pages that clients were asked to send their users to. */
-  readonly pages: OpenPages;
+  readonly urlElicitations: UrlElicitations;
   /** How many subscriptions are open. */
   readonly subscriptions: { open: number };
   /** Every version that this server speaks, newest first. */
@@ -270,7 +270,7 @@ export interface ReportContext {
 /** What an era knows about one connection. */
 export interface EraSession {
   /** What a handshake told about the client; undefined before it, and where there is none. */
-  readonly established?: ClientFacts | undefined;
+  readonly established?: ClientDescription | undefined;
   /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
   decode(request: RpcRequest, origin: CallOrigin): Call;
   /** A notification other than a cancellation. Never throws or rejects. */
@@ -282,7 +282,7 @@ export interface EraSession {
   close(): void;
 }
 
-export type BuiltinHandler = (call: Call, host: ServerHost) => MaybePromise<HandlerResult>;
+export type BuiltinHandler = (call: Call, runtime: ServerRuntime) => MaybePromise<HandlerResult>;
 
 /** One way of speaking HTTP, on the server. */
 export interface HttpBinding {
@@ -349,7 +349,7 @@ export interface OfferedEra {
   /** Whether a method of this name is the era's. */
   specifies(method: string): boolean;
   /** This era's way of speaking HTTP, for one server. */
-  http(host: ServerHost, options: HttpBindingOptions): HttpBinding;
+  http(runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding;
   /** The era with all that serving a channel takes. */
   load(): Promise<ChannelEra>;
 }
@@ -362,20 +362,20 @@ export interface ServerEra extends OfferedEra {
   readonly typesResults: boolean;
   /** What the era itself answers. */
   readonly builtins: ReadonlyMap<string, BuiltinHandler>;
-  encode(call: Call, result: HandlerResult, host: ServerHost): JsonText;
+  encode(call: Call, result: HandlerResult, runtime: ServerRuntime): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
   /** What a report of progress looks like in this era. */
   encodeProgress(call: Call, token: ProgressToken, progress: Progress): Params;
   /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
-  settle(call: Call, host: ServerHost, run: Run): MaybePromise<HandlerResult>;
+  runHandler(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult>;
 }
 
 /** An era that can be spoken over channels. */
 export interface ChannelEra extends ServerEra {
   /** What this era keeps for one connection. */
-  attach(host: ServerHost, wire: ServerWire): EraSession;
+  attach(runtime: ServerRuntime, wire: ServerWire): EraSession;
 }
 
 /** Picks the era that a message is written in. The last era takes what no other claims. */
@@ -408,24 +408,24 @@ export type ResultTable = ReadonlyMap<string, Check>;
 export type NotificationTable = ReadonlyMap<string, Check>;
 
 /** The one whose client was asked to send its user to a page. */
-export interface PageOwner {
+export interface UrlElicitationOwner {
   /** The user is done with the page. */
-  onPageDone(id: string): void;
+  onUrlElicitationDone(id: string): void;
   /** Nobody will say any more that the user is done with it. */
-  onPageForgotten(id: string): void;
+  onUrlElicitationForgotten(id: string): void;
 }
 
 /**
  * The pages that users were sent to and that are not done yet, by the id of the question. An owner that has ended leaves
  * nothing but the id.
  */
-export type OpenPages = Map<string, PageOwner | undefined>;
+export type UrlElicitations = Map<string, UrlElicitationOwner | undefined>;
 
 /** Tells the owner, once; false for an id that nobody was asked with. */
-export function completePage(pages: OpenPages, id: string): boolean {
+export function completeUrlElicitation(pages: UrlElicitations, id: string): boolean {
   const owner = pages.get(id);
   const known = pages.delete(id);
-  owner?.onPageDone(id);
+  owner?.onUrlElicitationDone(id);
   return known;
 }
 

@@ -1,10 +1,10 @@
-import type { OpenPages, PageOwner } from "./server-era.js";
+import type { UrlElicitationOwner, UrlElicitations } from "./server-era.js";
 
 /** More pages than this are not remembered; the oldest go first. */
 const MOST = 10_000;
 
 /** A user is sent to a page. */
-export function notePage(pages: OpenPages, id: string, owner: PageOwner): void {
+export function trackUrlElicitation(pages: UrlElicitations, id: string, owner: UrlElicitationOwner): void {
   forget(pages, id);
   const [oldest] = pages.keys();
   if (pages.size >= MOST && oldest !== undefined) forget(pages, oldest);
@@ -12,12 +12,12 @@ export function notePage(pages: OpenPages, id: string, owner: PageOwner): void {
 }
 
 /** The owner has ended: that the page is done will be known, and told to nobody. */
-export function releasePage(pages: OpenPages, id: string): void {
+export function releaseUrlElicitation(pages: UrlElicitations, id: string): void {
   if (pages.has(id)) pages.set(id, undefined);
 }
 
-function forget(pages: OpenPages, id: string): void {
+function forget(pages: UrlElicitations, id: string): void {
   const owner = pages.get(id);
   pages.delete(id);
-  owner?.onPageForgotten(id);
+  owner?.onUrlElicitationForgotten(id);
 }

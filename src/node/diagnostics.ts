@@ -1,6 +1,6 @@
 import { channel, tracingChannel } from "node:diagnostics_channel";
 import type { ClientInterceptor, ClientOptions } from "../client/options.js";
-import type { ServerFacts } from "../era/client-era.js";
+import type { ServerDescription } from "../era/client-era.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 import type { ServerInterceptor, ServerOptions } from "../server/options.js";
 
@@ -39,7 +39,7 @@ export interface ClientRequestEvent {
 
 /** A connection of a client; `reason` is why it ended, unless it ended in order. */
 export interface ClientConnectionEvent {
-  readonly server?: ServerFacts;
+  readonly server?: ServerDescription;
   readonly reason?: Error | undefined;
 }
 

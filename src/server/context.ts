@@ -1,8 +1,8 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import { late } from "../call/lazy.js";
+import { lazyModule } from "../call/lazy.js";
 import { andThen } from "../call/maybe-promise.js";
-import type { Asking, AskOptions, ElicitAnswer, Questions } from "../era/asking.js";
-import type { Call, ClientFacts, Result, ServerHost } from "../era/server-era.js";
+import type { AskOptions, ClientRequests, ClientRequestsOpener, ElicitAnswer } from "../era/asking.js";
+import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { isWanted } from "../protocol/logging.js";
@@ -22,28 +22,34 @@ import type { FormSchema } from "../schema/elicitation-form.js";
 import type { Reports } from "./progress.js";
 
 /** What reports progress, loaded with the first call whose caller asks for reports. */
-export const reporting = late(() => import("./progress.js"));
+export const reporting = lazyModule(() => import("./progress.js"));
 
 /** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
 export class Context {
   readonly #call: Call;
-  readonly #asking: Asking;
-  readonly #host: ServerHost;
+  readonly #asking: ClientRequestsOpener;
+  readonly #runtime: ServerRuntime;
   readonly #end: AbortSwitch;
   /** The context that reports for this one too, when this is the same call with another end. */
   readonly #root: Context;
 
-  constructor(call: Call, asking: Asking, host: ServerHost, end: AbortSwitch = call.end, root?: Context) {
+  constructor(
+    call: Call,
+    asking: ClientRequestsOpener,
+    runtime: ServerRuntime,
+    end: AbortSwitch = call.end,
+    root?: Context,
+  ) {
     this.#root = root ?? this;
     this.#call = call;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#asking = asking;
     this.#end = end;
   }
 
   /** The same call for a handler that may be given up on before the call is: its signal is that of `end`. */
   endingWith(end: AbortSwitch): Context {
-    return new Context(this.#call, this.#asking, this.#host, end, this.#root);
+    return new Context(this.#call, this.#asking, this.#runtime, end, this.#root);
   }
 
   /** Fires when the call is cancelled, times out at the caller, loses its connection, or the server shuts down. */
@@ -65,7 +71,7 @@ export class Context {
   }
 
   /** Version, capabilities and self-reported identity of the client. */
-  get client(): ClientFacts {
+  get client(): ClientDescription {
     return this.#call.client;
   }
 
@@ -220,14 +226,14 @@ export class Context {
   #report(run: (part: typeof import("./progress.js")) => void | Promise<void>): void | Promise<void> {
     const { progressToken, method, id } = this.#call;
     if (progressToken === undefined) return;
-    return andThen(reporting(), run, (error) => this.#host.report(error, { where: "progress", method, id }));
+    return andThen(reporting(), run, (error) => this.#runtime.report(error, { where: "progress", method, id }));
   }
 
   get #reports(): Reports {
-    return { by: this.#root, call: this.#call, host: this.#host };
+    return { by: this.#root, call: this.#call, runtime: this.#runtime };
   }
 
-  async #questions(method: string): Promise<Questions> {
+  async #questions(method: string): Promise<ClientRequests> {
     this.#assertOpen(method);
     const questions = await this.#asking.open();
     this.#assertOpen(method);

@@ -1,15 +1,15 @@
-import type { Asker, Asking, Questions } from "../era/asking.js";
+import type { ClientRequests, ClientRequestsOpener, RequestStrategy } from "../era/asking.js";
 import { ServedCall } from "../era/served-call.js";
-import type { Call, ServerHost } from "../era/server-era.js";
+import type { Call, ServerRuntime } from "../era/server-era.js";
 
 /**
  * A call of its own that does the same as another and outlives it: for extensions that answer now and do the work later.
  * It says nothing on its way, asks through `asker`, and ends by `end.abort(reason)` alone.
  */
-export function detachCall(call: Call, asker: Asker): Call {
+export function detachCall(call: Call, asker: RequestStrategy): Call {
   const { session, id, method, params, client, origin } = call;
   return new ServedCall({
-    era: { ...call.era, settle: async (_call, host, run) => run(askingThrough(asker, host)) },
+    era: { ...call.era, runHandler: async (_call, runtime, run) => run(askingThrough(asker, runtime)) },
     session,
     id,
     method,
@@ -22,11 +22,13 @@ export function detachCall(call: Call, asker: Asker): Call {
   });
 }
 
-function askingThrough(asker: Asker, host: ServerHost): Asking {
-  let questions: Promise<Questions> | undefined;
+function askingThrough(asker: RequestStrategy, runtime: ServerRuntime): ClientRequestsOpener {
+  let questions: Promise<ClientRequests> | undefined;
   return {
     open() {
-      questions ??= import("../era/client-requests.js").then(({ QuestionDesk }) => new QuestionDesk(asker, host));
+      questions ??= import("../era/client-requests.js").then(
+        ({ CheckedClientRequests }) => new CheckedClientRequests(asker, runtime),
+      );
       return questions;
     },
   };

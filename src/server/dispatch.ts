@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise } from "../call/maybe-promise.js";
-import type { Call, HandlerResult, ServerHost } from "../era/server-era.js";
+import type { Call, HandlerResult, ServerRuntime } from "../era/server-era.js";
 import { invalidParams, methodNotFound } from "../protocol/jsonrpc/errors.js";
 import { params } from "../protocol/shapes/common.js";
 import { Context } from "./context.js";
@@ -11,7 +11,7 @@ const anyParams = params({});
 
 /** What a server can be asked. */
 export interface Dispatcher {
-  readonly host: ServerHost;
+  readonly runtime: ServerRuntime;
   readonly routes: ReadonlyMap<string, Route>;
   readonly methods: ReadonlyMap<string, CustomMethod>;
   /** Whether some era of this server has a method of this name. */
@@ -31,12 +31,12 @@ export function dispatch(server: Dispatcher, call: Call): MaybePromise<HandlerRe
   if (problem !== undefined) throw invalidParams(method, problem);
 
   const custom = server.methods.get(method);
-  if (custom !== undefined) return andThen(more(), ({ runCustom }) => runCustom(server.host, custom, call));
+  if (custom !== undefined) return andThen(more(), ({ runCustom }) => runCustom(server.runtime, custom, call));
 
   const builtin = era.builtins.get(method);
-  if (builtin !== undefined) return builtin(call, server.host);
+  if (builtin !== undefined) return builtin(call, server.runtime);
 
   const route = shape === undefined ? undefined : server.routes.get(method);
   if (route === undefined) throw methodNotFound(method);
-  return era.settle(call, server.host, (asker) => route(call, new Context(call, asker, server.host)));
+  return era.runHandler(call, server.runtime, (asker) => route(call, new Context(call, asker, server.runtime)));
 }

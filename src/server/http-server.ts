@@ -1,5 +1,5 @@
 import { pause } from "../call/clock.js";
-import { type AcceptChannel, completePage, type OfferedEra } from "../era/server-era.js";
+import { type AcceptChannel, completeUrlElicitation, type OfferedEra } from "../era/server-era.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { DefinitionError, McpError } from "../protocol/errors.js";
@@ -24,7 +24,7 @@ import type { ServerExtension } from "./extensions/extension.js";
 import { HTTP } from "./option-names.js";
 import type { HttpServerOptions, ServerInterceptor, ServerOptions } from "./options.js";
 import { ServerCore } from "./runtime.js";
-import { HttpFront } from "./transports/http.js";
+import { HttpEndpoint } from "./transports/http.js";
 
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
 
@@ -91,7 +91,7 @@ export class HttpServer<
   protected readonly core: ServerCore;
   readonly #http: HttpServerOptions;
   readonly #closing = new AbortController();
-  #front: HttpFront | undefined;
+  #front: HttpEndpoint | undefined;
   #closed: Promise<void> | undefined;
 
   /** `validator` is for those who bring none. */
@@ -205,7 +205,7 @@ export class HttpServer<
 
   /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
   elicitationCompleted(elicitationId: string): void {
-    if (completePage(this.core.pages, elicitationId)) return;
+    if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
     throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
   }
 
@@ -227,8 +227,8 @@ export class HttpServer<
     return undefined;
   }
 
-  #createFront(): HttpFront {
-    return new HttpFront(this.core, this.core.eras, this.#http, this.acceptChannel);
+  #createFront(): HttpEndpoint {
+    return new HttpEndpoint(this.core, this.core.eras, this.#http, this.acceptChannel);
   }
 
   /** Answers one HTTP exchange. */
@@ -251,10 +251,10 @@ export class HttpServer<
   }
 
   /** Told by whoever listens for this server: which host it is bound to, and which paths beside the endpoint's it has. */
-  onListening(host: string): readonly string[] {
+  onListening(runtime: string): readonly string[] {
     const { allowedHosts, gate } = this.#http;
-    if (ANY_ADDRESS.has(host) && allowedHosts === undefined) {
-      this.core.warn(`listening on all interfaces (${host}) without http.allowedHosts: only local names are served`);
+    if (ANY_ADDRESS.has(runtime) && allowedHosts === undefined) {
+      this.core.warn(`listening on all interfaces (${runtime}) without http.allowedHosts: only local names are served`);
     }
     return gate?.paths ?? [];
   }

@@ -1,26 +1,30 @@
-import type { Call, ServerHost } from "../era/server-era.js";
+import type { Call, ServerRuntime } from "../era/server-era.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./definitions/custom-method.js";
 import type { Registry } from "./definitions/registry.js";
 import { parseParams } from "./definitions/run-custom.js";
 
-type ReceivingHost = ServerHost & { readonly registry: Registry };
+type NotificationRuntime = ServerRuntime & { readonly registry: Registry };
 
-const queues = new WeakMap<ServerHost, NotificationQueue>();
+const queues = new WeakMap<ServerRuntime, NotificationQueue>();
 
 /** Hands a notification to whom the author named for it. */
-export function receive(host: ReceivingHost, notification: RpcNotification, aside: (method: string) => Call): void {
+export function receive(
+  runtime: NotificationRuntime,
+  notification: RpcNotification,
+  aside: (method: string) => Call,
+): void {
   const { method, params } = notification;
-  const { notifications, otherNotifications: other } = host.registry;
+  const { notifications, otherNotifications: other } = runtime.registry;
   const own = notifications.get(method);
-  const queue = queues.get(host) ?? new NotificationQueue();
-  queues.set(host, queue);
-  const onError = (error: unknown) => host.report(error, { where: "notification", method });
+  const queue = queues.get(runtime) ?? new NotificationQueue();
+  queues.set(runtime, queue);
+  const onError = (error: unknown) => runtime.report(error, { where: "notification", method });
   if (own !== undefined)
     queue.deliver(
       () => parseParams(own, params),
-      (given) => runAside(host, own, aside(own.name), given),
+      (given) => runAside(runtime, own, aside(own.name), given),
       onError,
     );
   // That a client is ready is for who asks for it by name.
@@ -29,10 +33,10 @@ export function receive(host: ReceivingHost, notification: RpcNotification, asid
 }
 
 /** Runs the handler of a notification: it may ask and tell as a call can. */
-async function runAside(host: ServerHost, own: CustomMethod, call: Call, params: unknown): Promise<void> {
+async function runAside(runtime: ServerRuntime, own: CustomMethod, call: Call, params: unknown): Promise<void> {
   try {
-    await call.era.settle(call, host, async (asker) => {
-      await own.handler(params as never, new Context(call, asker, host));
+    await call.era.runHandler(call, runtime, async (asker) => {
+      await own.handler(params as never, new Context(call, asker, runtime));
       return {};
     });
   } finally {

@@ -1,5 +1,5 @@
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
-import type { Call, ServerHost } from "../era/server-era.js";
+import type { Call, ServerRuntime } from "../era/server-era.js";
 import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type { ContentBlock, ProgressToken } from "../protocol/types/index.js";
 
@@ -7,16 +7,16 @@ import type { ContentBlock, ProgressToken } from "../protocol/types/index.js";
 export interface Reports {
   readonly by: object;
   readonly call: Call;
-  readonly host: ServerHost;
+  readonly runtime: ServerRuntime;
 }
 
 const reporters = new WeakMap<object, ProgressReporter>();
 
 /** What reports for a call; undefined where the caller asked for no reports. */
-function reporterOf({ by, call, host }: Reports): ProgressReporter | undefined {
+function reporterOf({ by, call, runtime }: Reports): ProgressReporter | undefined {
   const { progressToken } = call;
   if (progressToken === undefined) return undefined;
-  const reporter = reporters.get(by) ?? createReporter(call, progressToken, host);
+  const reporter = reporters.get(by) ?? createReporter(call, progressToken, runtime);
   reporters.set(by, reporter);
   return reporter;
 }
@@ -41,13 +41,13 @@ export function reportPartial(
   return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
 }
 
-function createReporter(call: Call, token: ProgressToken, host: ServerHost): ProgressReporter {
-  const { clock } = host;
-  const { progressIntervalMs: intervalMs } = host.options;
+function createReporter(call: Call, token: ProgressToken, runtime: ServerRuntime): ProgressReporter {
+  const { clock } = runtime;
+  const { progressIntervalMs: intervalMs } = runtime.options;
   const { method, id } = call;
   const reporter = new ProgressReporter(
     (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
-    (error) => host.report(error, { where: "progress", method, id }),
+    (error) => runtime.report(error, { where: "progress", method, id }),
     intervalMs === undefined ? undefined : { clock, intervalMs },
   );
   if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();

@@ -1,11 +1,11 @@
-import { late } from "../call/lazy.js";
+import { lazyModule } from "../call/lazy.js";
 import { andThen, type MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/server-era.js";
 import { methodNotFound } from "../protocol/jsonrpc/errors.js";
 import type { Context } from "./context.js";
 import { unknownItem } from "./definitions/catalogue.js";
 import type { Kind, Registry } from "./definitions/registry.js";
-import type { SeeingHost } from "./definitions/resources.js";
+import type { VisibilityRuntime } from "./definitions/resources.js";
 import { extras, type RegisteredTool } from "./definitions/tool.js";
 import { contentChecks } from "./definitions/tool-result.js";
 
@@ -16,7 +16,7 @@ type Serve = (registry: Registry, call: Call, ctx: Context) => MaybePromise<Hand
 type More = typeof import("./lazy-routes.js");
 
 /** What reads resources and prompts, completes, runs methods of authors' own and hands them notifications. */
-export const more = late(() => import("./lazy-routes.js"));
+export const more = lazyModule(() => import("./lazy-routes.js"));
 
 const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["tools/list", lists("tools")],
@@ -48,10 +48,10 @@ export async function prepareRoutes(registry: Registry): Promise<void> {
 }
 
 /** Whether a caller may hear of a resource. */
-export function sees(host: SeeingHost, call: Call, uri: string): MaybePromise<boolean> {
-  const { resources, templates } = host.registry;
+export function sees(runtime: VisibilityRuntime, call: Call, uri: string): MaybePromise<boolean> {
+  const { resources, templates } = runtime.registry;
   if (!resources.filtered && !templates.filtered) return true;
-  return andThen(more(), ({ seesResource }) => seesResource(host, call, uri));
+  return andThen(more(), ({ seesResource }) => seesResource(runtime, call, uri));
 }
 
 function by(name: "getPrompt" | "listResources" | "readResource" | "completeArgument"): Serve {

@@ -1,16 +1,16 @@
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
-import { late } from "../call/lazy.js";
-import { andThen, attempt, type MaybePromise, quietly } from "../call/maybe-promise.js";
+import { lazyModule } from "../call/lazy.js";
+import { andThen, attempt, ignoreErrors, type MaybePromise } from "../call/maybe-promise.js";
 import type {
   Call,
   HandlerResult,
   LogMessage,
   OfferedEra,
-  OpenPages,
   Outcome,
   ReportContext,
-  ServerHost,
+  ServerRuntime,
+  UrlElicitations,
 } from "../era/server-era.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import type { Deprecation } from "../protocol/deprecations.js";
@@ -35,12 +35,12 @@ const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 
 /** The server as its eras see it: what it knows, and how a call is served to its end. */
-export class ServerCore implements ServerHost {
+export class ServerCore implements ServerRuntime {
   readonly info: Implementation;
   readonly changes: ChangeBus = new MemoryChangeBus((error) => this.report(error, { where: "change" }));
   readonly clock: Clock;
-  readonly seal: ServerHost["seal"];
-  readonly pages: OpenPages = new Map();
+  readonly seal: ServerRuntime["seal"];
+  readonly urlElicitations: UrlElicitations = new Map();
   readonly watched = new Map<string, number>();
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
@@ -69,7 +69,7 @@ export class ServerCore implements ServerHost {
     this.options = options;
     this.#interceptors = [...(options.interceptors ?? [])];
     assertSealOptions(options.stateKeys, options.stateCodec, options.stateTtlMs ?? DEFAULTS.stateTtlMs);
-    this.seal = late(async () => (await import("./state/seal.js")).createServerSeal(this, options));
+    this.seal = lazyModule(async () => (await import("./state/seal.js")).createServerSeal(this, options));
     this.registry = new Registry(options, this.changes, {
       validator,
       maskErrors: options.maskErrors ?? false,
@@ -178,20 +178,20 @@ export class ServerCore implements ServerHost {
   report(error: unknown, context: ReportContext): void {
     const { logger, onError } = this.options;
     const { message } = toError(error);
-    quietly(() => logger?.error?.(message, { ...context, error }));
+    ignoreErrors(() => logger?.error?.(message, { ...context, error }));
     try {
       onError?.(error, context);
     } catch (thrown) {
-      quietly(() => logger?.error?.("onError threw", { ...context, error: thrown }));
+      ignoreErrors(() => logger?.error?.("onError threw", { ...context, error: thrown }));
     }
   }
 
   warn(message: string, fields?: Record<string, unknown>): void {
-    quietly(() => this.options.logger?.warn?.(message, fields));
+    ignoreErrors(() => this.options.logger?.warn?.(message, fields));
   }
 
   debug(message: string, fields: Record<string, unknown>): void {
-    quietly(() => this.options.logger?.debug?.(message, fields));
+    ignoreErrors(() => this.options.logger?.debug?.(message, fields));
   }
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
@@ -223,7 +223,7 @@ export class ServerCore implements ServerHost {
       .catch((error: unknown) => this.report(error, { where: "deprecation" }));
   }
 
-  cacheHints(method: string): ReturnType<ServerHost["cacheHints"]> {
+  cacheHints(method: string): ReturnType<ServerRuntime["cacheHints"]> {
     return this.registry.cacheHints(method);
   }
 
@@ -249,7 +249,7 @@ export class ServerCore implements ServerHost {
   /** Interceptors are promised promises; without any there need be none. */
   #compose(): (call: Call) => MaybePromise<HandlerResult> {
     const server = {
-      host: this,
+      runtime: this,
       routes: this.#routes,
       methods: this.registry.methods,
       isSpecified: (method: string) => this.isSpecified(method),

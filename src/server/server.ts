@@ -16,7 +16,7 @@ import {
   type ToolTypes,
 } from "./http-server.js";
 import { prepareRoutes } from "./routes.js";
-import type { Door, ServedConnection } from "./transports/channel.js";
+import type { ChannelEndpoint, ServedConnection } from "./transports/channel.js";
 
 /** One definition of a server, for every client, wire and protocol version: over HTTP, and over channels such as stdio. */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
@@ -26,7 +26,7 @@ export class Server<
   Resources extends ResourceTypes = {},
 > extends HttpServer<Tools, Prompts, Resources> {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
-  readonly #doors = new Set<Door>();
+  readonly #doors = new Set<ChannelEndpoint>();
   /** What channels take, from the first of them on. */
   #loading: Promise<unknown> | undefined;
   #ended = false;
@@ -67,7 +67,7 @@ export class Server<
     return this.#accept(this.core.eras, channel, () => origin);
   }
 
-  async #accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<Door> {
+  async #accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<ChannelEndpoint> {
     if (this.#ended) throw closed();
     const prepared = prepareRoutes(this.core.registry);
     const loading = Promise.all([
@@ -77,12 +77,12 @@ export class Server<
       ...offered.map((era) => era.load()),
     ]);
     this.#loading = loading;
-    const [{ Door }, , , ...eras] = await loading;
+    const [{ ChannelEndpoint }, , , ...eras] = await loading;
     if (this.#ended) {
       await channel.close();
       throw closed();
     }
-    const door = new Door(this.core, eras, channel, origin);
+    const door = new ChannelEndpoint(this.core, eras, channel, origin);
     this.#doors.add(door);
     door.closed.then(() => this.#doors.delete(door));
     try {
@@ -95,8 +95,8 @@ export class Server<
     return door;
   }
 
-  override onListening(host: string): readonly string[] {
-    const paths = super.onListening(host);
+  override onListening(runtime: string): readonly string[] {
+    const paths = super.onListening(runtime);
     const { sse = false } = this.core.options.http ?? {};
     if (sse === false) return paths;
     const { stream, messages } = resolveSsePaths(sse);

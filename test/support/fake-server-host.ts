@@ -1,4 +1,11 @@
-import type { Call, HandlerResult, OpenPages, Outcome, ReportContext, ServerHost } from "#src/era/server-era.js";
+import type {
+  Call,
+  HandlerResult,
+  Outcome,
+  ReportContext,
+  ServerRuntime,
+  UrlElicitations,
+} from "#src/era/server-era.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { RpcError } from "#src/protocol/errors.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/protocol/jsonrpc/errors.js";
@@ -10,12 +17,12 @@ import { FakeClock } from "./fake-clock.js";
 export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>;
 
 /** A server without features: handlers by method, dispatched by the rules of an era, with everything recorded. */
-export class FakeServerHost implements ServerHost {
+export class FakeServerHost implements ServerRuntime {
   readonly info = { name: "fake", version: "1.0.0" };
   readonly options = { askTimeoutMs: 1000, maxRounds: 4, maxSubscriptions: 100, maxWaitingChanges: 100 };
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
-  readonly pages: OpenPages = new Map();
+  readonly urlElicitations: UrlElicitations = new Map();
   readonly watched = new Map<string, number>();
   readonly subscriptions = { open: 0 };
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
@@ -51,7 +58,7 @@ export class FakeServerHost implements ServerHost {
     this.calls.push(call);
     try {
       const handler = this.#route(call);
-      const result = await call.era.settle(call, this, async () => handler(call));
+      const result = await call.era.runHandler(call, this, async () => handler(call));
       call.close();
       return call.end.aborted ? { kind: "dropped" } : { kind: "result", result: call.era.encode(call, result, this) };
     } catch (error) {

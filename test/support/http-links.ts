@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "#src/call/clock.js";
-import { CallScope, type ScopeLimits } from "#src/call/lifetime.js";
+import { CallLifetime, type LifetimeLimits } from "#src/call/lifetime.js";
 import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client/http.js";
 import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client/http.js";
@@ -72,7 +72,7 @@ export interface World<L extends Link> {
   readonly link: L;
   readonly told: Recorder;
   /** Starts a call; its scope ends as told. */
-  call(request?: Partial<LinkRequest>, limits?: ScopeLimits, clock?: Clock): Promise<RpcResponse>;
+  call(request?: Partial<LinkRequest>, limits?: LifetimeLimits, clock?: Clock): Promise<RpcResponse>;
 }
 
 export async function modernWorld(t: TestContext, more: TargetOptions = {}): Promise<World<ModernHttpLink>> {
@@ -116,9 +116,9 @@ function world<L extends Link>(t: TestContext, script: HttpScript, link: L): Wor
     await script.stop();
     await link.close();
   });
-  const call = (request: Partial<LinkRequest> = {}, limits: ScopeLimits = {}, clock?: Clock) => {
+  const call = (request: Partial<LinkRequest> = {}, limits: LifetimeLimits = {}, clock?: Clock) => {
     const made: LinkRequest = { method: "tools/call", params: { name: "t" }, cancellable: true, ...request };
-    const scope = new CallScope(made.method, limits, clock);
+    const scope = new CallLifetime(made.method, limits, clock);
     const answered = link.request(made, scope);
     const close = () => scope.close();
     answered.then(close, close);

@@ -87,7 +87,7 @@ test("a dispatcher that somebody set is used; redirects and the limits of calls 
   const url = await listen(t, (_, res) => res.end("there"));
   const asked = dispatching(t, (usual) => usual);
   equal(await text(await send(url)), "there");
-  equal(await text(await send(url, { patience: { hold() {}, release() {} } })), "there");
+  equal(await text(await send(url, { patience: { pauseIdle() {}, resumeIdle() {} } })), "there");
   const limits = asked.map(({ maxRedirections, bodyTimeout, headersTimeout }) => [
     maxRedirections,
     bodyTimeout,

@@ -6,7 +6,7 @@ import type { HttpBinding, ServerEra } from "#src/era/server-era.js";
 import type { HttpExchange } from "#src/http/exchange.js";
 import { createWebExchange } from "#src/http/web-exchange.js";
 import { createNodeExchange } from "#src/node/http/exchange.js";
-import { HttpFront } from "#src/server/transports/http.js";
+import { HttpEndpoint } from "#src/server/transports/http.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
 import { settle } from "../support/legacy-endpoint.js";
@@ -27,7 +27,7 @@ function failingFront(answer: (exchange: HttpExchange) => void) {
     close() {},
   };
   const era = { name: "failing", versions: [], claims: () => true, http: () => binding } as unknown as ServerEra;
-  return { host, front: new HttpFront(host, [era], {}) };
+  return { host, front: new HttpEndpoint(host, [era], {}) };
 }
 
 test("what fails before the answer is answered with 500, with or without a body", async () => {

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { McpServer } from "bowline/server";
 import { createArrayExchange } from "bowline/testing";
-import { late } from "#src/call/lazy.js";
+import { lazyModule } from "#src/call/lazy.js";
 import { lateValidator } from "#src/schema/json-schema/lazy-validator.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import { gate } from "../support/gate.js";
@@ -13,7 +13,7 @@ const me = { name: "late", version: "1.0.0" };
 test("a part is loaded once for all who wait, and is there without a promise from then on", async () => {
   const loading = gate<object>();
   let loads = 0;
-  const part = late(() => {
+  const part = lazyModule(() => {
     loads++;
     return loading.opened;
   });
@@ -28,7 +28,7 @@ test("a part is loaded once for all who wait, and is there without a promise fro
 
 test("a part that could not be loaded is loaded by the next who asks", async () => {
   let fails = true;
-  const part = late(async () => {
+  const part = lazyModule(async () => {
     if (fails) throw new Error("not there");
     return "here";
   });

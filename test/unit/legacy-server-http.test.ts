@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { IdleQueue } from "#src/call/expiry-queue.js";
-import { CallScope } from "#src/call/lifetime.js";
+import { ExpiryQueue } from "#src/call/expiry-queue.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import type { ServerWire } from "#src/era/server-era.js";
 import { SseConnection } from "#src/http/sse/connection.js";
@@ -17,7 +17,7 @@ import { blocks, HandClock, LegacyEndpoint, messages, settle, status, until } fr
 test("an idle queue tells each item when its own time is over, and keeps one timer", () => {
   const clock = new HandClock();
   const told: string[] = [];
-  const queue = new IdleQueue<string>(clock, 100, (item) => told.push(`${item}@${clock.now()}`));
+  const queue = new ExpiryQueue<string>(clock, 100, (item) => told.push(`${item}@${clock.now()}`));
   const a = queue.add("a");
   clock.advance(30);
   queue.add("b");
@@ -34,7 +34,7 @@ test("an idle queue tells each item when its own time is over, and keeps one tim
 test("an item that is added again while it is told waits again, without delaying the others", () => {
   const clock = new HandClock();
   const told: string[] = [];
-  const queue: IdleQueue<string> = new IdleQueue(clock, 100, (item) => {
+  const queue: ExpiryQueue<string> = new ExpiryQueue(clock, 100, (item) => {
     told.push(`${item}@${clock.now()}`);
     if (item === "a" && told.length < 4) queue.add("a");
   });
@@ -50,7 +50,7 @@ test("an item that is added again while it is told waits again, without delaying
 test("an idle queue without a usable time tells nobody", () => {
   for (const idleMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
     const clock = new HandClock();
-    const queue = new IdleQueue<string>(clock, idleMs, () => assert.fail("told"));
+    const queue = new ExpiryQueue<string>(clock, idleMs, () => assert.fail("told"));
     queue.touch(queue.add("a"));
     assert.equal(clock.pending, 0);
   }
@@ -172,7 +172,7 @@ test("a request to the client fails when its session ends", async () => {
   const client = await endpoint.open();
   const listener = client.get();
   await until(() => listener.status === 200);
-  const pending = wires[0]?.request(undefined, "ping", undefined, new CallScope("ping", {}));
+  const pending = wires[0]?.request(undefined, "ping", undefined, new CallLifetime("ping", {}));
   const failed = assert.rejects(pending ?? Promise.resolve(), { code: "connection_error" });
   await status(client.delete(), 200);
   await failed;

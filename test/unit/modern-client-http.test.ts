@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { test } from "node:test";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import type { LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client/http.js";
 import type { Fetch } from "#src/http/client/send.js";
@@ -133,7 +133,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
   };
   const url = new URL("http://127.0.0.1/mcp");
   const broken = new ModernHttpLink(createTarget(url, { fetch: throwing }), MODERN);
-  await rejects(broken.request(ping, new CallScope("ping", {})), { code: "connection_error", delivery: "sent" });
+  await rejects(broken.request(ping, new CallLifetime("ping", {})), { code: "connection_error", delivery: "sent" });
 
   let answer!: (response: Response) => void;
   const deaf: Fetch = () =>
@@ -141,7 +141,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
       answer = resolve;
     });
   const link = new ModernHttpLink(createTarget(url, { fetch: deaf }), MODERN);
-  const scope = new CallScope("ping", {});
+  const scope = new CallLifetime("ping", {});
   const answered = link.request(ping, scope);
   await settled();
   scope.abort("no");

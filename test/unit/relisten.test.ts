@@ -1,10 +1,10 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import { CallScope } from "#src/call/lifetime.js";
-import { KeptConnection } from "#src/client/connections/restarting.js";
-import { LastingSubscription, type ListenHost } from "#src/client/subscriptions/resilient.js";
-import type { ClientHost, Connection, Subscription, WatchEvents } from "#src/era/client-era.js";
+import { CallLifetime } from "#src/call/lifetime.js";
+import { RestartingConnection } from "#src/client/connections/restarting.js";
+import { ResilientSubscription, type SubscriptionRuntime } from "#src/client/subscriptions/resilient.js";
+import type { ClientRuntime, Connection, Subscription, WatchEvents } from "#src/era/client-era.js";
 import { aborted, gate } from "../support/gate.js";
 import { RawServer } from "../support/raw-server.js";
 
@@ -19,7 +19,7 @@ const events = (told: string[]): WatchEvents => ({
 test("a subscription whose first attempt fails is not made again, also where it was told to be lost before", async () => {
   const clock = new FakeClock();
   const told: string[] = [];
-  const host: ListenHost = {
+  const host: SubscriptionRuntime = {
     clock,
     listening: new Set(),
     listen: async () => {
@@ -27,11 +27,11 @@ test("a subscription whose first attempt fails is not made again, also where it 
       return subscription;
     },
   };
-  const first: ListenHost["listen"] = async (_filter, inner) => {
+  const first: SubscriptionRuntime["listen"] = async (_filter, inner) => {
     inner.onEnd("lost", undefined);
     throw new Error("refused");
   };
-  await rejects(LastingSubscription.open(host, filter, events(told), {}, first), /refused/);
+  await rejects(ResilientSubscription.open(host, filter, events(told), {}, first), /refused/);
   equal(clock.pending, 0);
   clock.advance(60_000);
   await new Promise(setImmediate);
@@ -42,14 +42,14 @@ test("subscriptions that are lost with their acknowledgment count as attempts in
   const clock = new FakeClock();
   const told: string[] = [];
   let attempts = 0;
-  const listen: ListenHost["listen"] = async (_filter, inner) => {
+  const listen: SubscriptionRuntime["listen"] = async (_filter, inner) => {
     attempts++;
     inner.onEnd("lost", undefined);
     return subscription;
   };
-  const host: ListenHost = { clock, listening: new Set(), listen };
+  const host: SubscriptionRuntime = { clock, listening: new Set(), listen };
   let lose = () => {};
-  await LastingSubscription.open(host, filter, events(told), { attempts: 3 }, async (_filter, inner) => {
+  await ResilientSubscription.open(host, filter, events(told), { attempts: 3 }, async (_filter, inner) => {
     lose = () => inner.onEnd("lost", undefined);
     return subscription;
   });
@@ -65,7 +65,7 @@ test("subscriptions that are lost with their acknowledgment count as attempts in
 test("closing ends an attempt that is under way", async () => {
   const clock = new FakeClock();
   const trying = gate<AbortSignal>();
-  const host: ListenHost = {
+  const host: SubscriptionRuntime = {
     clock,
     listening: new Set(),
     listen: async (_filter, _events, options?: { signal?: AbortSignal }) => {
@@ -75,7 +75,7 @@ test("closing ends an attempt that is under way", async () => {
     },
   };
   let lose = () => {};
-  const lasting = await LastingSubscription.open(host, filter, events([]), {}, async (_filter, inner) => {
+  const lasting = await ResilientSubscription.open(host, filter, events([]), {}, async (_filter, inner) => {
     lose = () => inner.onEnd("lost", undefined);
     return subscription;
   });
@@ -97,8 +97,8 @@ test("a watch of a server that is restarted when it dies hears that it ended wit
     },
     close: async () => {},
   } as unknown as Connection;
-  const kept = await KeptConnection.open({ clock } as unknown as ClientHost, {}, async () => connection);
-  await kept.watch(filter, events(told), new CallScope("watch", {}, clock));
+  const kept = await RestartingConnection.open({ clock } as unknown as ClientRuntime, {}, async () => connection);
+  await kept.watch(filter, events(told), new CallLifetime("watch", {}, clock));
   await new Promise(setImmediate);
   deepEqual(told, ["graceful"]);
 });
@@ -107,9 +107,13 @@ test("a server that dies as it has been started again counts as an attempt that 
   const clock = new FakeClock();
   const made: Connection[] = [];
   const ended = gate<Error | undefined>();
-  const hosts: ClientHost[] = [];
-  const host = { clock, onProblem: () => {}, onClose: (reason?: Error) => ended.open(reason) } as unknown as ClientHost;
-  const kept = await KeptConnection.open(host, { attempts: 2 }, async (inner, again) => {
+  const hosts: ClientRuntime[] = [];
+  const host = {
+    clock,
+    onProblem: () => {},
+    onClose: (reason?: Error) => ended.open(reason),
+  } as unknown as ClientRuntime;
+  const kept = await RestartingConnection.open(host, { attempts: 2 }, async (inner, again) => {
     const connection = { prior: { era: "modern" }, close: async () => {} } as unknown as Connection;
     made.push(connection);
     hosts.push(inner);

@@ -5,7 +5,7 @@ import { McpServer, RpcError, UrlElicitationRequiredError } from "bowline/server
 import { createChannelPair } from "bowline/testing";
 import * as z from "zod";
 import { AbortSwitch } from "#src/call/abort-switch.js";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 
 const me = { name: "robust", version: "1.0.0" };
 const accept = (content: Record<string, unknown>) => ({ action: "accept" as const, content: content as never });
@@ -191,5 +191,5 @@ test("every listener hears of an end, also behind one that throws", () => {
 });
 
 test("limits are numbers of milliseconds", () => {
-  for (const timeoutMs of [Number.NaN, -1]) throws(() => new CallScope("call", { timeoutMs }), RangeError);
+  for (const timeoutMs of [Number.NaN, -1]) throws(() => new CallLifetime("call", { timeoutMs }), RangeError);
 });

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { connect, RpcError } from "bowline/client";
-import { type Asker, detachCall, McpServer, ServerExtension } from "bowline/server";
+import { detachCall, McpServer, type RequestStrategy, ServerExtension } from "bowline/server";
 import { createChannelPair } from "bowline/testing";
 import * as z from "zod";
 import { gate } from "../support/gate.js";
@@ -132,7 +132,7 @@ test("a topic is refused to a client that did not declare the extension", async 
 test("a call may go on after its answer, and ask its questions elsewhere", async (t) => {
   const begun = gate();
   const work: Promise<unknown>[] = [];
-  const asker: Asker = {
+  const asker: RequestStrategy = {
     ask: async (_request, { check }) => {
       const answer = { action: "accept", content: { name: "Ada" } };
       equal(await check?.(answer), undefined);

@@ -2,7 +2,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { LegacySession } from "#src/era/legacy/server/session.js";
-import { completePage } from "#src/era/server-era.js";
+import { completeUrlElicitation } from "#src/era/server-era.js";
 import { takeCensus } from "../support/census.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
 import { HandClock, LegacyEndpoint, messages, settle } from "../support/legacy-endpoint.js";
@@ -49,12 +49,12 @@ test("a page that the user was sent to is told once, to the session that asked, 
   first.close();
   third.notePage("c");
   deepEqual(
-    ["a", "b", "b", "c", "unknown"].map((id) => completePage(host.pages, id)),
+    ["a", "b", "b", "c", "unknown"].map((id) => completeUrlElicitation(host.urlElicitations, id)),
     [true, true, false, true, false],
   );
   deepEqual(told, [{ elicitationId: "b" }, { elicitationId: "c" }]);
   first.notePage("d");
-  equal(completePage(host.pages, "d"), false);
+  equal(completeUrlElicitation(host.urlElicitations, "d"), false);
 });
 
 test("pages keep no ended session alive", async () => {
@@ -67,7 +67,7 @@ test("pages keep no ended session alive", async () => {
   });
   await takeCensus();
   equal(sessions.filter((session) => session.deref() !== undefined).length, 0);
-  equal(completePage(host.pages, "page 3"), true);
+  equal(completeUrlElicitation(host.urlElicitations, "page 3"), true);
 });
 
 test("who no longer waits for the end of the handshake is forgotten", () => {

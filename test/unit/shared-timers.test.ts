@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import { shareTimer, type Wait } from "#src/call/shared-timers.js";
 
 const ms = 30;
@@ -84,7 +84,7 @@ test("timers that a test owns are used while it owns them, and no longer", async
 });
 
 test("calls of different limits end each at its own", async () => {
-  const scopes = Array.from({ length: 20 }, (_, index) => new CallScope("call", { timeoutMs: 10 + index }));
+  const scopes = Array.from({ length: 20 }, (_, index) => new CallLifetime("call", { timeoutMs: 10 + index }));
   const ended = scopes.map((scope) => new Promise((resolve) => scope.onAbort(resolve)));
   const errors = (await Promise.all(ended)) as Error[];
   deepEqual(
@@ -93,15 +93,15 @@ test("calls of different limits end each at its own", async () => {
   );
 });
 
-const [scopeUrl, timersUrl] = ["lifetime", "shared-timers"].map((name) => import.meta.resolve(`#src/call/${name}.js`));
+const [lifetimeUrl, timersUrl] = ["lifetime", "shared-timers"].map((name) => import.meta.resolve(`#src/call/${name}.js`));
 
 /** What a process writes that runs this code when there has been a call, and ends when nothing keeps it. */
 async function outputOf(code: string, before = ""): Promise<string> {
   const script = `
     ${before}
-    const { CallScope } = await import(${JSON.stringify(scopeUrl)});
+    const { CallLifetime } = await import(${JSON.stringify(lifetimeUrl)});
     await import(${JSON.stringify(timersUrl)});
-    new CallScope("before", { timeoutMs: 600_000 }).close();
+    new CallLifetime("before", { timeoutMs: 600_000 }).close();
     await new Promise(setImmediate);
     ${code}`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script]);
@@ -110,16 +110,16 @@ async function outputOf(code: string, before = ""): Promise<string> {
 
 test("a process lives as long as a call waits", async () => {
   const code = `
-    new CallScope("first", { timeoutMs: 50 }).close();
-    new CallScope("second", { timeoutMs: 50 }).onAbort((reason) => console.log(reason.message));`;
+    new CallLifetime("first", { timeoutMs: 50 }).close();
+    new CallLifetime("second", { timeoutMs: 50 }).onAbort((reason) => console.log(reason.message));`;
   equal(await outputOf(code), "second: nothing heard for 50 ms\n");
 });
 
 test("a process does not wait for the limits of calls that have ended", async () => {
   const code = `
-    const scopes = [1, 2, 3].map(() => new CallScope("call", { timeoutMs: 600_000 }));
+    const scopes = [1, 2, 3].map(() => new CallLifetime("call", { timeoutMs: 600_000 }));
     for (const scope of scopes) scope.close();
-    new CallScope("call", { timeoutMs: 600_000 }).close();
+    new CallLifetime("call", { timeoutMs: 600_000 }).close();
     process.on("exit", () => console.log(process.uptime() < 300));`;
   equal(await outputOf(code), "true\n");
 });
@@ -127,8 +127,8 @@ test("a process does not wait for the limits of calls that have ended", async ()
 test("what one listener throws is thrown, and the other calls end", async () => {
   const code = `
     process.on("uncaughtException", (error) => console.log("thrown", error.message));
-    new CallScope("first", { timeoutMs: 20 }).onAbort(() => { throw new Error("mine"); });
-    new CallScope("second", { timeoutMs: 20 }).onAbort(() => console.log("ended"));`;
+    new CallLifetime("first", { timeoutMs: 20 }).onAbort(() => { throw new Error("mine"); });
+    new CallLifetime("second", { timeoutMs: 20 }).onAbort(() => console.log("ended"));`;
   deepEqual((await outputOf(code)).trim().split("\n").sort(), ["ended", "thrown mine"]);
 });
 
@@ -140,7 +140,7 @@ const COUNT_TIMERS = `
     timers++;
     return set(...args);
   };
-  const scopes = [1, 2, 3].map(() => new CallScope("call", { timeoutMs: 600_000 }));
+  const scopes = [1, 2, 3].map(() => new CallLifetime("call", { timeoutMs: 600_000 }));
   for (const scope of scopes) scope.close();
   console.log(timers);`;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SlotMap } from "#src/protocol/jsonrpc/small-map.js";
+import { SmallMap } from "#src/protocol/jsonrpc/small-map.js";
 
 /** A fixed sequence that looks random. */
 function numbers(seed: number): (below: number) => number {
@@ -17,7 +17,7 @@ for (const [name, many] of [
 ] as const)
   test(`it holds what a map holds, whatever is done to it: ${name}`, () => {
     const next = numbers(7);
-    const slot = new SlotMap<number | string, number>();
+    const slot = new SmallMap<number | string, number>();
     const map = new Map<number | string, number>();
     for (let step = 0; step < 10_000; step++) {
       const number = next(many);
@@ -40,7 +40,7 @@ for (const [name, many] of [
   });
 
 test("an undefined key is a key", () => {
-  const slot = new SlotMap<undefined, string>();
+  const slot = new SmallMap<undefined, string>();
   assert.deepEqual([slot.has(undefined), slot.size], [false, 0]);
   slot.set(undefined, "here");
   assert.deepEqual([slot.get(undefined), slot.size, slot.delete(undefined), slot.size], ["here", 1, true, 0]);

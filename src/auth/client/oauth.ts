@@ -152,11 +152,11 @@ function refusal(step: "unauthorized" | "scope", what: string, demand: Demand, r
 
 /** While the user or an authorization server keeps the call waiting, its silence is not the MCP server's. */
 async function waiting<T>({ patience }: FetchInit, work: () => Promise<T>): Promise<T> {
-  patience?.hold();
+  patience?.pauseIdle();
   try {
     return await work();
   } finally {
-    patience?.release();
+    patience?.resumeIdle();
   }
 }
 

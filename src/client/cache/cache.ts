@@ -1,7 +1,7 @@
 import type { AbortSwitch } from "../../call/abort-switch.js";
-import { withinScope } from "../../call/abortable.js";
+import { untilAborted } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
-import type { CallScope } from "../../call/lifetime.js";
+import type { CallLifetime } from "../../call/lifetime.js";
 import type { ClientEra, ClientResult, Connection, ConnectionCall } from "../../era/client-era.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
@@ -99,26 +99,26 @@ export class ClientCache {
   }
 
   /** The result of a call: what is kept and fresh, or what the server says. No store is waited for when the scope ends. */
-  through(call: ConnectionCall, scope: CallScope, connection: Pick<Connection, "call">): Promise<ClientResult> {
+  through(call: ConnectionCall, lifetime: CallLifetime, connection: Pick<Connection, "call">): Promise<ClientResult> {
     const { method, cache: mode = "use" } = call;
     const slot = method === "tools/call" || mode === "bypass" ? undefined : this.#slotOf(call);
-    if (slot === undefined) return connection.call(call, scope);
-    return this.#lookUp(slot, mode, scope, () => connection.call(call, scope));
+    if (slot === undefined) return connection.call(call, lifetime);
+    return this.#lookUp(slot, mode, lifetime, () => connection.call(call, lifetime));
   }
 
   async #lookUp(
     slot: Slot,
     mode: NonNullable<ConnectionCall["cache"]>,
-    scope: AbortSwitch,
+    lifetime: AbortSwitch,
     send: () => Promise<ClientResult>,
   ): Promise<ClientResult> {
-    const found = await withinScope(this.#find(slot), scope);
+    const found = await untilAborted(this.#find(slot), lifetime);
     if (mode === "use" && found?.fresh === true) {
       this.#stats.hits++;
       return structuredClone(found.kept.result);
     }
     this.#stats.misses++;
-    return this.#fetch(slot, found, scope, send);
+    return this.#fetch(slot, found, lifetime, send);
   }
 
   /** What changed is out of date at once, also where it is being fetched at this moment. */
@@ -129,13 +129,18 @@ export class ClientCache {
     for (const method of methods) this.#drop(this.#slot(method, uri, ""));
   }
 
-  async #fetch(slot: Slot, found: Found, scope: AbortSwitch, send: () => Promise<ClientResult>): Promise<ClientResult> {
+  async #fetch(
+    slot: Slot,
+    found: Found,
+    lifetime: AbortSwitch,
+    send: () => Promise<ClientResult>,
+  ): Promise<ClientResult> {
     const flight = { slot, outdated: false };
     this.#inFlight.add(flight);
     try {
       const result = await send();
       if (!flight.outdated && (result.resultType ?? "complete") === "complete") {
-        await withinScope(this.#keep(slot, result), scope);
+        await untilAborted(this.#keep(slot, result), lifetime);
       }
       return result;
     } catch (error) {

@@ -1,9 +1,9 @@
-import { withinScope } from "../../call/abortable.js";
+import { untilAborted } from "../../call/abortable.js";
 import { pause } from "../../call/clock.js";
-import { CallScope } from "../../call/lifetime.js";
+import { CallLifetime } from "../../call/lifetime.js";
 import type {
-  ClientHost,
   ClientResult,
+  ClientRuntime,
   Connection,
   ConnectionCall,
   PriorKnowledge,
@@ -13,7 +13,7 @@ import type {
 import { ConnectionError, notConnected, toError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
-import { innerHost, WrappedConnection } from "./wrapped.js";
+import { innerRuntime, WrappedConnection } from "./wrapped.js";
 
 export interface RestartLimits {
   /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */
@@ -24,7 +24,7 @@ export interface RestartLimits {
 
 /** Makes a connection; `again` tells of an earlier one and when to give up. */
 export type Reopen = (
-  host: ClientHost,
+  runtime: ClientRuntime,
   again?: { readonly known: PriorKnowledge; readonly signal: AbortSignal },
 ) => Promise<Connection>;
 
@@ -36,7 +36,7 @@ type State =
   | { readonly name: "over" };
 
 /** A subscription that outlives the connection it was made on. */
-interface KeptWatch {
+interface RestoredWatch {
   readonly filter: SubscriptionFilter;
   readonly events: WatchEvents;
   /** Undefined while there is no connection. */
@@ -48,11 +48,11 @@ interface KeptWatch {
  * A connection that is made again when the server goes away unasked. Calls under way are lost with it; later ones wait for
  * the next connection, within their own limits, and subscriptions are made again on it.
  */
-export class KeptConnection extends WrappedConnection implements Connection {
-  readonly #host: ClientHost;
+export class RestartingConnection extends WrappedConnection implements Connection {
+  readonly #runtime: ClientRuntime;
   readonly #limits: Required<RestartLimits>;
   readonly #reopen: Reopen;
-  readonly #watches = new Set<KeptWatch>();
+  readonly #watches = new Set<RestoredWatch>();
   readonly #stop = new AbortController();
   /** The last one that went away, in use or not. */
   #ended: Connection | undefined;
@@ -62,43 +62,43 @@ export class KeptConnection extends WrappedConnection implements Connection {
   #failures = 0;
   #logLevel: LoggingLevel | undefined;
 
-  private constructor(host: ClientHost, limits: RestartLimits, reopen: Reopen) {
+  private constructor(runtime: ClientRuntime, limits: RestartLimits, reopen: Reopen) {
     super();
-    this.#host = host;
+    this.#runtime = runtime;
     this.#limits = { attempts: 5, delayMs: 250, ...limits };
     this.#reopen = reopen;
   }
 
-  static async open(host: ClientHost, limits: RestartLimits, reopen: Reopen): Promise<KeptConnection> {
-    const kept = new KeptConnection(host, limits, reopen);
+  static async open(runtime: ClientRuntime, limits: RestartLimits, reopen: Reopen): Promise<RestartingConnection> {
+    const kept = new RestartingConnection(runtime, limits, reopen);
     kept.connection = await reopen(kept.#innerHost());
     kept.#assertThere(kept.connection);
-    kept.#state = { name: "up", since: host.clock.now() };
+    kept.#state = { name: "up", since: runtime.clock.now() };
     return kept;
   }
 
-  async call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
-    if (this.#state?.name !== "up") await this.#whenUp(scope);
-    return this.connection.call(call, scope);
+  async call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult> {
+    if (this.#state?.name !== "up") await this.#whenUp(lifetime);
+    return this.connection.call(call, lifetime);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
     if (this.#state?.name === "up") return this.connection.notify(method, params);
   }
 
-  async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
-    if (this.#state?.name !== "up") await this.#whenUp(scope);
-    await this.connection.setLogLevel(level, scope);
+  async setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void> {
+    if (this.#state?.name !== "up") await this.#whenUp(lifetime);
+    await this.connection.setLogLevel(level, lifetime);
     this.#logLevel = level;
   }
 
-  async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
-    if (this.#state?.name !== "up") await this.#whenUp(scope);
-    const kept: KeptWatch = { filter, events, inner: undefined, closed: false };
+  async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
+    if (this.#state?.name !== "up") await this.#whenUp(lifetime);
+    const kept: RestoredWatch = { filter, events, inner: undefined, closed: false };
     // It may end as soon as it has begun.
     this.#watches.add(kept);
     try {
-      const inner = await this.connection.watch(filter, this.#innerEvents(kept), scope);
+      const inner = await this.connection.watch(filter, this.#innerEvents(kept), lifetime);
       kept.inner = inner;
       return { honoured: inner.honoured, close: () => this.#unwatch(kept) };
     } catch (error) {
@@ -112,15 +112,15 @@ export class KeptConnection extends WrappedConnection implements Connection {
     if (state?.name !== "over") this.#finish(undefined);
     if (state?.name !== "down") return this.connection.close();
     await this.#restarting;
-    this.#host.onClose(undefined, this);
+    this.#runtime.onClose(undefined, this);
   }
 
-  #innerHost(): ClientHost {
-    return innerHost(this.#host, (reason, connection) => this.#lost(reason, connection));
+  #innerHost(): ClientRuntime {
+    return innerRuntime(this.#runtime, (reason, connection) => this.#lost(reason, connection));
   }
 
   /** An end that comes with the end of the connection is not passed on before it is clear that none follows. */
-  #innerEvents(kept: KeptWatch): WatchEvents {
+  #innerEvents(kept: RestoredWatch): WatchEvents {
     return {
       onChange: (change) => kept.events.onChange(change),
       onMissed: (honoured, reason) => kept.events.onMissed(honoured, reason),
@@ -140,11 +140,11 @@ export class KeptConnection extends WrappedConnection implements Connection {
     if (connection !== this.connection) return;
     if (state?.name !== "up" || reason === undefined) {
       this.#finish(reason);
-      return this.#host.onClose(reason, this);
+      return this.#runtime.onClose(reason, this);
     }
-    if (this.#host.clock.now() - state.since >= STABLE_MS) this.#failures = 0;
+    if (this.#runtime.clock.now() - state.since >= STABLE_MS) this.#failures = 0;
     this.#state = downState();
-    this.#host.onProblem(reason);
+    this.#runtime.onProblem(reason);
     this.#restarting = this.#restart(reason);
   }
 
@@ -160,7 +160,7 @@ export class KeptConnection extends WrappedConnection implements Connection {
     await this.connection.close();
     let last = reason;
     while (this.#failures < attempts) {
-      await pause(this.#host.clock, delayMs * 2 ** this.#failures++, signal);
+      await pause(this.#runtime.clock, delayMs * 2 ** this.#failures++, signal);
       if (signal.aborted) return;
       try {
         const connection = await this.#reopen(this.#innerHost(), { known: this.connection.prior, signal });
@@ -173,24 +173,24 @@ export class KeptConnection extends WrappedConnection implements Connection {
     }
     if (signal.aborted) return;
     this.#finish(last);
-    this.#host.onClose(last, this);
+    this.#runtime.onClose(last, this);
   }
 
   #resume(connection: Connection, reason: Error): void {
     const state = this.#state;
     this.replaceBy(connection);
-    this.#state = { name: "up", since: this.#host.clock.now() };
-    if (this.#logLevel !== undefined) this.#inScope((scope) => connection.setLogLevel(this.#logLevel!, scope));
+    this.#state = { name: "up", since: this.#runtime.clock.now() };
+    if (this.#logLevel !== undefined) this.#inScope((lifetime) => connection.setLogLevel(this.#logLevel!, lifetime));
     for (const kept of this.#watches) {
       kept.inner = undefined;
-      this.#inScope((scope) => this.#watchAgain(kept, connection, scope, reason));
+      this.#inScope((lifetime) => this.#watchAgain(kept, connection, lifetime, reason));
     }
     if (state?.name === "down") state.settle(undefined);
   }
 
-  async #watchAgain(kept: KeptWatch, connection: Connection, scope: CallScope, reason: Error): Promise<void> {
+  async #watchAgain(kept: RestoredWatch, connection: Connection, lifetime: CallLifetime, reason: Error): Promise<void> {
     try {
-      const inner = await connection.watch(kept.filter, this.#innerEvents(kept), scope);
+      const inner = await connection.watch(kept.filter, this.#innerEvents(kept), lifetime);
       if (kept.closed) return await inner.close();
       kept.inner = inner;
       kept.events.onMissed(inner.honoured, reason);
@@ -201,18 +201,18 @@ export class KeptConnection extends WrappedConnection implements Connection {
     }
   }
 
-  async #unwatch(kept: KeptWatch): Promise<void> {
+  async #unwatch(kept: RestoredWatch): Promise<void> {
     kept.closed = true;
     this.#watches.delete(kept);
     await kept.inner?.close();
   }
 
   /** Upkeep that nobody waits for. */
-  #inScope(work: (scope: CallScope) => Promise<void>): void {
-    const scope = new CallScope("restart", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
-    work(scope)
-      .catch((error: Error) => this.#host.onProblem(error))
-      .finally(() => scope.close());
+  #inScope(work: (lifetime: CallLifetime) => Promise<void>): void {
+    const lifetime = new CallLifetime("restart", { timeoutMs: this.#runtime.timeoutMs }, this.#runtime.clock);
+    work(lifetime)
+      .catch((error: Error) => this.#runtime.onProblem(error))
+      .finally(() => lifetime.close());
   }
 
   #finish(reason: Error | undefined): void {
@@ -225,10 +225,10 @@ export class KeptConnection extends WrappedConnection implements Connection {
     this.#watches.clear();
   }
 
-  #whenUp(scope: CallScope): Promise<void> {
+  #whenUp(lifetime: CallLifetime): Promise<void> {
     const state = this.#state;
     if (state?.name !== "down") return Promise.reject(notConnected());
-    return withinScope(state.up, scope);
+    return untilAborted(state.up, lifetime);
   }
 }
 

@@ -1,11 +1,11 @@
 import type { PingOptions } from "../../call/ping-loop.js";
 import type {
   ClientEra,
-  ClientHost,
+  ClientRuntime,
   Connection,
   PriorKnowledge,
   SavedSession,
-  ServerFacts,
+  ServerDescription,
 } from "../../era/client-era.js";
 
 /** What a connection that another one wraps tells of itself, whichever it is at the moment. */
@@ -18,7 +18,7 @@ export abstract class WrappedConnection {
     return this.connection.era;
   }
 
-  get server(): ServerFacts {
+  get server(): ServerDescription {
     return this.connection.server;
   }
 
@@ -46,25 +46,25 @@ export abstract class WrappedConnection {
 }
 
 /** The client as a connection sees it that another connection wraps: only its end is the wrapper's affair. */
-export function innerHost(
-  host: ClientHost,
+export function innerRuntime(
+  runtime: ClientRuntime,
   onClose: (reason: Error | undefined, connection: Connection) => void,
-): ClientHost {
+): ClientRuntime {
   return {
-    info: host.info,
-    extensions: host.extensions,
-    deprecated: (deprecation) => host.deprecated?.(deprecation),
+    info: runtime.info,
+    extensions: runtime.extensions,
+    deprecated: (deprecation) => runtime.deprecated?.(deprecation),
     get capabilities() {
-      return host.capabilities;
+      return runtime.capabilities;
     },
-    identify: host.identify,
-    clock: host.clock,
-    timeoutMs: host.timeoutMs,
-    answer: (method, params, end, progress) => host.answer(method, params, end, progress),
-    relearnTools: (connection, scope) => host.relearnTools(connection, scope),
-    onNotification: (notification) => host.onNotification(notification),
-    onProblem: (problem) => host.onProblem(problem),
-    debug: (message, fields) => host.debug(message, fields),
+    identify: runtime.identify,
+    clock: runtime.clock,
+    timeoutMs: runtime.timeoutMs,
+    answer: (method, params, end, progress) => runtime.answer(method, params, end, progress),
+    relearnTools: (connection, lifetime) => runtime.relearnTools(connection, lifetime),
+    onNotification: (notification) => runtime.onNotification(notification),
+    onProblem: (problem) => runtime.onProblem(problem),
+    debug: (message, fields) => runtime.debug(message, fields),
     onClose,
   };
 }

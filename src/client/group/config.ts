@@ -37,7 +37,7 @@ export type ServersConfig = ({ readonly mcpServers: ServerEntries } | { readonly
 };
 
 /** How to reach one server; throws where a variable is not set. */
-export interface Way {
+export interface ConnectPlan {
   readonly target: Target;
   readonly options: ClientOptions;
 }
@@ -45,7 +45,7 @@ export interface Way {
 /** One server of a configuration that makes sense. */
 export interface PlannedServer {
   readonly name: string;
-  open(variables: Variables): Way | Promise<Way>;
+  open(variables: Variables): ConnectPlan | Promise<ConnectPlan>;
 }
 
 const ADDRESS_TYPES: readonly string[] = ["http", "streamable-http", "streamableHttp", "sse"];

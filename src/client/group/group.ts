@@ -1,6 +1,6 @@
 import { within } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
-import { quietly } from "../../call/maybe-promise.js";
+import { ignoreErrors } from "../../call/maybe-promise.js";
 import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type {
@@ -18,7 +18,7 @@ import type { ToolOutcome } from "../results.js";
 import type { WatchFilter } from "../subscriptions/watch.js";
 import { environment, mergeHeaders, planServers, type ServersConfig, type Variables } from "./config.js";
 import { GroupListing } from "./listing.js";
-import { type BackoffOptions, GroupMember, type MemberHost, type ServerStatus } from "./member.js";
+import { type BackoffOptions, GroupMember, type MemberContext, type ServerStatus } from "./member.js";
 import { assertNameRules, LONGEST_NAME, type NameRules, namesUnder, prefixesOf } from "./names.js";
 import { GroupWatch } from "./watch.js";
 
@@ -104,12 +104,13 @@ export class Group<M extends ServerTypes = ServerTypes> {
     this.#names = { separator, maxLength: maxNameLength };
     assertNameRules(this.#names);
     const plans = planServers(config);
-    const host = this.#memberHost(connect);
+    const context = this.#memberHost(connect);
     const prefixes = prefixesOf(
       plans.map(({ name }) => name),
       this.#names,
     );
-    for (const plan of plans) this.#members.set(plan.name, new GroupMember(plan, prefixes.get(plan.name) ?? "", host));
+    for (const plan of plans)
+      this.#members.set(plan.name, new GroupMember(plan, prefixes.get(plan.name) ?? "", context));
   }
 
   /** The names of the servers, in the order of the configuration. */
@@ -206,7 +207,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     await this.close();
   }
 
-  #memberHost(connect: Connect): MemberHost {
+  #memberHost(connect: Connect): MemberContext {
     const { connectTimeoutMs = DEFAULTS.connectTimeoutMs, backoff = {}, variables } = this.#options;
     const { delayMs = DEFAULTS.delayMs, maxDelayMs = DEFAULTS.maxDelayMs } = backoff;
     return {
@@ -337,7 +338,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   }
 
   #report(error: Error, server: string): void {
-    quietly(() => this.#options.onError?.(error, server));
+    ignoreErrors(() => this.#options.onError?.(error, server));
   }
 }
 

@@ -24,7 +24,7 @@ export interface BackoffOptions {
 }
 
 /** What a member needs of its group. */
-export interface MemberHost {
+export interface MemberContext {
   readonly clock: Clock;
   readonly backoff: Required<{ readonly [Key in keyof BackoffOptions]: number }>;
   readonly connectTimeoutMs: number;
@@ -52,7 +52,7 @@ export class GroupMember {
   /** Names in the group that are not the prefix and the server's own, from its last listings. */
   readonly aliases = { tools: new Map<string, string>(), prompts: new Map<string, string>() };
   readonly #plan: PlannedServer;
-  readonly #host: MemberHost;
+  readonly #context: MemberContext;
   /** What has been given up and is still on its way to its end. */
   readonly #ending = new Set<Promise<void>>();
   #state: State = { name: "idle" };
@@ -60,11 +60,11 @@ export class GroupMember {
   /** Whether it was unreachable since it was last connected, so that its lists may have come or gone. */
   #wasAway = false;
 
-  constructor(plan: PlannedServer, prefix: string, host: MemberHost) {
+  constructor(plan: PlannedServer, prefix: string, context: MemberContext) {
     this.name = plan.name;
     this.prefix = prefix;
     this.#plan = plan;
-    this.#host = host;
+    this.#context = context;
   }
 
   get status(): ServerStatus {
@@ -120,13 +120,13 @@ export class GroupMember {
     if (state.name === "ready") {
       this.#wasAway = true;
       this.#track(state.client.close());
-      this.#host.onLost(this, undefined);
+      this.#context.onLost(this, undefined);
     }
     while (this.#ending.size > 0) await Promise.all(this.#ending);
   }
 
   async #open(stop: AbortController): Promise<Client> {
-    const { clock, connectTimeoutMs: ms } = this.#host;
+    const { clock, connectTimeoutMs: ms } = this.#context;
     const late = () => stop.abort(new TimeoutError("deadline", ms, `not connected within ${ms} ms`));
     const timer = clock.schedule(late, ms);
     const life: { lost?: { readonly reason: Error | undefined } } = {};
@@ -136,7 +136,7 @@ export class GroupMember {
       if (stop.signal.aborted) throw stop.signal.reason;
       if (life.lost !== undefined) throw life.lost.reason ?? new McpError("connection_lost", "it went away at once");
       this.#state = { name: "ready", client, since: clock.now() };
-      this.#host.onReady(this, client);
+      this.#context.onReady(this, client);
       this.#wasAway = false;
       return client;
     } catch (error) {
@@ -150,20 +150,20 @@ export class GroupMember {
   async #dial(signal: AbortSignal, life: { lost?: { readonly reason: Error | undefined } }): Promise<Client> {
     const { name } = this;
     // What the author's own function may never come to is not waited for.
-    const opening = (async () => this.#plan.open(this.#host.variables))();
+    const opening = (async () => this.#plan.open(this.#context.variables))();
     const { target, options: planned } = await orAborted(opening, signal);
-    const given = this.#host.optionsOf(name);
+    const given = this.#context.optionsOf(name);
     signal.throwIfAborted();
     let client: Client | undefined;
     const options: ClientOptions = {
-      clock: this.#host.clock,
+      clock: this.#context.clock,
       ...planned,
       ...given,
       headers: mergeHeaders(planned.headers, given.headers),
       signal,
       onError: (error) => {
         given.onError?.(error);
-        this.#host.onError(error, name);
+        this.#context.onError(error, name);
       },
       onClose: (reason) => {
         life.lost = { reason };
@@ -171,7 +171,7 @@ export class GroupMember {
         given.onClose?.(reason);
       },
     };
-    client = await this.#host.connect(target, options, name);
+    client = await this.#context.connect(target, options, name);
     return client;
   }
 
@@ -184,7 +184,7 @@ export class GroupMember {
 
   /** A server that has lived long enough may come back at once. */
   #lost(since: number, reason: Error | undefined): void {
-    const { clock, backoff } = this.#host;
+    const { clock, backoff } = this.#context;
     this.#wasAway = true;
     if (reason === undefined || clock.now() - since >= backoff.maxDelayMs) {
       this.#failures = 0;
@@ -192,17 +192,17 @@ export class GroupMember {
     } else {
       this.#leaveAlone(reason);
     }
-    this.#host.onLost(this, reason);
+    this.#context.onLost(this, reason);
   }
 
   #leaveAlone(error: Error): Error {
-    const { clock, backoff } = this.#host;
+    const { clock, backoff } = this.#context;
     const full = Math.min(backoff.maxDelayMs, backoff.delayMs * 2 ** this.#failures++);
     // Half of it at random, so that many clients of one server do not come back together.
     this.#state = { name: "failed", error, until: clock.now() + full * (0.5 + Math.random() / 2) };
     this.#wasAway = true;
     const unavailable = this.#unavailable(error);
-    this.#host.onError(unavailable, this.name);
+    this.#context.onError(unavailable, this.name);
     return unavailable;
   }
 
@@ -212,7 +212,7 @@ export class GroupMember {
   }
 
   #waitMs(until: number): number {
-    return Math.max(0, Math.ceil(until - this.#host.clock.now()));
+    return Math.max(0, Math.ceil(until - this.#context.clock.now()));
   }
 
   #track(work: Promise<void>): void {

@@ -12,7 +12,7 @@ export type GroupChange = (Change | Resync | { readonly kind: "lost"; readonly r
   readonly server: string;
 };
 
-export interface GroupWatchHost {
+export interface GroupWatchContext {
   readonly clock: Clock;
   onError(error: Error, server: string): void;
   onEnd(): void;
@@ -25,15 +25,15 @@ const FIRST_DELAY_MS = 1000;
 /** The changes of many servers as one stream. What nobody has read yet is kept once, however often it changes. */
 export class GroupWatch implements AsyncIterable<GroupChange> {
   readonly #filter: WatchFilter;
-  readonly #host: GroupWatchHost;
+  readonly #context: GroupWatchContext;
   readonly #waiting = new Map<string, GroupChange>();
   readonly #stop = new AbortController();
   readonly #clients = new Map<string, Client>();
   #readers: (() => void)[] = [];
 
-  constructor(filter: WatchFilter, host: GroupWatchHost) {
+  constructor(filter: WatchFilter, context: GroupWatchContext) {
     this.#filter = filter;
-    this.#host = host;
+    this.#context = context;
   }
 
   /** Listens to a server that is connected. `wasAway`: it was not for a time, so its changes were missed. */
@@ -43,7 +43,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     this.#waiting.delete(keyOf(server, "lost", undefined));
     this.#listen(server, client, wasAway).catch((error: Error) => {
       if (!this.#isCurrent(server, client)) return;
-      this.#host.onError(error, server);
+      this.#context.onError(error, server);
       this.#add({ kind: "lost", server, reason: error });
     });
   }
@@ -67,7 +67,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     this.#waiting.clear();
     this.#clients.clear();
     this.#wake();
-    this.#host.onEnd();
+    this.#context.onEnd();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -79,7 +79,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     const { signal } = this.#stop;
     let missed = wasAway;
     for (let fruitless = 0; fruitless < MOST_FRUITLESS; fruitless++) {
-      if (fruitless > 0) await pause(this.#host.clock, FIRST_DELAY_MS * 2 ** (fruitless - 1), signal);
+      if (fruitless > 0) await pause(this.#context.clock, FIRST_DELAY_MS * 2 ** (fruitless - 1), signal);
       if (!this.#isCurrent(server, client)) return;
       const watch = await client.watch(this.#filter, { signal });
       const changes = changesOf(watch.honoured);

@@ -2,7 +2,7 @@ import type { WatchEvents } from "../../era/client-era.js";
 import { toError } from "../../protocol/errors.js";
 import type { Prompt, Resource, ServerCapabilities, SubscriptionFilter, Tool } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
-import { changesOf, LastingSubscription, type ListenHost } from "./resilient.js";
+import { changesOf, ResilientSubscription, type SubscriptionRuntime } from "./resilient.js";
 
 /** The list as it is now, why it could not be read, or, where it is not to be read, nothing. */
 export type ListUpdate<T> =
@@ -30,34 +30,36 @@ type Kind = keyof ListListeners;
 
 const KINDS: readonly Kind[] = ["tools", "prompts", "resources"];
 
-export interface RefreshHost extends ListenHost {
+export interface RefreshRuntime extends SubscriptionRuntime {
   readonly capabilities: ServerCapabilities;
   /** Reads a whole list anew. */
   read(kind: Kind): Promise<readonly unknown[]>;
   /** Listens for the first time: within the limits of connecting. */
-  begin: ListenHost["listen"];
+  begin: SubscriptionRuntime["listen"];
   missed(changes: readonly Change[]): void;
   onProblem(problem: Error): void;
 }
 
 /** Starts listening for the changes that are wanted and that the server announces; for nothing where there are none. */
-export async function refreshLists(listeners: ListListeners, host: RefreshHost): Promise<void> {
-  const kinds = KINDS.filter((kind) => listeners[kind] !== undefined && host.capabilities[kind]?.listChanged === true);
+export async function refreshLists(listeners: ListListeners, runtime: RefreshRuntime): Promise<void> {
+  const kinds = KINDS.filter(
+    (kind) => listeners[kind] !== undefined && runtime.capabilities[kind]?.listChanged === true,
+  );
   if (kinds.length === 0) return;
   const filter = Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true]));
-  await LastingSubscription.open(host, filter, new Refresher(listeners, host), {}, host.begin);
+  await ResilientSubscription.open(runtime, filter, new Refresher(listeners, runtime), {}, runtime.begin);
 }
 
 class Refresher implements WatchEvents {
   readonly #listeners: ListListeners;
-  readonly #host: RefreshHost;
+  readonly #runtime: RefreshRuntime;
   /** Kinds that a refresh is due for. */
   readonly #due = new Set<Kind>();
   readonly #running = new Set<Kind>();
 
-  constructor(listeners: ListListeners, host: RefreshHost) {
+  constructor(listeners: ListListeners, runtime: RefreshRuntime) {
     this.#listeners = listeners;
-    this.#host = host;
+    this.#runtime = runtime;
   }
 
   onChange({ kind }: Change): void {
@@ -69,16 +71,17 @@ class Refresher implements WatchEvents {
   /** What may have changed unheard is read as if it had. */
   onMissed(honoured: SubscriptionFilter): void {
     const missed = changesOf(honoured);
-    this.#host.missed(missed);
+    this.#runtime.missed(missed);
     for (const change of missed) this.onChange(change);
   }
 
   onEnd(how: "graceful" | "lost", reason: Error | undefined): void {
-    if (how === "lost") this.#host.onProblem(new Error("changes of lists are no longer heard of", { cause: reason }));
+    if (how === "lost")
+      this.#runtime.onProblem(new Error("changes of lists are no longer heard of", { cause: reason }));
   }
 
   #schedule(kind: Kind): void {
-    this.#host.clock.schedule(() => void this.#refresh(kind), this.#listeners[kind]?.debounceMs ?? 0);
+    this.#runtime.clock.schedule(() => void this.#refresh(kind), this.#listeners[kind]?.debounceMs ?? 0);
   }
 
   /** One at a time, so that no list is told after a newer one. */
@@ -96,13 +99,13 @@ class Refresher implements WatchEvents {
     try {
       listener.onChange(update);
     } catch (error) {
-      this.#host.onProblem(toError(error));
+      this.#runtime.onProblem(toError(error));
     }
   }
 
   async #read(kind: Kind): Promise<ListUpdate<unknown>> {
     try {
-      return { items: await this.#host.read(kind) };
+      return { items: await this.#runtime.read(kind) };
     } catch (error) {
       return { error: toError(error) };
     }

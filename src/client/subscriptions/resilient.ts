@@ -6,7 +6,7 @@ import type { SubscriptionFilter } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
 
 /** How a subscription that was lost is made again. */
-export interface RelistenOptions {
+export interface ResubscribeOptions {
   /** How many times in a row. 5 unless given. */
   readonly attempts?: number | undefined;
   /** The wait before the first attempt; twice as long before each further one, half of it at random. 250 unless given. */
@@ -16,7 +16,7 @@ export interface RelistenOptions {
 }
 
 /** What a subscription is made on. */
-export interface ListenHost {
+export interface SubscriptionRuntime {
   readonly clock: Clock;
   /** Those who listen, to be told when there is nothing to listen to any more. */
   readonly listening: Set<Listening>;
@@ -39,8 +39,8 @@ const STABLE_MS = 10_000;
  * A subscription that is made again on the same connection when it is lost, a bounded number of times. Its owner hears
  * what may have been missed; its end is final.
  */
-export class LastingSubscription implements Subscription, Listening {
-  readonly #host: ListenHost;
+export class ResilientSubscription implements Subscription, Listening {
+  readonly #runtime: SubscriptionRuntime;
   readonly #filter: SubscriptionFilter;
   readonly #events: WatchEvents;
   readonly #limits: { readonly attempts: number; readonly delayMs: number; readonly maxDelayMs: number };
@@ -50,13 +50,13 @@ export class LastingSubscription implements Subscription, Listening {
   #failures = 0;
 
   private constructor(
-    host: ListenHost,
+    runtime: SubscriptionRuntime,
     filter: SubscriptionFilter,
     events: WatchEvents,
-    options: false | RelistenOptions,
+    options: false | ResubscribeOptions,
   ) {
     const { attempts = 5, delayMs = 250, maxDelayMs = 30_000 } = options === false ? { attempts: 0 } : options;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#filter = filter;
     this.#events = events;
     this.#limits = { attempts, delayMs, maxDelayMs };
@@ -64,14 +64,14 @@ export class LastingSubscription implements Subscription, Listening {
 
   /** Rejects when the first attempt fails; `first` makes it. */
   static async open(
-    host: ListenHost,
+    runtime: SubscriptionRuntime,
     filter: SubscriptionFilter,
     events: WatchEvents,
-    options: false | RelistenOptions,
-    first: ListenHost["listen"],
-  ): Promise<LastingSubscription> {
-    const lasting = new LastingSubscription(host, filter, events, options);
-    host.listening.add(lasting);
+    options: false | ResubscribeOptions,
+    first: SubscriptionRuntime["listen"],
+  ): Promise<ResilientSubscription> {
+    const lasting = new ResilientSubscription(runtime, filter, events, options);
+    runtime.listening.add(lasting);
     try {
       lasting.#adopt(await first(filter, lasting.#innerEvents()));
     } catch (error) {
@@ -110,7 +110,7 @@ export class LastingSubscription implements Subscription, Listening {
   }
 
   async #again(reason: Error | undefined): Promise<void> {
-    const { clock } = this.#host;
+    const { clock } = this.#runtime;
     const { signal } = this.#stop;
     if (clock.now() - this.#since >= STABLE_MS) this.#failures = 0;
     this.#since = clock.now();
@@ -119,7 +119,7 @@ export class LastingSubscription implements Subscription, Listening {
       await pause(clock, this.#delayMs(this.#failures++), signal);
       if (signal.aborted) return;
       try {
-        this.#adopt(await this.#host.listen(this.#filter, this.#innerEvents(), { signal }));
+        this.#adopt(await this.#runtime.listen(this.#filter, this.#innerEvents(), { signal }));
         if (signal.aborted) return await this.#inner.close();
         return this.#events.onMissed(this.#inner.honoured, reason);
       } catch (error) {
@@ -133,7 +133,7 @@ export class LastingSubscription implements Subscription, Listening {
 
   #adopt(inner: Subscription): void {
     this.#inner = inner;
-    this.#since = this.#host.clock.now();
+    this.#since = this.#runtime.clock.now();
   }
 
   #delayMs(failures: number): number {
@@ -145,7 +145,7 @@ export class LastingSubscription implements Subscription, Listening {
   #finish(): boolean {
     if (this.#stop.signal.aborted) return false;
     this.#stop.abort();
-    this.#host.listening.delete(this);
+    this.#runtime.listening.delete(this);
     return true;
   }
 }

@@ -5,7 +5,7 @@ import type { SubscriptionFilter } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
 import type { CallOptions } from "../options.js";
 import type { ClientCore } from "../runtime.js";
-import { changesOf, LastingSubscription, type Listening, type RelistenOptions } from "./resilient.js";
+import { changesOf, type Listening, ResilientSubscription, type ResubscribeOptions } from "./resilient.js";
 
 type End = { readonly how: "closed" | "graceful" | "lost"; readonly reason: Error | undefined };
 
@@ -27,7 +27,7 @@ export interface Resync {
 
 export interface WatchOptions extends CallOptions {
   /** How a lost subscription is made again while the connection is there; `false`: it ends at once. */
-  readonly relisten?: false | RelistenOptions | undefined;
+  readonly relisten?: false | ResubscribeOptions | undefined;
 }
 
 /** Opens a subscription within the limits of a call; it lasts until it, or the client, is closed. */
@@ -42,7 +42,7 @@ export async function openWatch(core: ClientCore, filter: WatchFilter, options: 
   core.listening.add(queue);
   queue.onFinished(() => core.listening.delete(queue));
   try {
-    const subscription = await LastingSubscription.open(core, wire, queue, relisten, (asked, events) =>
+    const subscription = await ResilientSubscription.open(core, wire, queue, relisten, (asked, events) =>
       core.listen(asked, events, limits),
     );
     return new Watch(queue, subscription, options.signal);

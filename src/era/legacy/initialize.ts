@@ -1,14 +1,14 @@
 import type { Implementation } from "../../protocol/types/index.js";
-import type { Call, Result, ServerHost } from "../server-era.js";
+import type { Call, Result, ServerRuntime } from "../server-era.js";
 
 /** The answer to the handshake, which the session has taken already when its request was read. */
-export function initialize(call: Call, host: ServerHost): Result {
+export function initialize(call: Call, runtime: ServerRuntime): Result {
   const { version } = call.client;
-  const { instructions } = host.options;
+  const { instructions } = runtime.options;
   return {
     protocolVersion: version,
-    capabilities: capabilitiesAt(version, host.capabilities),
-    serverInfo: identityAt(version, host.info),
+    capabilities: capabilitiesAt(version, runtime.capabilities),
+    serverInfo: identityAt(version, runtime.info),
     ...(instructions === undefined ? undefined : { instructions }),
   };
 }

@@ -90,7 +90,7 @@ export async function readEvents(
   };
   const reader = new SseReader(onEvent, { maxEventSize: maxChars });
   let giveUp: (reason: unknown) => void = () => {};
-  const pulse = new StreamPulse(clock, () => giveUp(new Error("the stream has fallen silent")));
+  const pulse = new StreamWatchdog(clock, () => giveUp(new Error("the stream has fallen silent")));
   const onChunk = (give: (reason: unknown) => void) => {
     giveUp = give;
     pulse.beat(reader.comments);
@@ -114,7 +114,7 @@ const MISSED = 3;
  * Notices that a stream has died without a word, as behind a proxy that lost one of its sides. Only a stream that writes
  * comments to show that it lives can be missed: three times the longest wait between two of them, and a minute at least.
  */
-export class StreamPulse {
+export class StreamWatchdog {
   readonly #clock: Clock;
   readonly #onDead: () => void;
   #comments = 0;

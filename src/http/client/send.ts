@@ -14,8 +14,8 @@ export interface Sending {
 
 /** Stops the idle time of the call that a request belongs to, while something else than the server is waited for. */
 export interface Patience {
-  hold(): void;
-  release(): void;
+  pauseIdle(): void;
+  resumeIdle(): void;
 }
 
 /** Sends a request. Redirects are handed back as they came. */

@@ -1,11 +1,11 @@
 import { McpError } from "../errors.js";
 import { idKey, type RequestId } from "./message.js";
 import { isRequestId } from "./parse.js";
-import { SlotMap } from "./small-map.js";
+import { SmallMap } from "./small-map.js";
 
 /** The requests that one side has sent and whose answers it awaits, under the ids they went out with. */
 export class InflightTable<Entry extends { readonly id: RequestId }> {
-  readonly #entries = new SlotMap<RequestId, Entry>();
+  readonly #entries = new SmallMap<RequestId, Entry>();
   #nextId: number;
   /** Whether callers choose ids too, so that a number may be taken. */
   #hasClaims = false;

@@ -6,7 +6,7 @@ const FEW = 128;
  * its own and the next ones stand in a row that is looked through. Engines make a `Map` anew whenever it has run empty or
  * its gaps are as many as its entries, and each that is left behind keeps its successors alive once it has grown old.
  */
-export class SlotMap<K, V extends NonNullable<unknown>> {
+export class SmallMap<K, V extends NonNullable<unknown>> {
   #key: K | undefined;
   /** Undefined while the slot is free. */
   #value: V | undefined;

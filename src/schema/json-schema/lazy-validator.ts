@@ -1,10 +1,10 @@
-import { late } from "../../call/lazy.js";
+import { lazyModule } from "../../call/lazy.js";
 import { checkSchema } from "./check-schema.js";
 import { type CompiledSchema, rememberSchemas, type SchemaCompiler } from "./types.js";
 
 type Part = typeof import("./builder.js");
 
-const building = late(() => import("./builder.js"));
+const building = lazyModule(() => import("./builder.js"));
 
 let used = false;
 

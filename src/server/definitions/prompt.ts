@@ -51,7 +51,7 @@ export class RegisteredPrompt {
     this.arguments =
       schema === undefined ? undefined : compileSchema(schema, `prompt "${name}" arguments`, "input", validator);
     if (this.arguments !== undefined)
-      assertTexts(`prompt "${name}" arguments`, this.arguments, isStandardSchema(schema));
+      assertStringArguments(`prompt "${name}" arguments`, this.arguments, isStandardSchema(schema));
     this.access = toAccess(options);
     this.complete = options.complete ?? {};
     this.listing = toListing(name, options, this.arguments);
@@ -90,7 +90,7 @@ function toArguments(schema: UsableSchema): PromptArgument[] {
  * Refuses a schema of arguments that come as texts where a member takes none, neither as its type says nor by coercion.
  * What a schema says in other ways is not looked into. A JSON Schema (`coerces` is false) turns nothing into anything else.
  */
-export function assertTexts(where: string, schema: UsableSchema, coerces: boolean): void {
+export function assertStringArguments(where: string, schema: UsableSchema, coerces: boolean): void {
   const { properties = {} } = schema.jsonSchema as {
     readonly properties?: { readonly [name: string]: { type?: string } };
   };

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
-import type { Asking } from "../../era/asking.js";
-import { type Call, type HandlerResult, PreparedResult, type ServerHost } from "../../era/server-era.js";
+import type { ClientRequestsOpener } from "../../era/asking.js";
+import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
@@ -13,7 +13,7 @@ import { isInputRequired } from "./tool-result.js";
 import { matchUri } from "./uri-match.js";
 
 /** A server that knows who may see what. */
-export type SeeingHost = ServerHost & { readonly registry: Registry };
+export type VisibilityRuntime = ServerRuntime & { readonly registry: Registry };
 
 type Variables = Record<string, string | string[]>;
 
@@ -72,19 +72,19 @@ export async function findResource(
 }
 
 /** Whether a caller may hear of a resource. What no definition answers for is hidden from nobody. */
-export function seesResource(host: SeeingHost, call: Call, uri: string): MaybePromise<boolean> {
-  const { registry } = host;
+export function seesResource(runtime: VisibilityRuntime, call: Call, uri: string): MaybePromise<boolean> {
+  const { registry } = runtime;
   const family = registry.templates
     .values()
     .filter(({ template }) => template !== undefined && matchUri(template, uri) !== undefined);
   const single = registry.resources.get(uri);
   const all = single === undefined ? family : [single, ...family];
   if (all.length === 0 || all.some(({ access }) => access === undefined)) return true;
-  return findResource(registry, uri, new Context(call, NO_QUESTIONS, host)).then((found) => found !== undefined);
+  return findResource(registry, uri, new Context(call, NO_QUESTIONS, runtime)).then((found) => found !== undefined);
 }
 
 /** Whether somebody may hear of something is not for them to say. */
-const NO_QUESTIONS: Asking = {
+const NO_QUESTIONS: ClientRequestsOpener = {
   open: () => Promise.reject(new McpError("call_over", "visible cannot ask the client")),
 };
 

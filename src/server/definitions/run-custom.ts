@@ -1,7 +1,7 @@
 import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
 import { missingCapability, undeclared } from "../../era/capabilities.js";
 import { toResult } from "../../era/results.js";
-import { type Call, type HandlerResult, PreparedResult, type ServerHost } from "../../era/server-era.js";
+import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { CompleteResult } from "../../protocol/types/index.js";
 import { Context } from "../context.js";
@@ -9,13 +9,13 @@ import { boundCompletion } from "./completion.js";
 import type { CustomMethod } from "./custom-method.js";
 
 /** Serves a call of a method of the author's own. */
-export async function runCustom(host: ServerHost, custom: CustomMethod, call: Call): Promise<HandlerResult> {
+export async function runCustom(runtime: ServerRuntime, custom: CustomMethod, call: Call): Promise<HandlerResult> {
   const missing = undeclared(custom.requires, call.client.capabilities);
   if (missing !== undefined) throw missingCapability(missing);
   const parsed = await parseParams(custom, call.params);
   call.sealsState = custom.sealState;
-  return call.era.settle(call, host, async (asker) => {
-    const value = await custom.handler(parsed as never, new Context(call, asker, host));
+  return call.era.runHandler(call, runtime, async (asker) => {
+    const value = await custom.handler(parsed as never, new Context(call, asker, runtime));
     if (value instanceof PreparedResult) return value;
     if (custom.name !== "completion/complete" || !isCompletion(value)) return toResult(value, custom.name);
     return { ...value, completion: boundCompletion(value.completion) };

@@ -1,4 +1,4 @@
-import { late } from "../../call/lazy.js";
+import { lazyModule } from "../../call/lazy.js";
 import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
 import type { Check } from "../../protocol/json.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../../protocol/types/index.js";
@@ -83,4 +83,4 @@ function isResult(value: object): value is CallToolResult {
 }
 
 /** What results of authors are held to, loaded with the first that is more than text. */
-export const contentChecks = late(() => import("../../protocol/shapes/content.js"));
+export const contentChecks = lazyModule(() => import("../../protocol/shapes/content.js"));

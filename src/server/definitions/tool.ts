@@ -1,5 +1,5 @@
 import type { Clock } from "../../call/clock.js";
-import { late } from "../../call/lazy.js";
+import { lazyModule } from "../../call/lazy.js";
 import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise.js";
 import { findParamHeaders, type ParamHeader } from "../../http/param-header-schema.js";
 import { DefinitionError, RpcError, ToolError, toError } from "../../protocol/errors.js";
@@ -88,7 +88,7 @@ const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
 /** What few tools need, and what tells of defects, loaded with the first that does. */
-export const extras = late(() => import("./tool-lazy.js"));
+export const extras = lazyModule(() => import("./tool-lazy.js"));
 
 /** A tool, compiled: schemas converted, headers found, listing made. */
 export class RegisteredTool {
@@ -114,7 +114,7 @@ export class RegisteredTool {
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
     this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
     if ((timeoutMs ?? concurrency) !== undefined)
-      this.#limit = late(async () => (await extras()).createLimit(name, options, running.clock));
+      this.#limit = lazyModule(async () => (await extras()).createLimit(name, options, running.clock));
     this.#running = running;
     this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);

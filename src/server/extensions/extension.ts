@@ -3,10 +3,10 @@ import { composeInterceptors } from "../../call/interceptor.js";
 import { missingCapability } from "../../era/capabilities.js";
 import {
   type Call,
-  type ClientFacts,
+  type ClientDescription,
   type HandlerResult,
   PreparedResult,
-  type ServerHost,
+  type ServerRuntime,
   type Topics,
 } from "../../era/server-era.js";
 import { DefinitionError } from "../../protocol/errors.js";
@@ -33,7 +33,7 @@ export interface ExtensionOptions<S extends StandardSchema | undefined = undefin
 }
 
 /** What an extension may ask of the server that it belongs to. */
-export type ExtensionServer = Pick<ServerHost, "info" | "clock" | "changes" | "report" | "warn" | "onClosing">;
+export type ExtensionServer = Pick<ServerRuntime, "info" | "clock" | "changes" | "report" | "warn" | "onClosing">;
 
 /** Serves one member of a subscription's filter; undefined where nothing of it can be served. */
 export type TopicHandler = (
@@ -42,7 +42,7 @@ export type TopicHandler = (
 ) => { readonly honoured: unknown; start: Topics["start"] } | undefined;
 
 /** A server, as far as extensions go. */
-export interface ExtensionHost extends ServerHost {
+export interface ExtensionHost extends ServerRuntime {
   readonly registry: Registry;
   use(interceptor: ServerInterceptor): void;
   isSpecified(method: string): boolean;
@@ -107,7 +107,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 
   /** What the client of a call says of the extension; undefined unless it declared it, for this very call, with settings that fit. */
-  settingsOf({ client }: { readonly client: ClientFacts }): Settings<S> | undefined {
+  settingsOf({ client }: { readonly client: ClientDescription }): Settings<S> | undefined {
     const { extensions } = client.capabilities;
     const given = isObject(extensions) && Object.hasOwn(extensions, this.id) ? extensions[this.id] : undefined;
     if (!isObject(given)) return undefined;
@@ -118,20 +118,20 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   }
 
   /** Adds all of it to a server, or nothing where somebody else has claimed a part. For `server.extend`. */
-  installIn(host: ExtensionHost): void {
-    const { registry } = host;
+  installIn(runtime: ExtensionHost): void {
+    const { registry } = runtime;
     const wanted = {
       methods: [...this.#methods.keys()],
       notifications: [...this.#notifications.keys()],
       results: Object.entries(this.options.results ?? {}),
       topics: [...this.#topics.keys()],
     };
-    claim(registry, this.id, wanted, (method) => host.isSpecified(method));
+    claim(registry, this.id, wanted, (method) => runtime.isSpecified(method));
     for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);
     for (const [name, [options, handler]] of this.#notifications) registry.addNotification(name, options, handler);
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
-    host.use((call, next) => this.#around(call, next, registry));
-    for (const listener of this.#onInstall) listener(host);
+    runtime.use((call, next) => this.#around(call, next, registry));
+    for (const listener of this.#onInstall) listener(runtime);
   }
 
   #define(into: Map<string, Definition>, name: string, options: object, handler: unknown): this {

@@ -1,4 +1,4 @@
-import type { ServerHost, StateSeal } from "../../era/server-era.js";
+import type { ServerRuntime, StateSeal } from "../../era/server-era.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { DEFAULTS, type ServerOptions } from "../options.js";
 import { KEY_BYTES, type SealKey, type SealOptions, type StateCodec } from "./options.js";
@@ -160,14 +160,15 @@ export function createStateSeal(options: SealOptions): StateSeal {
 }
 
 /** The seal of one server. What is wrong with the options has been said. */
-export function createServerSeal(host: ServerHost, options: ServerOptions): StateSeal {
+export function createServerSeal(runtime: ServerRuntime, options: ServerOptions): StateSeal {
   return createStateSeal({
     keys: options.stateKeys,
     codec: options.stateCodec,
-    audience: options.stateAudience ?? host.info.name,
+    audience: options.stateAudience ?? runtime.info.name,
     ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
-    clock: host.clock,
+    clock: runtime.clock,
     accept: options.acceptState,
-    onRefused: (reason) => host.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
+    onRefused: (reason) =>
+      runtime.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
   });
 }

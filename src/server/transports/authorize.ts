@@ -1,5 +1,5 @@
 import { refuseFailed } from "../../era/refuse.js";
-import type { ServerHost } from "../../era/server-era.js";
+import type { ServerRuntime } from "../../era/server-era.js";
 import { DecoratedExchange } from "../../http/decorated-exchange.js";
 import type { GateRefusal, HttpExchange, Operation } from "../../http/exchange.js";
 import type { GateVerdict, HttpGate } from "../../http/gate.js";
@@ -12,14 +12,14 @@ import { matchUri } from "../definitions/uri-match.js";
 
 type Params = { readonly [key: string]: unknown };
 
-export interface FrontHost extends ServerHost {
+export interface EndpointRuntime extends ServerRuntime {
   /** What is defined, and what it requires of callers. */
   readonly registry: Registry;
 }
 
 /** Stands between an author's gate and what it guards. */
-export class GateKeeper {
-  readonly #host: FrontHost;
+export class RequestAuthorizer {
+  readonly #runtime: EndpointRuntime;
   readonly #gate: HttpGate;
   readonly #maxBodyBytes: number;
   readonly #undecided: Set<HttpExchange>;
@@ -28,14 +28,14 @@ export class GateKeeper {
 
   /** `undecided` holds what the gate is asked about, until it decides or the server closes; `admit` gets what it lets in. */
   constructor(
-    host: FrontHost,
+    runtime: EndpointRuntime,
     gate: HttpGate,
     maxBodyBytes: number,
     undecided: Set<HttpExchange>,
     admit: (exchange: HttpExchange) => void,
   ) {
     this.#undecided = undecided;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#gate = gate;
     this.#maxBodyBytes = maxBodyBytes;
     this.#admit = admit;
@@ -45,7 +45,7 @@ export class GateKeeper {
   check(exchange: HttpExchange): void {
     (async () => this.#pass(exchange, await this.#gate(exchange)))().catch((error: unknown) => {
       this.#undecided.delete(exchange);
-      refuseFailed(exchange, this.#host, error);
+      refuseFailed(exchange, this.#runtime, error);
     });
   }
 
@@ -62,7 +62,7 @@ export class GateKeeper {
     if (!("status" in verdict)) {
       this.#warnOfUnnamed(verdict);
       const { lifeMs } = verdict;
-      const endsAt = lifeMs === undefined ? undefined : this.#host.clock.now() + lifeMs;
+      const endsAt = lifeMs === undefined ? undefined : this.#runtime.clock.now() + lifeMs;
       return this.#admit(new DecoratedExchange(exchange, verdict, endsAt));
     }
     if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
@@ -78,19 +78,21 @@ export class GateKeeper {
   #warnOfUnnamed(verdict: Exclude<GateVerdict, { readonly status: number }>): void {
     if (verdict.auth === undefined || verdict.principal !== undefined || this.#warned) return;
     this.#warned = true;
-    this.#host.warn("the gate lets callers in without a principal: sessions and state are not bound to who made them");
+    this.#runtime.warn(
+      "the gate lets callers in without a principal: sessions and state are not bound to who made them",
+    );
   }
 
   #refuse(exchange: HttpExchange, { status, headers = {}, body, error }: GateRefusal): void {
     exchange.reply(status, headers, body);
     const reported = error ?? new ProtocolError(`${exchange.method} refused with ${status}: the gate let nobody in`);
-    this.#host.report(reported, { where: "http" });
+    this.#runtime.report(reported, { where: "http" });
   }
 
   #operationsOf(body: Parsed): readonly Operation[] {
     return messagesOf(body).map((message) => {
       const { method = "", params } = (message ?? {}) as Partial<RpcRequest>;
-      return { method, params, scopes: requiredScopes(this.#host.registry, method, params ?? {}) };
+      return { method, params, scopes: requiredScopes(this.#runtime.registry, method, params ?? {}) };
     });
   }
 }

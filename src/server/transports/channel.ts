@@ -1,18 +1,18 @@
 import { cancelledBy } from "../../call/abort-switch.js";
-import { asItCame, exchange } from "../../call/channel-request.js";
+import { asItCame, sendChannelRequest } from "../../call/channel-request.js";
 import { pause } from "../../call/clock.js";
-import type { CallScope } from "../../call/lifetime.js";
+import type { CallLifetime } from "../../call/lifetime.js";
 import { withProgressToken } from "../../call/progress.js";
 import { ServedCalls } from "../../call/served-calls.js";
 import {
   type Call,
   type CallOrigin,
   type ChannelEra,
-  type ClientFacts,
+  type ClientDescription,
   type EraSession,
   type Outcome,
   pickEra,
-  type ServerHost,
+  type ServerRuntime,
   type ServerWire,
 } from "../../era/server-era.js";
 import { ConnectionError, McpError, RpcError } from "../../protocol/errors.js";
@@ -32,15 +32,15 @@ export interface ServedConnection {
   /** How many calls are running. */
   readonly running: number;
   /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
-  readonly client: ClientFacts | undefined;
+  readonly client: ClientDescription | undefined;
   close(): Promise<void>;
 }
 
 /** Serves everything that comes through a channel, each message in its own era. */
-export class Door implements ServedConnection, ServerWire {
+export class ChannelEndpoint implements ServedConnection, ServerWire {
   readonly shared = true;
   readonly closed: Promise<void>;
-  readonly #host: ServerHost;
+  readonly #runtime: ServerRuntime;
   readonly #eras: readonly ChannelEra[];
   readonly #origin: () => CallOrigin;
   readonly #peer: Peer;
@@ -49,8 +49,8 @@ export class Door implements ServedConnection, ServerWire {
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
-  constructor(host: ServerHost, eras: readonly ChannelEra[], channel: Channel, origin: () => CallOrigin) {
-    this.#host = host;
+  constructor(runtime: ServerRuntime, eras: readonly ChannelEra[], channel: Channel, origin: () => CallOrigin) {
+    this.#runtime = runtime;
     this.#eras = eras;
     this.#origin = origin;
     this.closed = new Promise((resolve) => {
@@ -61,7 +61,7 @@ export class Door implements ServedConnection, ServerWire {
       onNotification: (notification) => this.#receive(notification),
       onInvalid: (failure) => this.#onInvalid(failure),
       acceptsBatch: (items) => [...this.#sessions.values()].some((session) => session.acceptsBatch(items)),
-      onProblem: (problem) => this.#host.report(problem, { where: "connection" }),
+      onProblem: (problem) => this.#runtime.report(problem, { where: "connection" }),
       onClose: (reason) => this.#end(reason),
     });
   }
@@ -74,7 +74,7 @@ export class Door implements ServedConnection, ServerWire {
     return this.#calls.size;
   }
 
-  get client(): ClientFacts | undefined {
+  get client(): ClientDescription | undefined {
     for (const { established } of this.#sessions.values()) if (established !== undefined) return established;
     return undefined;
   }
@@ -87,11 +87,17 @@ export class Door implements ServedConnection, ServerWire {
     _call: Call | undefined,
     method: string,
     params: Params | undefined,
-    scope: CallScope,
+    scope: CallLifetime,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     const asked = onProgress === undefined ? params : (id: RequestId) => withProgressToken(params, id);
-    return exchange(this.#peer, { method, params: asked }, scope, { cancellable: true, onProgress }, asItCame);
+    return sendChannelRequest(
+      this.#peer,
+      { method, params: asked },
+      scope,
+      { cancellable: true, onProgress },
+      asItCame,
+    );
   }
 
   /** Resolves when no call is running. */
@@ -114,7 +120,7 @@ export class Door implements ServedConnection, ServerWire {
   async #closeChannel(): Promise<void> {
     const over = new AbortController();
     const closed = this.#peer.close().finally(() => over.abort());
-    await Promise.race([closed, pause(this.#host.clock, CLOSE_MS, over.signal)]);
+    await Promise.race([closed, pause(this.#runtime.clock, CLOSE_MS, over.signal)]);
     this.#end(undefined);
   }
 
@@ -127,7 +133,7 @@ export class Door implements ServedConnection, ServerWire {
       return this.#refuse(request, era, error);
     }
     this.#served.add(call);
-    const outcome = this.#host.run(call);
+    const outcome = this.#runtime.run(call);
     if (!(outcome instanceof Promise)) return this.#answer(call, outcome);
     const done = outcome.then((outcome) => {
       this.#calls.delete(call);
@@ -145,7 +151,7 @@ export class Door implements ServedConnection, ServerWire {
 
   #refuse(request: RpcRequest, era: ChannelEra, error: unknown): void {
     if (error instanceof RpcError) return this.#peer.respondError(request.id, era.encodeError(error, undefined));
-    this.#host.report(error, { where: "decode", method: request.method, id: request.id });
+    this.#runtime.report(error, { where: "decode", method: request.method, id: request.id });
     this.#peer.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
   }
 
@@ -160,14 +166,14 @@ export class Door implements ServedConnection, ServerWire {
     if (call === undefined || call.session?.cancellable(call) !== true) return;
     const reason = cancelledBy(params);
     if (call.end.abort(reason)) {
-      this.#host.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
+      this.#runtime.debug("call cancelled", { method: call.method, id: call.id, reason: reason.message });
     }
   }
 
   /** Noise on the line is reported and left unanswered: an error without an id could not be matched to anything. */
   #onInvalid(failure: ParseFailure): void {
     const error = new RpcError(failure.code, failure.message);
-    this.#host.report(error, { where: "connection", id: failure.id });
+    this.#runtime.report(error, { where: "connection", id: failure.id });
     const meant = failure.id !== undefined || failure.batch === true;
     if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
   }
@@ -175,14 +181,14 @@ export class Door implements ServedConnection, ServerWire {
   #sessionFor(era: ChannelEra): EraSession {
     let session = this.#sessions.get(era);
     if (session === undefined) {
-      session = era.attach(this.#host, this);
+      session = era.attach(this.#runtime, this);
       this.#sessions.set(era, session);
     }
     return session;
   }
 
   #end(reason: Error | undefined): void {
-    if (reason !== undefined) this.#host.report(reason, { where: "connection" });
+    if (reason !== undefined) this.#runtime.report(reason, { where: "connection" });
     this.#served.abortAll(new ConnectionError("The client went away", { delivery: "sent", cause: reason }));
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();

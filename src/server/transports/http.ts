@@ -1,4 +1,4 @@
-import { late } from "../../call/lazy.js";
+import { lazyModule } from "../../call/lazy.js";
 import { andThen, attempt, type MaybePromise } from "../../call/maybe-promise.js";
 import { refuseFailed } from "../../era/refuse.js";
 import { type AcceptChannel, type HttpBinding, type OfferedEra, pickEra } from "../../era/server-era.js";
@@ -12,28 +12,28 @@ import { formatFailure } from "../../protocol/jsonrpc/format.js";
 import type { RequestId } from "../../protocol/jsonrpc/message.js";
 import { classifyCall, type Parsed, parseText } from "../../protocol/jsonrpc/parse.js";
 import { DEFAULTS, type HttpServerOptions } from "../options.js";
-import type { FrontHost, GateKeeper } from "./authorize.js";
+import type { EndpointRuntime, RequestAuthorizer } from "./authorize.js";
 import { messageOf } from "./era-of-request.js";
 
 /** What lets web pages of other origins in, loaded with the first that comes. */
-const crossing = late(() => import("../../http/cors.js"));
+const crossing = lazyModule(() => import("../../http/cors.js"));
 
 /** What reads responses, loaded with the first that a client posts. */
-const responses = late(() => import("../../protocol/jsonrpc/parse.js"));
+const responses = lazyModule(() => import("../../protocol/jsonrpc/parse.js"));
 
 /**
  * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
  * gate, the media type, the size, the parser, and the choice of era.
  */
-export class HttpFront {
-  readonly #host: FrontHost;
+export class HttpEndpoint {
+  readonly #runtime: EndpointRuntime;
   readonly #eras: readonly OfferedEra[];
   /** One for each era, in the same order. */
   readonly #bindings: readonly HttpBinding[];
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #gate: HttpGate | undefined;
   /** What stands at a gate is loaded where there is one. */
-  readonly #keeper: () => MaybePromise<GateKeeper>;
+  readonly #keeper: () => MaybePromise<RequestAuthorizer>;
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   readonly #allowed: string;
@@ -41,22 +41,27 @@ export class HttpFront {
   readonly #undecided = new Set<HttpExchange>();
   #closing = false;
 
-  constructor(host: FrontHost, eras: readonly OfferedEra[], options: HttpServerOptions, accept?: AcceptChannel) {
+  constructor(
+    runtime: EndpointRuntime,
+    eras: readonly OfferedEra[],
+    options: HttpServerOptions,
+    accept?: AcceptChannel,
+  ) {
     const { gate, cors, maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
     if (!(maxBodyBytes > 0)) throw new DefinitionError("http.maxBodyBytes must be positive");
-    this.#host = host;
+    this.#runtime = runtime;
     this.#eras = eras;
     this.#guard = createGuard(options);
     this.#gate = gate;
-    for (const warning of gate?.warnings ?? []) host.warn(warning);
-    this.#keeper = late(async () => {
-      const { GateKeeper } = await import("./authorize.js");
+    for (const warning of gate?.warnings ?? []) runtime.warn(warning);
+    this.#keeper = lazyModule(async () => {
+      const { RequestAuthorizer } = await import("./authorize.js");
       const admit = (exchange: HttpExchange) => this.#admit(exchange);
-      return new GateKeeper(host, gate ?? (() => ({})), maxBodyBytes, this.#undecided, admit);
+      return new RequestAuthorizer(runtime, gate ?? (() => ({})), maxBodyBytes, this.#undecided, admit);
     });
     this.#cors = cors === true;
     this.#maxBodyBytes = maxBodyBytes;
-    this.#bindings = eras.map((era) => era.http(host, { ...options, maxBodyBytes, accept, admits: this.#admits }));
+    this.#bindings = eras.map((era) => era.http(runtime, { ...options, maxBodyBytes, accept, admits: this.#admits }));
     this.#allowed = ["POST", ...new Set(this.#bindings.flatMap(({ methods }) => methods))].join(", ");
   }
 
@@ -109,7 +114,7 @@ export class HttpFront {
       () => {},
       (error) => {
         this.#undecided.delete(exchange);
-        refuseFailed(exchange, this.#host, error);
+        refuseFailed(exchange, this.#runtime, error);
       },
     );
   }
@@ -152,7 +157,7 @@ export class HttpFront {
     try {
       if (body === undefined || this.#admits(exchange, body)) binding.serve(exchange, body);
     } catch (error) {
-      refuseFailed(exchange, this.#host, error);
+      refuseFailed(exchange, this.#runtime, error);
     }
   }
 
@@ -163,7 +168,7 @@ export class HttpFront {
   }
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {
-    if (!(error instanceof BodyFailure)) return refuseFailed(exchange, this.#host, error);
+    if (!(error instanceof BodyFailure)) return refuseFailed(exchange, this.#runtime, error);
     const { status, message } = error;
     if (status === undefined) return;
     const code = status === 400 ? PARSE_ERROR : status === 500 ? INTERNAL_ERROR : INVALID_REQUEST;
@@ -183,7 +188,7 @@ export class HttpFront {
     headers?: HttpHeaders,
   ): void {
     exchange.reply(status, { ...JSON_HEADERS, ...headers }, formatFailure(id, { code, message }));
-    this.#host.report(new ProtocolError(`${exchange.method} refused with ${status}: ${message}`), { where: "http" });
+    this.#runtime.report(new ProtocolError(`${exchange.method} refused with ${status}: ${message}`), { where: "http" });
   }
 }
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import type { LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client/http.js";
 import type { Fetch } from "#src/http/client/send.js";
@@ -93,7 +93,7 @@ proves(
   "an answer after the end of its call is dropped silently",
   async () => {
     const { slow, link, told } = slowLink();
-    const scope = new CallScope("t", {});
+    const scope = new CallLifetime("t", {});
     const answered = link.request(request, scope);
     scope.abort("no");
     await rejects(answered, (error) => error === "no");
@@ -161,7 +161,7 @@ proves(
     const first = await script.next("tools/call");
     const modern = new ModernHttpLink(createTarget(script.url), MODERN);
     t.after(() => modern.close());
-    const scope = new CallScope("tools/call", { signal: abort.signal });
+    const scope = new CallLifetime("tools/call", { signal: abort.signal });
     const fresh = modern.request(request, scope);
     const second = await script.next("tools/call");
     abort.abort("no");
@@ -183,7 +183,7 @@ proves(
   async () => {
     const { slow, link } = slowLink();
     const abort = new AbortController();
-    const answered = link.request(request, new CallScope("t", { signal: abort.signal }));
+    const answered = link.request(request, new CallLifetime("t", { signal: abort.signal }));
     abort.abort("at once");
     await rejects(answered, (error) => error === "at once");
     await settled();
@@ -191,12 +191,15 @@ proves(
     equal(link.pending, 0);
     equal(link.open, 0);
 
-    await rejects(link.request(request, new CallScope("t", { signal: abort.signal })), (error) => error === "at once");
+    await rejects(
+      link.request(request, new CallLifetime("t", { signal: abort.signal })),
+      (error) => error === "at once",
+    );
     await settled();
     equal(slow.calls.length, 0);
 
     const late = new AbortController();
-    const scope = new CallScope("t", { signal: late.signal });
+    const scope = new CallLifetime("t", { signal: late.signal });
     await rejects(
       link.request({ ...request, onId: () => late.abort("in onId") }, scope),
       (error) => error === "in onId",
@@ -240,7 +243,7 @@ proves("client-transport:http:cancel-id-verbatim", wire, "a cancellation by hand
     ["1", 1],
   ] as const) {
     const { slow, link } = slowLink();
-    const answered = link.request({ ...request, id }, new CallScope("t", {}));
+    const answered = link.request({ ...request, id }, new CallLifetime("t", {}));
     await settled();
     link.notify("notifications/cancelled", { requestId: other });
     equal(slow.calls[0]?.signal.aborted, false);
@@ -258,15 +261,15 @@ proves(
   "a call that is still unwinding does not touch its successor under the same id",
   async () => {
     const { slow, link, told } = slowLink();
-    const first = link.request({ ...request, id: "X" }, new CallScope("t", {}));
+    const first = link.request({ ...request, id: "X" }, new CallLifetime("t", {}));
     await settled();
     link.notify("notifications/cancelled", { requestId: "X" });
     await rejects(first, { name: "AbortError" });
-    const second = link.request({ ...request, id: "X" }, new CallScope("t", {}));
+    const second = link.request({ ...request, id: "X" }, new CallLifetime("t", {}));
     slow.calls[0]?.resolve(jsonResponse("X", { from: "first" }));
     await settled();
     equal(link.pending, 1);
-    const third = new CallScope("t", {});
+    const third = new CallLifetime("t", {});
     slow.calls[1]?.resolve(jsonResponse("X", { from: "second" }));
     deepEqual(await second, { jsonrpc: "2.0", id: "X", result: { from: "second" } });
 
@@ -274,7 +277,7 @@ proves(
     await settled();
     link.notify("notifications/cancelled", { requestId: "X" });
     await rejects(fourth, { name: "AbortError" });
-    const fifth = link.request({ ...request, id: "X" }, new CallScope("t", {}));
+    const fifth = link.request({ ...request, id: "X" }, new CallLifetime("t", {}));
     slow.calls[2]?.reject(new Error("unwound"));
     await settled();
     link.notify("notifications/cancelled", { requestId: "X" });
@@ -293,7 +296,7 @@ proves(
     const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), MODERN);
     const { signal } = new AbortController();
     for (let n = 0; n < 1000; n++) {
-      const scope = new CallScope("t", { signal });
+      const scope = new CallLifetime("t", { signal });
       await link.request(request, scope);
       scope.close();
     }
@@ -325,7 +328,7 @@ proves("client-transport:http:close-aborts", wire, "closing ends every call, at 
 
 proves("client-transport:http:cancel-best-effort", wire, "a fetch that ignores its abort holds up nobody", async () => {
   const { slow, link, told } = slowLink();
-  const scope = new CallScope("t", {});
+  const scope = new CallLifetime("t", {});
   const answered = link.request(request, scope);
   scope.abort("no");
   await rejects(answered, (error) => error === "no");

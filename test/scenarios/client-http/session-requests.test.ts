@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
 import type { LinkRequest } from "#src/era/link.js";
 import type { Fetch } from "#src/http/client/send.js";
@@ -118,7 +118,7 @@ proves("client-transport:http:body-stream-error-preserved", wire, "the body's ow
   const broken = new Error("torn");
   for (const type of ["application/json", "text/event-stream"]) {
     const { fetched, link } = heldLink();
-    const answered = link.request(request, new CallScope("t", {}));
+    const answered = link.request(request, new CallLifetime("t", {}));
     await settled();
     const body = new ReadableStream({ pull: (controller) => controller.error(broken) });
     fetched[0]?.resolve(new Response(body, { headers: { "content-type": type } }));
@@ -133,7 +133,7 @@ proves(
   async () => {
     for (const id of [1, "1"]) {
       const { fetched, link } = heldLink();
-      const unsent = new CallScope("t", {});
+      const unsent = new CallLifetime("t", {});
       const dropped = link.request({ ...request, id }, unsent);
       unsent.abort("at once");
       await rejects(dropped, (error) => error === "at once");
@@ -141,7 +141,7 @@ proves(
       equal(fetched.length, 0);
       equal(link.open, 0);
 
-      const scope = new CallScope("t", {});
+      const scope = new CallLifetime("t", {});
       const answered = link.request({ ...request, id }, scope);
       await settled();
       scope.abort("at once");
@@ -163,12 +163,12 @@ proves(
   "a call that is still unwinding does not touch its successor under the same id",
   async () => {
     const { fetched, link, told } = heldLink();
-    const first = new CallScope("t", {});
+    const first = new CallLifetime("t", {});
     const one = link.request({ ...request, id: "X" }, first);
     await settled();
     first.abort("no");
     await rejects(one, (error) => error === "no");
-    const second = new CallScope("t", {});
+    const second = new CallLifetime("t", {});
     const two = link.request({ ...request, id: "X" }, second);
     fetched[1]?.resolve(new Response(null, { status: 202 }));
     fetched[0]?.resolve(Response.json({ jsonrpc: "2.0", id: "X", result: { from: "first" } }));
@@ -188,7 +188,7 @@ proves("client-transport:http:signal-listeners", wire, "many calls leave no list
   const link = new LegacyHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), { session });
   const { signal } = new AbortController();
   for (let n = 0; n < 1000; n++) {
-    const scope = new CallScope("t", { signal });
+    const scope = new CallLifetime("t", { signal });
     await link.request(request, scope);
     scope.close();
   }

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { inspect, promisify } from "node:util";
 import { createBearer } from "bowline/auth/client";
 import { connect } from "bowline/client";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
 import type { LinkRequest } from "#src/era/link.js";
 import { ModernHttpLink } from "#src/era/modern/client/http.js";
@@ -130,8 +130,8 @@ proves(
     };
     const target = createTarget(new URL("http://127.0.0.1/mcp"), { fetch });
     const link = new LegacyHttpLink(target, { session: { id: "s", version: LEGACY } });
-    const before = link.request({ method: "ping", params: undefined, cancellable: true }, new CallScope("ping", {}));
-    const handshake = link.request(initialize, new CallScope("initialize", {}));
+    const before = link.request({ method: "ping", params: undefined, cancellable: true }, new CallLifetime("ping", {}));
+    const handshake = link.request(initialize, new CallLifetime("initialize", {}));
     const after = link.notify("notifications/x", undefined);
     await settled();
     for (const go of held.reverse()) go();
@@ -159,7 +159,10 @@ proves(
     };
     const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), "2026-07-28");
     const stamp = { _meta: { "io.modelcontextprotocol/protocolVersion": "2099-09-09" } };
-    const stamped = link.request({ method: "stamped", params: stamp, cancellable: true }, new CallScope("stamped", {}));
+    const stamped = link.request(
+      { method: "stamped", params: stamp, cancellable: true },
+      new CallLifetime("stamped", {}),
+    );
     const before = link.notify("notifications/before", undefined);
     link.version = "2099-01-01";
     const after = link.notify("notifications/after", undefined);

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
 import { ModernHttpLink } from "#src/era/modern/client/http.js";
 import { createTarget, MODERN, Recorder } from "../../support/http-links.js";
@@ -38,7 +38,7 @@ for (const [name, text] of Object.entries(STREAMS)) {
         const told = new Recorder();
         link.receiver = told;
         const request = { method: "tools/list", params: undefined, cancellable: true };
-        deepEqual(await link.request(request, new CallScope("tools/list", {})), JSON.parse(ANSWER));
+        deepEqual(await link.request(request, new CallLifetime("tools/list", {})), JSON.parse(ANSWER));
         equal(told.notifications.length, 1);
         deepEqual(told.notifications[0]?.[0].params, { text: "é😀" });
         deepEqual(told.problems, []);

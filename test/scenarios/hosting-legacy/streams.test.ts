@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { McpServer } from "bowline/server";
-import { CallScope } from "#src/call/lifetime.js";
+import { CallLifetime } from "#src/call/lifetime.js";
 import type { Call, ServerWire } from "#src/era/server-era.js";
 import type { Context } from "#src/server/context.js";
 import type { ArrayExchange } from "#src/testing/array-exchange.js";
@@ -55,7 +55,8 @@ function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {
 const methodsOf = (exchange: ArrayExchange) => messages(exchange).map(({ method }) => method ?? "response");
 const requestOf = (exchange: ArrayExchange): Message | undefined =>
   messages(exchange).find(({ method, id }) => method !== undefined && id !== undefined);
-const ping = (wire: ServerWire | undefined) => wire?.request(undefined, "ping", undefined, new CallScope("ping", {}));
+const ping = (wire: ServerWire | undefined) =>
+  wire?.request(undefined, "ping", undefined, new CallLifetime("ping", {}));
 
 proves(
   [
@@ -241,7 +242,7 @@ proves(
     await until(() => listener.status === 200);
     const wire = wires.at(-1) as ServerWire;
     for (const method of ["sampling/createMessage", "elicitation/create", "roots/list"]) {
-      await assert.rejects(wire.request(undefined, method, {}, new CallScope(method, {})), { code: "no_call" });
+      await assert.rejects(wire.request(undefined, method, {}, new CallLifetime(method, {})), { code: "no_call" });
     }
     const call = client.call(1, "hold");
     await until(() => contexts.length === 1);

@@ -1,5 +1,5 @@
-import { withinScope } from "../../../call/abortable.js";
-import type { CallScope } from "../../../call/lifetime.js";
+import { untilAborted } from "../../../call/abortable.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { AuthError } from "../../../protocol/auth-error.js";
 import type { Deprecation } from "../../../protocol/deprecations.js";
 import { ConnectionError, McpError, TimeoutError, VersionError } from "../../../protocol/errors.js";
@@ -7,8 +7,8 @@ import { fromErrorObject, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/err
 import type { InitializeResult } from "../../../protocol/types/index.js";
 import {
   type ClientEra,
-  type ClientHost,
   type ClientResult,
+  type ClientRuntime,
   type Connection,
   type OpenOptions,
   type SavedSession,
@@ -25,20 +25,20 @@ import { LegacyHttpLink } from "./http.js";
 export async function open(
   era: ClientEra,
   wire: ClientWire,
-  host: ClientHost,
+  runtime: ClientRuntime,
   options: OpenOptions,
-  scope: CallScope,
+  lifetime: CallLifetime,
 ): Promise<Connection> {
-  if (options.session !== undefined) return goOn(era, wire, host, options, options.session);
-  if (wire.kind === "channel") return shakeHands(era, wire.link, host, options, scope);
+  if (options.session !== undefined) return goOn(era, wire, runtime, options, options.session);
+  if (wire.kind === "channel") return shakeHands(era, wire.link, runtime, options, lifetime);
   const link = new LegacyHttpLink(wire.target);
   try {
-    return await shakeHands(era, link, host, options, scope);
+    return await shakeHands(era, link, runtime, options, lifetime);
   } catch (error) {
     if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
-    const older = await openOlder(wire.target, scope, error);
-    host.deprecated?.(sseDeprecation);
-    return shakeHands(era, older, host, options, scope);
+    const older = await openOlder(wire.target, lifetime, error);
+    runtime.deprecated?.(sseDeprecation);
+    return shakeHands(era, older, runtime, options, lifetime);
   }
 }
 
@@ -46,7 +46,7 @@ export async function open(
 async function goOn(
   era: ClientEra,
   wire: ClientWire,
-  host: ClientHost,
+  runtime: ClientRuntime,
   options: OpenOptions,
   { id, initialized }: SavedSession,
 ): Promise<Connection> {
@@ -56,8 +56,8 @@ async function goOn(
   }
   const firstId = Math.floor(Math.random() * 2 ** 50);
   const link = new LegacyHttpLink(wire.target, { session: { id, version }, firstId });
-  const connection = new LegacyConnection(era, link, host);
-  connection.renewWith(link, opener(connection, link, host, options));
+  const connection = new LegacyConnection(era, link, runtime);
+  connection.renewWith(link, opener(connection, link, runtime, options));
   connection.adopt(asInitialized(initialized));
   await link.listen();
   return connection;
@@ -71,13 +71,13 @@ function speaksSse(error: unknown, status: number | undefined, trigger: boolean 
 }
 
 /** Loaded when it is needed: few servers still are. What refused the POST stays the error, unless the GET tells more. */
-async function openOlder(target: HttpTarget, scope: CallScope, refused: unknown): Promise<Link> {
+async function openOlder(target: HttpTarget, lifetime: CallLifetime, refused: unknown): Promise<Link> {
   try {
     const { openSseLink } = await import("./sse.js");
-    return await openSseLink(target, scope);
+    return await openSseLink(target, lifetime);
   } catch (error) {
     const authorization = error instanceof AuthError || error instanceof TimeoutError || isUnauthorized(error);
-    const told = scope.aborted || authorization;
+    const told = lifetime.aborted || authorization;
     throw told ? error : refused;
   }
 }
@@ -89,14 +89,14 @@ function isUnauthorized(error: unknown): boolean {
 async function shakeHands(
   era: ClientEra,
   link: Link,
-  host: ClientHost,
+  runtime: ClientRuntime,
   options: OpenOptions,
-  scope: CallScope,
+  lifetime: CallLifetime,
 ): Promise<Connection> {
-  const connection = new LegacyConnection(era, link, host);
+  const connection = new LegacyConnection(era, link, runtime);
   try {
-    const open = opener(connection, link, host, options);
-    await open(scope);
+    const open = opener(connection, link, runtime, options);
+    await open(lifetime);
     if (link instanceof LegacyHttpLink) connection.renewWith(link, open);
     return connection;
   } catch (error) {
@@ -105,33 +105,36 @@ async function shakeHands(
     // What never was a connection does not end as one: another attempt may follow.
     link.receiver = NOBODY;
     // The server is told, within bounds of its own; who has given up does not wait for that.
-    await withinScope(connection.close(), scope);
+    await untilAborted(connection.close(), lifetime);
     throw error;
   }
 }
 
-function opener(connection: LegacyConnection, link: Link, host: ClientHost, options: OpenOptions) {
-  return async (scope: CallScope): Promise<void> => {
-    connection.adopt(await handshake(link, host, options, scope));
-    await withinScope(link.notify("notifications/initialized", undefined), scope);
+function opener(connection: LegacyConnection, link: Link, runtime: ClientRuntime, options: OpenOptions) {
+  return async (lifetime: CallLifetime): Promise<void> => {
+    connection.adopt(await handshake(link, runtime, options, lifetime));
+    await untilAborted(link.notify("notifications/initialized", undefined), lifetime);
   };
 }
 
 /** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
 async function handshake(
   link: Link,
-  host: ClientHost,
+  runtime: ClientRuntime,
   { versions, last }: OpenOptions,
-  scope: CallScope,
+  lifetime: CallLifetime,
 ): Promise<InitializeResult> {
   const offered = versions[0] as string;
   const params = {
     protocolVersion: offered,
-    capabilities: capabilitiesAt(offered, host.extensions?.withoutResultTypes(host.capabilities) ?? host.capabilities),
-    clientInfo: identityAt(offered, host.info),
+    capabilities: capabilitiesAt(
+      offered,
+      runtime.extensions?.withoutResultTypes(runtime.capabilities) ?? runtime.capabilities,
+    ),
+    clientInfo: identityAt(offered, runtime.info),
   };
   const response = await link
-    .request({ method: "initialize", params, cancellable: false }, scope)
+    .request({ method: "initialize", params, cancellable: false }, lifetime)
     .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
   if ("error" in response) throw refusal(response.error, last);
   const result = asInitialized(response.result);

@@ -1,5 +1,5 @@
-import { withinScope } from "../../../call/abortable.js";
-import { CallScope } from "../../../call/lifetime.js";
+import { untilAborted } from "../../../call/abortable.js";
+import { CallLifetime } from "../../../call/lifetime.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
 import { fromErrorObject, INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
@@ -9,13 +9,13 @@ import { isWantedBy, toChange } from "../../../store/change-bus.js";
 import { honouredFilter } from "../../capabilities.js";
 import type {
   ClientEra,
-  ClientHost,
   ClientResult,
+  ClientRuntime,
   Connection,
   ConnectionCall,
   PriorKnowledge,
   SavedSession,
-  ServerFacts,
+  ServerDescription,
   Subscription,
   WatchEvents,
 } from "../../client-era.js";
@@ -33,14 +33,14 @@ interface Watch {
 }
 
 /** Shakes hands again and adopts what the server says. */
-type Reopen = (scope: CallScope) => Promise<void>;
+type Reopen = (lifetime: CallLifetime) => Promise<void>;
 
 /** A way to a server that was opened by a handshake, in which the server may ask too. */
 export class LegacyConnection implements Connection {
   readonly era: ClientEra;
   readonly mirrorsHeaders = false;
   readonly #link: Link;
-  readonly #host: ClientHost;
+  readonly #runtime: ClientRuntime;
   readonly #served: ServerRequests;
   readonly #watches = new Set<Watch>();
   #pings: PingLoop | undefined;
@@ -54,20 +54,20 @@ export class LegacyConnection implements Connection {
   /** Set while the server's own stream is given up. */
   #listenAgain: (() => Promise<void>) | undefined;
 
-  constructor(era: ClientEra, link: Link, host: ClientHost) {
+  constructor(era: ClientEra, link: Link, runtime: ClientRuntime) {
     this.era = era;
     this.#link = link;
-    this.#host = host;
-    this.#served = new ServerRequests(link, host, () => this.server.version);
+    this.#runtime = runtime;
+    this.#served = new ServerRequests(link, runtime, () => this.server.version);
     link.receiver = {
       onRequest: (request, call) => this.#served.serve(request, call),
       onNotification: (notification) => this.#receive(notification),
-      onProblem: (problem) => host.onProblem(problem),
+      onProblem: (problem) => runtime.onProblem(problem),
       onClose: (reason) => this.#end(reason),
     };
   }
 
-  get server(): ServerFacts {
+  get server(): ServerDescription {
     const { protocolVersion, capabilities, serverInfo, instructions } = this.#initialized ?? {};
     return {
       version: protocolVersion ?? HANDSHAKE_VERSIONS[0],
@@ -107,7 +107,7 @@ export class LegacyConnection implements Connection {
     };
   }
 
-  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+  call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult> {
     const { id, method, params, onProgress, resume } = call;
     if (method === "initialize") return Promise.reject(alreadyInitialized());
     if (resume !== undefined && resume.session.id !== this.session?.id) return Promise.reject(cannotResume(method));
@@ -115,34 +115,34 @@ export class LegacyConnection implements Connection {
     const request = { id, method, params, cancellable: true, onProgress, resume, onEventId };
     const read = (response: RpcResponse) => readResult(method, response);
     return this.#reopen === undefined
-      ? exchangeOn(this.#link, request, scope, read)
-      : this.#requestOrRenew(request, scope).then(read);
+      ? exchangeOn(this.#link, request, lifetime, read)
+      : this.#requestOrRenew(request, lifetime).then(read);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (method === "notifications/roots/list_changed" && this.#host.capabilities.roots?.listChanged !== true) {
+    if (method === "notifications/roots/list_changed" && this.#runtime.capabilities.roots?.listChanged !== true) {
       throw new McpError("not_declared", `${method} was not sent: this client did not declare roots`);
     }
     return this.#link.notify(method, params);
   }
 
-  async setLogLevel(level: LoggingLevel, scope: CallScope): Promise<void> {
-    await this.call({ method: "logging/setLevel", params: { level } }, scope);
+  async setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void> {
+    await this.call({ method: "logging/setLevel", params: { level } }, lifetime);
     this.#logLevel = level;
   }
 
   keepPinging(options: PingOptions): void {
     this.#pings ??= new PingLoop(
-      this.#host.clock,
+      this.#runtime.clock,
       options,
-      (scope) => this.call({ method: "ping", params: undefined }, scope),
-      (error) => this.#host.onProblem(error),
+      (lifetime) => this.call({ method: "ping", params: undefined }, lifetime),
+      (error) => this.#runtime.onProblem(error),
     );
   }
 
   /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
-  async watch(filter: SubscriptionFilter, events: WatchEvents, scope: CallScope): Promise<Subscription> {
-    if (this.#listenAgain !== undefined) await this.#hearAgain(scope);
+  async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
+    if (this.#listenAgain !== undefined) await this.#hearAgain(lifetime);
     const honoured = honouredFilter(filter, this.server.capabilities);
     const watch: Watch = { filter: honoured, events };
     const uris = honoured.resourceSubscriptions ?? [];
@@ -150,7 +150,7 @@ export class LegacyConnection implements Connection {
     const subscribed: string[] = [];
     try {
       for (const uri of uris) {
-        await this.call({ method: "resources/subscribe", params: { uri } }, scope);
+        await this.call({ method: "resources/subscribe", params: { uri } }, lifetime);
         subscribed.push(uri);
       }
     } catch (error) {
@@ -162,8 +162,8 @@ export class LegacyConnection implements Connection {
   }
 
   /** The server's own stream was given up. Opening it again makes sense when the server answers. */
-  async #hearAgain(scope: CallScope): Promise<void> {
-    await this.call({ method: "ping", params: undefined }, scope);
+  async #hearAgain(lifetime: CallLifetime): Promise<void> {
+    await this.call({ method: "ping", params: undefined }, lifetime);
     const listenAgain = this.#listenAgain;
     this.#listenAgain = undefined;
     await listenAgain?.();
@@ -174,7 +174,7 @@ export class LegacyConnection implements Connection {
   }
 
   #loseWatches(reason: Error): void {
-    this.#host.onProblem(reason);
+    this.#runtime.onProblem(reason);
     const lost = [...this.#watches];
     this.#watches.clear();
     for (const { events } of lost) events.onEnd("lost", reason);
@@ -197,24 +197,28 @@ export class LegacyConnection implements Connection {
     for (const uri of uris) {
       // Others may begin to want it while those before it are let go.
       if ([...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri))) continue;
-      const scope = new CallScope("resources/unsubscribe", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+      const lifetime = new CallLifetime(
+        "resources/unsubscribe",
+        { timeoutMs: this.#runtime.timeoutMs },
+        this.#runtime.clock,
+      );
       // The subscription is over here whatever the server makes of it.
-      await this.call({ method: "resources/unsubscribe", params: { uri } }, scope)
-        .catch((error: Error) => this.#host.onProblem(error))
-        .finally(() => scope.close());
+      await this.call({ method: "resources/unsubscribe", params: { uri } }, lifetime)
+        .catch((error: Error) => this.#runtime.onProblem(error))
+        .finally(() => lifetime.close());
     }
   }
 
   /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
-  async #requestOrRenew(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    if (this.#lost) await withinScope(this.#renew(), scope);
+  async #requestOrRenew(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+    if (this.#lost) await untilAborted(this.#renew(), lifetime);
     try {
-      return await this.#link.request(request, scope);
+      return await this.#link.request(request, lifetime);
     } catch (error) {
       if (!(error instanceof SessionLost) || request.resume !== undefined) throw error;
       if (this.#renewal !== undefined || error.isOf(this.#link as LegacyHttpLink))
-        await withinScope(this.#renew(), scope);
-      return this.#link.request({ ...request, id: undefined }, scope);
+        await untilAborted(this.#renew(), lifetime);
+      return this.#link.request({ ...request, id: undefined }, lifetime);
     }
   }
 
@@ -228,25 +232,25 @@ export class LegacyConnection implements Connection {
   }
 
   async #reestablish(): Promise<void> {
-    const scope = new CallScope("initialize", { timeoutMs: this.#host.timeoutMs }, this.#host.clock);
+    const lifetime = new CallLifetime("initialize", { timeoutMs: this.#runtime.timeoutMs }, this.#runtime.clock);
     try {
-      await this.#reopen?.(scope);
+      await this.#reopen?.(lifetime);
       this.#lost = false;
       this.#listenAgain = undefined;
-      await this.#restore(scope);
+      await this.#restore(lifetime);
       this.#tellMissed();
     } finally {
-      scope.close();
+      lifetime.close();
     }
   }
 
-  async #restore(scope: CallScope): Promise<void> {
+  async #restore(lifetime: CallLifetime): Promise<void> {
     const uris = new Set([...this.#watches].flatMap(({ filter }) => filter.resourceSubscriptions ?? []));
     const upkeep: [string, Params][] = [...uris].map((uri) => ["resources/subscribe", { uri }]);
     if (this.#logLevel !== undefined) upkeep.unshift(["logging/setLevel", { level: this.#logLevel }]);
     for (const [method, params] of upkeep) {
-      const response = await this.#link.request({ method, params, cancellable: true }, scope);
-      if ("error" in response) this.#host.onProblem(fromErrorObject(response.error));
+      const response = await this.#link.request({ method, params, cancellable: true }, lifetime);
+      if ("error" in response) this.#runtime.onProblem(fromErrorObject(response.error));
     }
   }
 
@@ -255,12 +259,12 @@ export class LegacyConnection implements Connection {
     if (method === "notifications/cancelled") return this.#served.cancel(params);
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
-    if (problem !== undefined) return this.#host.onProblem(problem);
+    if (problem !== undefined) return this.#runtime.onProblem(problem);
     const change = toChange(method, params);
     if (change !== undefined) {
       for (const { filter, events } of [...this.#watches]) if (isWantedBy(filter, change)) events.onChange(change);
     }
-    this.#host.onNotification(notification);
+    this.#runtime.onNotification(notification);
   }
 
   #end(reason: Error | undefined): void {
@@ -268,7 +272,7 @@ export class LegacyConnection implements Connection {
     this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
     for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
     this.#watches.clear();
-    this.#host.onClose(reason, this);
+    this.#runtime.onClose(reason, this);
   }
 }
 

@@ -21,6 +21,6 @@ export const legacyClient: ClientEra = {
   // What this era alone has, the other knows as removed.
   specifies: (method) => ADDED.has(method),
   // Loaded when a server needs it: a client that meets none of these versions does not pay for them.
-  open: async (wire, host, options, scope) =>
-    (await import("./connect.js")).open(legacyClient, wire, host, options, scope),
+  open: async (wire, runtime, options, lifetime) =>
+    (await import("./connect.js")).open(legacyClient, wire, runtime, options, lifetime),
 };

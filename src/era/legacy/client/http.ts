@@ -1,7 +1,7 @@
 import { AbortSwitch } from "../../../call/abort-switch.js";
 import { cancelParams } from "../../../call/channel-request.js";
 import { pause } from "../../../call/clock.js";
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { discard } from "../../../http/client/read.js";
 import type { HeaderRecord, Reply } from "../../../http/client/send.js";
@@ -23,7 +23,7 @@ import type {
 } from "../../../protocol/jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
 import { HttpLink } from "../../http-link.js";
-import { drop, type HttpCall, type HttpWire, nextInTurn } from "../../http-wire.js";
+import { drop, type HttpCall, type HttpWire, nextMicrotask } from "../../http-wire.js";
 import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../../link.js";
 import { followReply, listenToServer, RECONNECT_DEFAULTS, resumeReply, type SessionStreams } from "./streams.js";
 
@@ -92,11 +92,11 @@ export class LegacyHttpLink extends HttpLink implements Link {
     return this.#session.id;
   }
 
-  protected start(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
+  protected start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
     const { resume } = request;
     let facts: HeaderRecord = {};
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
-    return this.place(request, resume?.id ?? request.id, scope, giveUp, (call) => {
+    return this.place(request, resume?.id ?? request.id, lifetime, giveUp, (call) => {
       if (call.method === "initialize") this.#startOver();
       facts = this.#session.headers();
       if (resume !== undefined) return () => this.#resume(call, facts, resume.lastEventId);
@@ -157,15 +157,15 @@ export class LegacyHttpLink extends HttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
-    await nextInTurn;
+    await nextMicrotask;
     if (!call.begin()) return;
     try {
       const response = await this.wire.send(
         "POST",
         Object.assign({}, this.wire.headers.post, facts),
         body,
-        call.wire,
-        call.scope,
+        call.abortSwitch,
+        call.lifetime,
       );
       if (!call.over && isSessionLost(response.status, facts)) {
         discard(response);
@@ -184,7 +184,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
 
   /** Never rejects. */
   async #resume(call: HttpCall, facts: HeaderRecord, lastEventId: string): Promise<void> {
-    await nextInTurn;
+    await nextMicrotask;
     if (call.begin()) await resumeReply(this.#streams, call, facts, lastEventId, this.#take(call));
   }
 
@@ -270,7 +270,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
    */
   #giveUp(call: HttpCall, facts: HeaderRecord, reason: unknown): void {
     const cancels = call.sent && call.cancellable && call.method !== "initialize";
-    if (!cancels || this.#streams.resuming.has(call)) drop(call.wire);
+    if (!cancels || this.#streams.resuming.has(call)) drop(call.abortSwitch);
     if (cancels) void this.#cancel(call, facts, reason);
   }
 
@@ -286,7 +286,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
     });
     await Promise.race([tried, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
     drop(wire);
-    drop(call.wire);
+    drop(call.abortSwitch);
   }
 
   #loseSession(facts: HeaderRecord): void {
@@ -330,7 +330,7 @@ export class Incoming {
   take(parsed: Parsed, call?: HttpCall): void {
     switch (parsed.kind) {
       case "request":
-        this.#wire.guard(() => this.#wire.receiver.onRequest(parsed.message, call?.scope));
+        this.#wire.guard(() => this.#wire.receiver.onRequest(parsed.message, call?.lifetime));
         break;
       case "notification":
         this.#takeNotification(parsed.message, call);
@@ -370,7 +370,7 @@ export class Incoming {
     const other = id === undefined || id === null ? undefined : this.#inflight.find(id);
     if (call === undefined && other !== undefined) {
       other.answer(response);
-      drop(other.wire);
+      drop(other.abortSwitch);
       return;
     }
     const isLate = other === undefined && id !== undefined && id !== null && this.#inflight.hasMinted(id);

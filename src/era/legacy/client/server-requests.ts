@@ -1,5 +1,5 @@
 import { AbortSwitch, cancelledBy } from "../../../call/abort-switch.js";
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { progressTokenOf } from "../../../call/progress.js";
 import { ProgressReporter, toReport } from "../../../call/progress-reporter.js";
 import { type Served, ServedCalls } from "../../../call/served-calls.js";
@@ -7,7 +7,7 @@ import { RpcError, toError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import { isWritable } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
-import type { ClientHost, ClientResult, ReportProgress } from "../../client-era.js";
+import type { ClientResult, ClientRuntime, ReportProgress } from "../../client-era.js";
 import type { Link } from "../../link.js";
 import { toResult } from "../../results.js";
 import { answerAt } from "../input.js";
@@ -20,18 +20,18 @@ interface ServedRequest extends Served {
 /** The requests that a server sends to its client, each until it is answered or called off. */
 export class ServerRequests {
   readonly #link: Link;
-  readonly #host: ClientHost;
+  readonly #runtime: ClientRuntime;
   readonly #version: () => string;
   readonly #served = new ServedCalls<ServedRequest>();
 
-  constructor(link: Link, host: ClientHost, version: () => string) {
+  constructor(link: Link, runtime: ClientRuntime, version: () => string) {
     this.#link = link;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#version = version;
   }
 
   /** Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. */
-  async serve(request: RpcRequest, call: CallScope | undefined): Promise<void> {
+  async serve(request: RpcRequest, call: CallLifetime | undefined): Promise<void> {
     const end = new AbortSwitch();
     const endWithCall = (reason: unknown) => end.abort(reason);
     call?.onAbort(endWithCall);
@@ -54,7 +54,7 @@ export class ServerRequests {
   #fail({ id, end }: ServedRequest, error: unknown): void {
     const deliberate = error instanceof RpcError;
     if (!deliberate && !end.isEchoedBy(error)) {
-      this.#host.onProblem(toError(error));
+      this.#runtime.onProblem(toError(error));
     }
     if (end.aborted) return;
     const answer = deliberate ? toErrorObject(error) : undefined;
@@ -64,16 +64,16 @@ export class ServerRequests {
 
   #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
     const progressToken = progressTokenOf(params);
-    if (progressToken === undefined) return this.#host.answer(method, params, end, () => {});
+    if (progressToken === undefined) return this.#runtime.answer(method, params, end, () => {});
     let over = false;
     const reporter = new ProgressReporter(
       (progress) => {
         if (!over && !end.aborted) return this.#link.notify("notifications/progress", { progressToken, ...progress });
       },
-      (error) => this.#host.onProblem(error),
+      (error) => this.#runtime.onProblem(error),
     );
     const report: ReportProgress = (progress, total, message) => reporter.report(toReport(progress, total, message));
-    return this.#host.answer(method, params, end, report).finally(() => {
+    return this.#runtime.answer(method, params, end, report).finally(() => {
       over = true;
     });
   }
@@ -84,7 +84,7 @@ export class ServerRequests {
     if (served === undefined) return;
     const reason = cancelledBy(params);
     const { id, method } = served;
-    if (served.end.abort(reason)) this.#host.debug("call cancelled", { method, id, reason: reason.message });
+    if (served.end.abort(reason)) this.#runtime.debug("call cancelled", { method, id, reason: reason.message });
   }
 
   /** The connection is over: nobody waits for the answers any more. */

@@ -1,6 +1,6 @@
 import { AbortSwitch } from "../../../call/abort-switch.js";
 import { pause } from "../../../call/clock.js";
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { discard } from "../../../http/client/read.js";
 import type { Reply } from "../../../http/client/send.js";
@@ -17,18 +17,18 @@ const ENDPOINT_MS = 5_000;
 const STREAM = "The server's stream";
 
 /** Opens the transport of 2024-11-05 at an address. Rejects when the server does not speak it there. */
-export async function openSseLink(target: HttpTarget, scope: CallScope): Promise<Link> {
-  const channel = new SseClientChannel(target, scope);
+export async function openSseLink(target: HttpTarget, lifetime: CallLifetime): Promise<Link> {
+  const channel = new SseClientChannel(target, lifetime);
   const link = new ChannelLink(channel);
   const giveUp = () => void channel.close();
-  scope.onAbort(giveUp);
+  lifetime.onAbort(giveUp);
   try {
     await link.open();
     return link;
   } catch (error) {
-    throw scope.aborted ? scope.reason : error;
+    throw lifetime.aborted ? lifetime.reason : error;
   } finally {
-    scope.offAbort(giveUp);
+    lifetime.offAbort(giveUp);
   }
 }
 
@@ -39,16 +39,16 @@ export async function openSseLink(target: HttpTarget, scope: CallScope): Promise
 class SseClientChannel implements Channel {
   readonly #target: HttpTarget;
   /** The life of connecting. */
-  readonly #scope: CallScope;
+  readonly #lifetime: CallLifetime;
   readonly #wire: HttpWire;
   readonly #stream = new AbortSwitch();
   #poster: HttpWire | undefined;
   #events: ChannelEvents | undefined;
   #closed = false;
 
-  constructor(target: HttpTarget, scope: CallScope) {
+  constructor(target: HttpTarget, lifetime: CallLifetime) {
     this.#target = target;
-    this.#scope = scope;
+    this.#lifetime = lifetime;
     this.#wire = new HttpWire(target);
   }
 
@@ -90,7 +90,7 @@ class SseClientChannel implements Channel {
   async #get(): Promise<Reply> {
     let response: Reply;
     try {
-      response = await this.#wire.send("GET", this.#wire.headers.get, null, this.#stream, this.#scope);
+      response = await this.#wire.send("GET", this.#wire.headers.get, null, this.#stream, this.#lifetime);
     } catch (error) {
       throw fetchFailed(STREAM, error);
     }

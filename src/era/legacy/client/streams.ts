@@ -67,7 +67,7 @@ export async function resumeReply(
 ): Promise<void> {
   const cursor = new StreamCursor(streams.reconnect);
   cursor.lastEventId = lastEventId;
-  await readOn(streams, call, facts, cursor, take, openStream(streams, cursor, facts, call.method, call.wire));
+  await readOn(streams, call, facts, cursor, take, openStream(streams, cursor, facts, call.method, call.abortSwitch));
 }
 
 async function readOn(
@@ -82,7 +82,7 @@ async function readOn(
   while (!call.over) {
     if (cursor.exhausted) return void call.fail(gaveUp(call.method, cursor));
     streams.resuming.add(call);
-    const opened = await (next ?? reopen(streams, cursor, facts, call.method, call.wire));
+    const opened = await (next ?? reopen(streams, cursor, facts, call.method, call.abortSwitch));
     next = undefined;
     streams.resuming.delete(call);
     if (opened.kind === "failed") cursor.failed(opened.error);

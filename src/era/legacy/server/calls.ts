@@ -11,9 +11,9 @@ import {
   type RpcRequest,
 } from "../../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
-import { SlotMap } from "../../../protocol/jsonrpc/small-map.js";
+import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import { refuseFailed } from "../../refuse.js";
-import type { Call, CallOrigin, Outcome, ServerEra, ServerHost } from "../../server-era.js";
+import type { Call, CallOrigin, Outcome, ServerEra, ServerRuntime } from "../../server-era.js";
 import { type HttpRefusal, invalidRequest, refuse, shuttingDown } from "./refusals.js";
 import type { PostReply, ReplyKind } from "./reply.js";
 import type { LegacySession } from "./session.js";
@@ -21,7 +21,7 @@ import type { LegacySession } from "./session.js";
 /** The session whose calls they are. */
 export interface CallOwner {
   readonly era: ServerEra;
-  readonly host: ServerHost;
+  readonly runtime: ServerRuntime;
   readonly protocol: LegacySession;
   createReply(exchange: HttpExchange, kind: ReplyKind, pending: number, batch: boolean): PostReply;
   originOf(exchange: HttpExchange): CallOrigin;
@@ -46,12 +46,12 @@ interface Start {
 /** The calls of a session that are running, each with the reply that it belongs to. An id with its type names one call. */
 export class PostCalls {
   readonly #owner: CallOwner;
-  readonly #running = new SlotMap<RequestId, Running>();
+  readonly #running = new SmallMap<RequestId, Running>();
   readonly #early: EarlyCancels;
 
   constructor(owner: CallOwner) {
     this.#owner = owner;
-    this.#early = new EarlyCancels(owner.host.clock);
+    this.#early = new EarlyCancels(owner.runtime.clock);
   }
 
   get size(): number {
@@ -102,7 +102,7 @@ export class PostCalls {
     entry.reply.drop();
     const reason = cancelledBy(params);
     entry.call.end.abort(reason);
-    this.#owner.host.debug("call cancelled", {
+    this.#owner.runtime.debug("call cancelled", {
       method: entry.call.method,
       id: entry.call.id,
       reason: reason.message,
@@ -119,18 +119,18 @@ export class PostCalls {
 
   /** The call that a request is; answers the exchange if it cannot be one. */
   #decode(exchange: HttpExchange, request: RpcRequest, origin: CallOrigin): Call | undefined {
-    const { host, era, protocol } = this.#owner;
+    const { runtime, era, protocol } = this.#owner;
     if (this.#running.has(request.id)) return this.#refuseReused(exchange, request.id);
     try {
       return protocol.decode(request, origin);
     } catch (error) {
-      if (!(error instanceof RpcError)) return refuseFailed(exchange, host, error, request.id);
-      return refuse(exchange, host, { status: 400, error: era.encodeError(error, undefined) }, request.id);
+      if (!(error instanceof RpcError)) return refuseFailed(exchange, runtime, error, request.id);
+      return refuse(exchange, runtime, { status: 400, error: era.encodeError(error, undefined) }, request.id);
     }
   }
 
   #refuseReused(exchange: HttpExchange, id: RequestId): undefined {
-    refuse(exchange, this.#owner.host, invalidRequest("a request with this id is still running"), id);
+    refuse(exchange, this.#owner.runtime, invalidRequest("a request with this id is still running"), id);
   }
 
   /** Runs calls when their reply is ready to take what they say. */
@@ -150,7 +150,7 @@ export class PostCalls {
   #failStart(entries: readonly Running[], { exchange, reply, id }: Start, error: unknown): void {
     for (const entry of entries) if (this.#release(entry)) entry.call.end.abort(error);
     reply.stream?.end();
-    refuseFailed(exchange, this.#owner.host, error, id);
+    refuseFailed(exchange, this.#owner.runtime, error, id);
     this.#owner.onCallOver();
   }
 
@@ -162,7 +162,7 @@ export class PostCalls {
 
   #run(entry: Running): void {
     if (!this.#isCurrent(entry)) return;
-    const outcome = this.#owner.host.run(entry.call);
+    const outcome = this.#owner.runtime.run(entry.call);
     if (!(outcome instanceof Promise)) return this.#settle(entry, outcome);
     if (this.#isCurrent(entry)) entry.reply.wait();
     outcome.then((outcome) => this.#settle(entry, outcome));
@@ -183,7 +183,7 @@ export class PostCalls {
     const lost = new ConnectionError(`The client dropped its connection before ${call.method} was answered`, {
       delivery: "answer_lost",
     });
-    this.#owner.host.report(lost, { where: "http", method: call.method, id: call.id });
+    this.#owner.runtime.report(lost, { where: "http", method: call.method, id: call.id });
   }
 
   #isCurrent(entry: Running): boolean {

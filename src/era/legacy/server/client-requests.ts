@@ -1,5 +1,5 @@
 import { cancelParams } from "../../../call/channel-request.js";
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { withProgressToken } from "../../../call/progress.js";
 import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/format.js";
 import { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
@@ -14,35 +14,35 @@ interface Waiting {
 }
 
 /** The requests that a session has sent to its client. The answers come as POSTs of their own, in any order. */
-export class ClientRequests {
+export class PendingClientRequests {
   readonly #inflight = new InflightTable<Waiting>();
 
   /** Sends a request and waits; progress is a sign of life. If the scope ends first the client is told by `send` too. */
   async request(
     method: string,
     params: Params | undefined,
-    scope: CallScope,
+    lifetime: CallLifetime,
     send: (frame: string) => void,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
-    scope.throwIfAborted();
+    lifetime.throwIfAborted();
     const id = this.#inflight.reserve(undefined);
     let giveUp: (reason: unknown) => void = () => {};
     let waiting: Waiting | undefined;
     try {
       return await new Promise((resolve, reject) => {
-        waiting = { id, onProgress: onProgress && withSignOfLife(scope, onProgress), resolve, reject };
+        waiting = { id, onProgress: onProgress && withSignOfLife(lifetime, onProgress), resolve, reject };
         this.#inflight.add(waiting);
         giveUp = (reason) => {
           reject(reason);
           send(formatNotification("notifications/cancelled", cancelParams(id, reason)));
         };
-        scope.onAbort(giveUp);
+        lifetime.onAbort(giveUp);
         send(formatRequest(id, method, onProgress === undefined ? params : withProgressToken(params, id)));
       });
     } finally {
       if (waiting !== undefined) this.#inflight.remove(waiting);
-      scope.offAbort(giveUp);
+      lifetime.offAbort(giveUp);
     }
   }
 
@@ -72,9 +72,9 @@ export class ClientRequests {
   }
 }
 
-function withSignOfLife(scope: CallScope, onProgress: (params: Params) => void): (params: Params) => void {
+function withSignOfLife(lifetime: CallLifetime, onProgress: (params: Params) => void): (params: Params) => void {
   return (params) => {
-    scope.touch();
+    lifetime.heard();
     onProgress(params);
   };
 }

@@ -20,7 +20,7 @@ const METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /** What is known of the era before it is spoken. It takes whatever no other era claims, so it stands last. */
-export const legacyFacts = {
+export const legacyDescriptor = {
   name: "legacy",
   versions: HANDSHAKE_VERSIONS,
   claims: () => true,

@@ -4,7 +4,7 @@ import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../../protocol/types/index.js";
 import { eachSubschema } from "../../../schema/json-schema/document.js";
 import { writeResult } from "../../results.js";
-import { type Call, type HandlerResult, PreparedResult, type Result, type ServerHost } from "../../server-era.js";
+import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 
 /** The first versions to know each thing. */
 const STRUCTURED_SINCE = "2025-06-18";
@@ -20,12 +20,14 @@ const LISTS: { readonly [method: string]: string } = {
 };
 
 /** Leaves out what the client's version has no word for, and wraps outputs that are no objects. */
-export function encodeResult(call: Call, result: HandlerResult, host: ServerHost): JsonText {
+export function encodeResult(call: Call, result: HandlerResult, runtime: ServerRuntime): JsonText {
   const { version } = call.client;
   if (result instanceof PreparedResult) {
-    return result.textFor(version, (plain) => JSON.stringify(toWire(call, plain, host)));
+    return result.textFor(version, (plain) => JSON.stringify(toWire(call, plain, runtime)));
   }
-  return isPlain(call.method, result) ? (writeResult(result) as JsonText) : JSON.stringify(toWire(call, result, host));
+  return isPlain(call.method, result)
+    ? (writeResult(result) as JsonText)
+    : JSON.stringify(toWire(call, result, runtime));
 }
 
 /** Whether every version has a word for all of it, so that nothing need be copied: most results of tools are such. */
@@ -33,7 +35,7 @@ function isPlain(method: string, { resultType, ttlMs, cacheScope, structuredCont
   return method === "tools/call" && (resultType ?? ttlMs ?? cacheScope ?? structuredContent) === undefined;
 }
 
-function toWire(call: Call, result: Result, host: ServerHost): Result {
+function toWire(call: Call, result: Result, runtime: ServerRuntime): Result {
   const { method, client } = call;
   if (result.resultType === "input_required") {
     throw new Error(
@@ -42,7 +44,7 @@ function toWire(call: Call, result: Result, host: ServerHost): Result {
   }
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...wire } = result;
   if (method === "tools/call")
-    return structuredAt(client.version, wire, () => host.outputSchema(call.params.name as string));
+    return structuredAt(client.version, wire, () => runtime.outputSchema(call.params.name as string));
   const member = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;
   if (member === undefined || !Array.isArray(wire[member])) return wire;
   return { ...wire, [member]: (wire[member] as Result[]).map((listing) => listingAt(client.version, listing)) };

@@ -2,9 +2,9 @@ import { toErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { BuiltinHandler, ChannelEra } from "../../server-era.js";
 import { initialize } from "../initialize.js";
 import { legacyMethods } from "../methods.js";
-import { legacyFacts } from "./descriptor.js";
+import { legacyDescriptor } from "./descriptor.js";
 import { encodeProgress, encodeResult } from "./encode.js";
-import { settleByPushing } from "./handler.js";
+import { runWithPush } from "./handler.js";
 import { createLegacyBinding } from "./http.js";
 import { LegacySession } from "./session.js";
 import { setLevel, subscribe, unsubscribe } from "./subscribe.js";
@@ -19,16 +19,16 @@ const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHan
 
 /** The era of handshakes and sessions, in full. */
 export const legacyServer: ChannelEra = {
-  ...legacyFacts,
+  ...legacyDescriptor,
   methods: legacyMethods,
   typesResults: false,
   builtins,
-  attach: (host, wire) => new LegacySession(legacyServer, host, wire),
+  attach: (runtime, wire) => new LegacySession(legacyServer, runtime, wire),
   encode: encodeResult,
   encodeError: toErrorObject,
   misuse: () => undefined,
   encodeProgress,
-  settle: settleByPushing,
-  http: (host, options) => createLegacyBinding(legacyServer, host, options),
+  runHandler: runWithPush,
+  http: (runtime, options) => createLegacyBinding(legacyServer, runtime, options),
   load: async () => legacyServer,
 };

@@ -1,6 +1,6 @@
 import { type Clock, timeLeft } from "../../../call/clock.js";
-import type { IdlePlace } from "../../../call/expiry-queue.js";
-import type { CallScope } from "../../../call/lifetime.js";
+import type { ExpiryEntry } from "../../../call/expiry-queue.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
@@ -8,22 +8,22 @@ import { ConnectionError, McpError, ProtocolError } from "../../../protocol/erro
 import { formatNotification } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
-import { SlotMap } from "../../../protocol/jsonrpc/small-map.js";
+import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import type { EventLog } from "../../../store/event-log.js";
 import { refuseFailed } from "../../refuse.js";
-import type { Call, CallOrigin, ClientFacts, ServerEra, ServerHost, ServerWire } from "../../server-era.js";
+import type { Call, CallOrigin, ClientDescription, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import type { BindingOptions } from "./binding-options.js";
 import { type CallOwner, PostCalls } from "./calls.js";
-import { ClientRequests } from "./client-requests.js";
+import { PendingClientRequests } from "./client-requests.js";
 import { type HttpRefusal, invalidRequest, refusal, refuse } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession } from "./session.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";
 
 /** What all sessions of an endpoint share. */
-export interface SessionSurroundings {
+export interface SessionContext {
   readonly era: ServerEra;
-  readonly host: ServerHost;
+  readonly runtime: ServerRuntime;
   readonly options: Pick<BindingOptions, "retryMs" | "maxBehind">;
   readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
@@ -44,24 +44,24 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly shared = false;
   readonly id: string | undefined;
   /** Where the session waits for its time to run out. */
-  idlePlace: IdlePlace<HttpSession> | undefined;
+  idlePlace: ExpiryEntry<HttpSession> | undefined;
   readonly sessionId: string;
   /** Who opened it, and alone may use it. */
   readonly principal: string | undefined;
   readonly era: ServerEra;
-  readonly host: ServerHost;
+  readonly runtime: ServerRuntime;
   readonly protocol: LegacySession;
   readonly clock: Clock;
   readonly log: EventLog | undefined;
   readonly retryMs: number | undefined;
   readonly maxBehind: number;
   readonly keepAlive: KeepAlive<SseConnection>;
-  readonly #around: SessionSurroundings;
+  readonly #around: SessionContext;
   readonly #calls: PostCalls;
   /** Those of calls that are not over, connected or not. */
-  readonly #streams = new SlotMap<string, SessionStream>();
+  readonly #streams = new SmallMap<string, SessionStream>();
   readonly #standalone: SessionStream;
-  readonly #requests = new ClientRequests();
+  readonly #requests = new PendingClientRequests();
   /** Exchanges that wait for somebody who may never answer, each with the id of its request. */
   #held: Map<HttpExchange, RequestId | undefined> | undefined;
   #listening = false;
@@ -69,20 +69,20 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   #streamCount = 0;
   #ended: HttpRefusal | undefined;
 
-  constructor(around: SessionSurroundings, id: string | undefined, principal?: string, client?: ClientFacts) {
-    const { era, host, options } = around;
+  constructor(around: SessionContext, id: string | undefined, principal?: string, client?: ClientDescription) {
+    const { era, runtime, options } = around;
     this.#around = around;
     this.id = id;
     this.sessionId = id ?? "";
     this.principal = principal;
     this.era = era;
-    this.host = host;
-    this.clock = host.clock;
+    this.runtime = runtime;
+    this.clock = runtime.clock;
     this.log = id === undefined ? undefined : around.log;
     this.retryMs = options.retryMs;
     this.maxBehind = options.maxBehind;
     this.keepAlive = around.keepAlive;
-    this.protocol = new LegacySession(era, host, this, client);
+    this.protocol = new LegacySession(era, runtime, this, client);
     this.#calls = new PostCalls(this);
     this.#standalone = new SessionStream(STANDALONE, this);
   }
@@ -140,7 +140,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
         this.#refuseFailed(exchange, error),
       );
     } else if (this.#listening || this.#standalone.connected) {
-      refuse(exchange, this.host, refusal(409, "The session has an open stream already"));
+      refuse(exchange, this.runtime, refusal(409, "The session has an open stream already"));
     } else {
       this.hold(exchange, undefined, this.#listen(exchange)).catch((error: unknown) =>
         this.#refuseFailed(exchange, error),
@@ -157,11 +157,11 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
     call: Call | undefined,
     method: string,
     params: Params | undefined,
-    scope: CallScope,
+    lifetime: CallLifetime,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse> {
     const stream = this.#streamForRequest(call, method);
-    return this.#requests.request(method, params, scope, (frame) => stream.send(frame), onProgress);
+    return this.#requests.request(method, params, lifetime, (frame) => stream.send(frame), onProgress);
   }
 
   detachable(call: Call | undefined): boolean {
@@ -185,7 +185,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
       this.report(new Error("the event log had not taken an answer when its session ended"));
       stream.end();
     }
-    for (const [exchange, id] of this.#held ?? []) if (!exchange.answered) refuse(exchange, this.host, why, id);
+    for (const [exchange, id] of this.#held ?? []) if (!exchange.answered) refuse(exchange, this.runtime, why, id);
     this.#held = undefined;
     this.#requests.failAll(reason);
     this.protocol.close();
@@ -218,12 +218,12 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
    * client comes back. So is that of a call where the client comes back for the rest.
    */
   lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
-    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.host.options.maxSubscriptionMs);
+    if (stream === this.#standalone) return timeLeft(this.clock, endsAt, this.runtime.options.maxSubscriptionMs);
     return this.primes ? timeLeft(this.clock, endsAt) : undefined;
   }
 
   report(error: unknown): void {
-    this.host.report(error, { where: "event log" });
+    this.runtime.report(error, { where: "event log" });
   }
 
   onConnected(): void {
@@ -246,7 +246,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
 
   #postBatch(exchange: HttpExchange, items: readonly unknown[], kind: ReplyKind): void {
     if (!this.protocol.acceptsBatch(items)) {
-      return refuse(exchange, this.host, invalidRequest("this array of messages is not allowed here"));
+      return refuse(exchange, this.runtime, invalidRequest("this array of messages is not allowed here"));
     }
     const requests: RpcRequest[] = [];
     const others: Parsed[] = [];
@@ -315,13 +315,13 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   #refuseInvalid(exchange: HttpExchange, failure: ParseFailure): void {
     const { code, message, answer, id } = failure;
     if (answer) this.#requests.fail(id, new ProtocolError(message));
-    refuse(exchange, this.host, { status: 400, error: { code, message } }, answer ? undefined : id);
+    refuse(exchange, this.runtime, { status: 400, error: { code, message } }, answer ? undefined : id);
   }
 
   #refuseFailed(exchange: HttpExchange, error: unknown): void {
-    if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.host, error);
+    if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.runtime, error);
     const gone = invalidRequest("Last-Event-ID names no event of this session that is still kept");
-    refuse(exchange, this.host, this.#ended ?? gone);
+    refuse(exchange, this.runtime, this.#ended ?? gone);
   }
 
   #forget(): void {

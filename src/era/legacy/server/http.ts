@@ -8,11 +8,18 @@ import type { RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { MemoryEventLog } from "../../../store/event-log.js";
 import { refuseFailed } from "../../refuse.js";
-import type { Call, ClientFacts, HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../../server-era.js";
+import type {
+  Call,
+  ClientDescription,
+  HttpBinding,
+  HttpBindingOptions,
+  ServerEra,
+  ServerRuntime,
+} from "../../server-era.js";
 import { pathOf, resolveSsePaths } from "../../sse-paths.js";
 import { type BindingOptions, toBindingOptions } from "./binding-options.js";
 import { toFrame } from "./calls.js";
-import { HttpSession, type SessionSurroundings } from "./http-session.js";
+import { HttpSession, type SessionContext } from "./http-session.js";
 import { methodsOf } from "./lazy-binding.js";
 import {
   type HttpRefusal,
@@ -25,7 +32,7 @@ import {
 } from "./refusals.js";
 import type { ReplyKind } from "./reply.js";
 import { SessionTable } from "./session-table.js";
-import type { SseEndpoint, SseSurroundings } from "./sse.js";
+import type { SseContext, SseEndpoint } from "./sse.js";
 
 const SESSION_ID = "mcp-session-id";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
@@ -33,18 +40,18 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const ASSUMED_VERSION = "2025-03-26";
 
 /** Streamable HTTP as it was until 2025-11-25: sessions, or single POSTs where they are switched off. */
-export function createLegacyBinding(era: ServerEra, host: ServerHost, options: HttpBindingOptions): HttpBinding {
-  return new LegacyBinding(era, host, toBindingOptions(options), methodsOf(options.sessions));
+export function createLegacyBinding(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding {
+  return new LegacyBinding(era, runtime, toBindingOptions(options), methodsOf(options.sessions));
 }
 
 class LegacyBinding implements HttpBinding {
   readonly methods: readonly string[];
-  readonly #host: ServerHost;
+  readonly #runtime: ServerRuntime;
   readonly #options: BindingOptions;
   readonly #versions: readonly string[];
   readonly #table: SessionTable;
   readonly #keepAlive: KeepAlive<SseConnection>;
-  readonly #around: SessionSurroundings;
+  readonly #around: SessionContext;
   readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
   /** Those that no client can name: handshakes that are not done yet, and single POSTs. */
   readonly #unnamed = new Set<HttpSession>();
@@ -55,18 +62,18 @@ class LegacyBinding implements HttpBinding {
   #onCallOver: () => void = () => {};
   #closed = false;
 
-  constructor(era: ServerEra, host: ServerHost, options: BindingOptions, methods: readonly string[]) {
-    this.#host = host;
+  constructor(era: ServerEra, runtime: ServerRuntime, options: BindingOptions, methods: readonly string[]) {
+    this.#runtime = runtime;
     this.#options = options;
     this.methods = methods;
     this.#pickReplyKind = rememberLast((accept) => pickReplyKind(accept, options));
-    this.#versions = host.versions.filter((version) => era.versions.includes(version));
-    this.#table = new SessionTable(options.sessions, host.clock, (id) => this.#onEnd(id));
-    this.#keepAlive = new KeepAlive(host.clock, options.keepAliveMs);
+    this.#versions = runtime.versions.filter((version) => era.versions.includes(version));
+    this.#table = new SessionTable(options.sessions, runtime.clock, (id) => this.#onEnd(id));
+    this.#keepAlive = new KeepAlive(runtime.clock, options.keepAliveMs);
     const { resumable, sse, accept } = options;
     this.#around = {
       era,
-      host,
+      runtime,
       options,
       log: resumable === true ? new MemoryEventLog() : resumable === false ? undefined : resumable,
       keepAlive: this.#keepAlive,
@@ -75,7 +82,7 @@ class LegacyBinding implements HttpBinding {
     };
     if (sse !== undefined && sse !== false && accept !== undefined) {
       const paths = resolveSsePaths(sse);
-      const around = { era, host, options, accept, keepAlive: this.#keepAlive, paths };
+      const around = { era, runtime, options, accept, keepAlive: this.#keepAlive, paths };
       this.route = (exchange) => this.#routeSse(exchange, around);
     }
   }
@@ -112,7 +119,7 @@ class LegacyBinding implements HttpBinding {
   }
 
   /** Loaded when it is asked for: few servers still need it. */
-  #routeSse(exchange: HttpExchange, around: SseSurroundings): boolean {
+  #routeSse(exchange: HttpExchange, around: SseContext): boolean {
     const path = pathOf(exchange.url);
     const toMessages = path.endsWith(pathOf(around.paths.messages));
     if (!toMessages && !path.endsWith(around.paths.stream)) return false;
@@ -122,7 +129,7 @@ class LegacyBinding implements HttpBinding {
     });
     this.#loading
       .then((sse) => (toMessages ? sse.messages(exchange) : sse.stream(exchange)))
-      .catch((error: unknown) => refuseFailed(exchange, this.#host, error));
+      .catch((error: unknown) => refuseFailed(exchange, this.#runtime, error));
     return true;
   }
 
@@ -149,7 +156,9 @@ class LegacyBinding implements HttpBinding {
     if (!this.#options.sessions.enabled) return this.#postSingle(exchange, body, kind, version);
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
     if (isHandshake && exchange.header(SESSION_ID) === undefined) {
-      this.#open(exchange, body.message, kind).catch((error: unknown) => refuseFailed(exchange, this.#host, error, id));
+      this.#open(exchange, body.message, kind).catch((error: unknown) =>
+        refuseFailed(exchange, this.#runtime, error, id),
+      );
       return;
     }
     const session = this.#find(exchange, id, version);
@@ -162,7 +171,9 @@ class LegacyBinding implements HttpBinding {
   /** Without sessions each POST is a session of its own, with a client of which nothing is known but the version. */
   #postSingle(exchange: HttpExchange, body: Parsed, kind: ReplyKind, version = ASSUMED_VERSION): void {
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
-    const client: ClientFacts | undefined = isHandshake ? undefined : { version, capabilities: {}, info: undefined };
+    const client: ClientDescription | undefined = isHandshake
+      ? undefined
+      : { version, capabilities: {}, info: undefined };
     const session = new HttpSession(this.#around, undefined, exchange.principal, client);
     this.#unnamed.add(session);
     session.post(exchange, body, kind);
@@ -235,7 +246,7 @@ class LegacyBinding implements HttpBinding {
     try {
       await this.#options.sessions.onEnd?.(id);
     } catch (error) {
-      this.#host.report(error, { where: "sessions.onEnd" });
+      this.#runtime.report(error, { where: "sessions.onEnd" });
     }
   }
 
@@ -249,7 +260,7 @@ class LegacyBinding implements HttpBinding {
   }
 
   #refuse(exchange: HttpExchange, why: HttpRefusal, id?: RequestId): undefined {
-    refuse(exchange, this.#host, why, id);
+    refuse(exchange, this.#runtime, why, id);
   }
 }
 
@@ -277,14 +288,14 @@ export async function serveHandshake(
   kind: ReplyKind,
   admit: Admit,
 ): Promise<boolean> {
-  const { host, era, protocol } = session;
+  const { runtime, era, protocol } = session;
   const refused = (refusal: HttpRefusal): false => {
-    if (!exchange.answered) refuse(exchange, host, refusal, request.id);
+    if (!exchange.answered) refuse(exchange, runtime, refusal, request.id);
     return false;
   };
   try {
     const call: Call = protocol.decode(request, session.originOf(exchange));
-    const outcome = await host.run(call);
+    const outcome = await runtime.run(call);
     if (session.ended !== undefined) return refused(session.ended);
     if (outcome.kind === "dropped") return refused(shuttingDown);
     const admission = outcome.kind === "result" ? await admit() : { headers: {} };
@@ -296,7 +307,7 @@ export async function serveHandshake(
     return delivered && outcome.kind === "result";
   } catch (error) {
     if (error instanceof RpcError) return refused({ status: 400, error: era.encodeError(error, undefined) });
-    refuseFailed(exchange, host, error, request.id);
+    refuseFailed(exchange, runtime, error, request.id);
     return false;
   }
 }

@@ -1,7 +1,7 @@
 import type { HttpExchange } from "../../../http/exchange.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { refuseFailed } from "../../refuse.js";
-import type { HttpBinding, HttpBindingOptions, OfferedEra, ServerHost, SessionOptions } from "../../server-era.js";
+import type { HttpBinding, HttpBindingOptions, OfferedEra, ServerRuntime, SessionOptions } from "../../server-era.js";
 import { isSsePath, resolveSsePaths } from "../../sse-paths.js";
 
 /**
@@ -12,16 +12,16 @@ export class LateBinding implements HttpBinding {
   readonly methods: readonly string[];
   readonly route?: (exchange: HttpExchange) => boolean;
   readonly #era: OfferedEra;
-  readonly #host: ServerHost;
+  readonly #runtime: ServerRuntime;
   readonly #options: HttpBindingOptions;
   #binding: HttpBinding | undefined;
   #loading: Promise<void> | undefined;
   readonly #waiting: Waiting[] = [];
   #closed = false;
 
-  constructor(era: OfferedEra, host: ServerHost, options: HttpBindingOptions) {
+  constructor(era: OfferedEra, runtime: ServerRuntime, options: HttpBindingOptions) {
     this.#era = era;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#options = options;
     this.methods = methodsOf(options.sessions);
     const { sse, accept } = options;
@@ -62,15 +62,17 @@ export class LateBinding implements HttpBinding {
 
   async #load(): Promise<void> {
     try {
-      const [era] = await Promise.all([this.#era.load(), this.#host.prepare?.()]);
-      const binding = era.http(this.#host, this.#options);
+      const [era] = await Promise.all([this.#era.load(), this.#runtime.prepare?.()]);
+      const binding = era.http(this.#runtime, this.#options);
       if (this.#closed) await binding.close();
       this.#binding = binding;
       this.#serveWaiting(({ serve }) => serve(binding));
     } catch (cause) {
       const error = new Error(`what serves the versions ${this.#era.versions.join(", ")} cannot be loaded`, { cause });
       this.#loading = undefined;
-      this.#serveWaiting(({ exchange, body }) => refuseFailed(exchange, this.#host, error, body && answerableId(body)));
+      this.#serveWaiting(({ exchange, body }) =>
+        refuseFailed(exchange, this.#runtime, error, body && answerableId(body)),
+      );
     }
   }
 
@@ -79,7 +81,7 @@ export class LateBinding implements HttpBinding {
       try {
         serve(waiting);
       } catch (error) {
-        refuseFailed(waiting.exchange, this.#host, error);
+        refuseFailed(waiting.exchange, this.#runtime, error);
       }
     }
   }

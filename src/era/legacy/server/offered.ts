@@ -1,10 +1,10 @@
 import type { OfferedEra } from "../../server-era.js";
-import { legacyFacts } from "./descriptor.js";
+import { legacyDescriptor } from "./descriptor.js";
 import { LateBinding } from "./lazy-binding.js";
 
 /** The era of handshakes and sessions. What speaking it takes is loaded when a client does. */
 export const offeredLegacy: OfferedEra = {
-  ...legacyFacts,
-  http: (host, options) => new LateBinding(offeredLegacy, host, options),
+  ...legacyDescriptor,
+  http: (runtime, options) => new LateBinding(offeredLegacy, runtime, options),
   load: async () => (await import("./era.js")).legacyServer,
 };

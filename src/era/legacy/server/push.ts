@@ -1,4 +1,4 @@
-import { CallScope } from "../../../call/lifetime.js";
+import { CallLifetime } from "../../../call/lifetime.js";
 import { tellProgress } from "../../../call/progress.js";
 import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, toRpcError } from "../../../protocol/jsonrpc/errors.js";
@@ -6,25 +6,25 @@ import type { Params } from "../../../protocol/jsonrpc/message.js";
 import { inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
 import { findAnswerProblem } from "../../../schema/input-rules.js";
-import type { Asker, AskOptions, Questions } from "../../asking.js";
+import type { AskOptions, ClientRequests, RequestStrategy } from "../../asking.js";
 import { undeclaredFor } from "../../capabilities.js";
-import { QuestionDesk, Steps } from "../../client-requests.js";
+import { CheckedClientRequests, Steps } from "../../client-requests.js";
 import { ASK_TIMEOUT_MS } from "../../defaults.js";
-import type { Call, Result, ServerHost } from "../../server-era.js";
+import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { paramsAt } from "../input.js";
 import { LegacySession } from "./session.js";
 
 /** Asks by requests of the server's own, and waits for their answers. */
-export class Pushed implements Asker {
-  readonly questions: Questions;
+export class PushStrategy implements RequestStrategy {
+  readonly questions: ClientRequests;
   readonly #call: Call;
-  readonly #host: ServerHost;
+  readonly #runtime: ServerRuntime;
   #steps: Steps | undefined;
 
-  constructor(call: Call, host: ServerHost) {
+  constructor(call: Call, runtime: ServerRuntime) {
     this.#call = call;
-    this.#host = host;
-    this.questions = new QuestionDesk(this, host);
+    this.#runtime = runtime;
+    this.questions = new CheckedClientRequests(this, runtime);
   }
 
   /** Puts all questions of a returned round at once; the state stays here and never travels. */
@@ -65,20 +65,20 @@ export class Pushed implements Asker {
     const call = this.#call;
     const limits = {
       signal: options.signal,
-      timeoutMs: options.timeoutMs ?? this.#host.options.askTimeoutMs ?? ASK_TIMEOUT_MS,
+      timeoutMs: options.timeoutMs ?? this.#runtime.options.askTimeoutMs ?? ASK_TIMEOUT_MS,
     };
-    const scope = new CallScope(method, limits, this.#host.clock);
-    const endWithCall = (reason: unknown) => scope.abort(reason);
+    const lifetime = new CallLifetime(method, limits, this.#runtime.clock);
+    const endWithCall = (reason: unknown) => lifetime.abort(reason);
     call.end.onAbort(endWithCall);
     try {
       const session = LegacySession.of(call);
-      if (!session.isReady) await untilReady(session, scope);
-      const response = await call.wire.request(call, method, params, scope, this.#toListener(options));
+      if (!session.isReady) await untilReady(session, lifetime);
+      const response = await call.wire.request(call, method, params, lifetime, this.#toListener(options));
       if ("error" in response) throw toRpcError(response.error, method);
       return response.result;
     } finally {
       call.end.offAbort(endWithCall);
-      scope.close();
+      lifetime.close();
     }
   }
 
@@ -87,7 +87,7 @@ export class Pushed implements Asker {
     if (onProgress === undefined) return undefined;
     const { method, id } = this.#call;
     return (params) =>
-      tellProgress(onProgress, params, (error) => this.#host.report(error, { where: "progress", method, id }));
+      tellProgress(onProgress, params, (error) => this.#runtime.report(error, { where: "progress", method, id }));
   }
 
   /** The handler mostly runs once; where it returns its questions, its steps still do. */
@@ -111,16 +111,16 @@ export class Pushed implements Asker {
 }
 
 /** Nothing is asked before the client has finished its part of the handshake. */
-function untilReady(session: LegacySession, scope: CallScope): Promise<void> {
+function untilReady(session: LegacySession, lifetime: CallLifetime): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = (reason: unknown) => {
       stop();
       reject(reason);
     };
     const stop = session.onReady(() => {
-      scope.offAbort(giveUp);
+      lifetime.offAbort(giveUp);
       resolve();
     });
-    scope.onAbort(giveUp);
+    lifetime.onAbort(giveUp);
   });
 }

@@ -3,7 +3,7 @@ import { ProtocolError } from "../../../protocol/errors.js";
 import { INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../../../protocol/jsonrpc/format.js";
 import type { RequestId, RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
-import type { ServerHost } from "../../server-era.js";
+import type { ServerRuntime } from "../../server-era.js";
 
 /** Why an exchange is not served. */
 export interface HttpRefusal {
@@ -41,10 +41,10 @@ export function refusal(status: number, message: string, headers?: HttpHeaders):
 }
 
 /** Answers with a refusal and tells the server's log. `id` is the refused request's own, if it is one. */
-export function refuse(exchange: HttpExchange, host: ServerHost, why: HttpRefusal, id?: RequestId): undefined {
+export function refuse(exchange: HttpExchange, runtime: ServerRuntime, why: HttpRefusal, id?: RequestId): undefined {
   const headers = why.headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...why.headers };
   exchange.reply(why.status, headers, formatFailure(id, why.error));
-  host.report(new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`), {
+  runtime.report(new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`), {
     where: "http",
     id,
   });

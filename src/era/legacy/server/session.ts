@@ -1,4 +1,4 @@
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { progressTokenOf } from "../../../call/progress.js";
@@ -21,31 +21,31 @@ import { ServedCall } from "../../served-call.js";
 import type {
   Call,
   CallOrigin,
-  ClientFacts,
+  ClientDescription,
   EraSession,
   LogMessage,
-  PageOwner,
   ServerEra,
-  ServerHost,
+  ServerRuntime,
   ServerWire,
+  UrlElicitationOwner,
 } from "../../server-era.js";
-import { notePage, releasePage } from "../../url-elicitations.js";
+import { releaseUrlElicitation, trackUrlElicitation } from "../../url-elicitations.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 
 type Phase =
   | { readonly name: "new" }
   /** `initialize` was answered; the client's `initialized` is awaited. */
-  | { readonly name: "answered"; readonly client: ClientFacts }
-  | { readonly name: "ready"; readonly client: ClientFacts };
+  | { readonly name: "answered"; readonly client: ClientDescription }
+  | { readonly name: "ready"; readonly client: ClientDescription };
 
-const STRANGER: ClientFacts = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
+const STRANGER: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
 const BATCHING_VERSION = "2025-03-26";
 
 /** What one handshake established, and all that hangs on it: version, client, log level, subscriptions. */
-export class LegacySession implements EraSession, PageOwner {
+export class LegacySession implements EraSession, UrlElicitationOwner {
   readonly #era: ServerEra;
-  readonly #host: ServerHost;
+  readonly #runtime: ServerRuntime;
   readonly #wire: ServerWire;
   readonly #subscriptions = new Map<string, Call>();
   /** Those that the client's user was sent to. */
@@ -60,9 +60,9 @@ export class LegacySession implements EraSession, PageOwner {
   readonly #asides = new Set<Call>();
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
-  constructor(era: ServerEra, host: ServerHost, wire: ServerWire, client?: ClientFacts) {
+  constructor(era: ServerEra, runtime: ServerRuntime, wire: ServerWire, client?: ClientDescription) {
     this.#era = era;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#wire = wire;
     if (client !== undefined) this.#phase = { name: "ready", client };
   }
@@ -72,11 +72,11 @@ export class LegacySession implements EraSession, PageOwner {
     return call.session as LegacySession;
   }
 
-  get client(): ClientFacts {
+  get client(): ClientDescription {
     return this.established ?? STRANGER;
   }
 
-  get established(): ClientFacts | undefined {
+  get established(): ClientDescription | undefined {
     return this.#phase.name === "new" ? undefined : this.#phase.client;
   }
 
@@ -127,7 +127,7 @@ export class LegacySession implements EraSession, PageOwner {
       wire: {
         shared: wire.shared,
         notify: (_call, name, params) => wire.notify(undefined, name, params),
-        request: (_call, name, params, scope) => wire.request(undefined, name, params, scope),
+        request: (_call, name, params, lifetime) => wire.request(undefined, name, params, lifetime),
       },
       origin: {},
       progressToken: undefined,
@@ -142,9 +142,9 @@ export class LegacySession implements EraSession, PageOwner {
     const { method } = notification;
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
-    if (problem !== undefined) this.#host.report(problem, { where: "notification", method });
+    if (problem !== undefined) this.#runtime.report(problem, { where: "notification", method });
     else if (method !== "notifications/initialized" || this.#ready())
-      return this.#host.receive(notification, (name) => this.#aside(name));
+      return this.#runtime.receive(notification, (name) => this.#aside(name));
   }
 
   acceptsBatch(items: readonly unknown[]): boolean {
@@ -163,38 +163,38 @@ export class LegacySession implements EraSession, PageOwner {
 
   /** The call that asked last is what the client may hear by. */
   subscribe(uri: string, call: Call): void {
-    const { maxSubscriptions: max = MAX_SUBSCRIPTIONS } = this.#host.options;
+    const { maxSubscriptions: max = MAX_SUBSCRIPTIONS } = this.#runtime.options;
     const isNew = !this.#subscriptions.has(uri);
     if (isNew && this.#subscriptions.size >= max) {
       throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
     }
     this.#subscriptions.set(uri, call);
-    if (isNew) retain(this.#host, uri);
+    if (isNew) retain(this.#runtime, uri);
   }
 
   unsubscribe(uri: string): void {
-    if (this.#subscriptions.delete(uri)) release(this.#host, uri);
+    if (this.#subscriptions.delete(uri)) release(this.#runtime, uri);
   }
 
   notePage(id: string): void {
     if (this.#closed) return;
-    notePage(this.#host.pages, id, this);
+    trackUrlElicitation(this.#runtime.urlElicitations, id, this);
     this.#pages.add(id);
   }
 
-  onPageDone(elicitationId: string): void {
+  onUrlElicitationDone(elicitationId: string): void {
     this.#pages.delete(elicitationId);
     void this.#wire.notify(undefined, "notifications/elicitation/complete", { elicitationId });
   }
 
-  onPageForgotten(id: string): void {
+  onUrlElicitationForgotten(id: string): void {
     this.#pages.delete(id);
   }
 
   close(): void {
     this.#closed = true;
     this.#pings?.stop();
-    for (const id of this.#pages) releasePage(this.#host.pages, id);
+    for (const id of this.#pages) releaseUrlElicitation(this.#runtime.urlElicitations, id);
     this.#pages.clear();
     const reason = new ConnectionError("The client went away", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);
@@ -208,10 +208,10 @@ export class LegacySession implements EraSession, PageOwner {
     const problem = legacyMethods.get("initialize")?.params(params);
     if (problem !== undefined) throw invalidParams("initialize", problem);
     const { protocolVersion, capabilities, clientInfo } = params as unknown as InitializeParams;
-    const served = this.#host.versions.filter((version) => this.#era.versions.includes(version));
+    const served = this.#runtime.versions.filter((version) => this.#era.versions.includes(version));
     const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
     this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
-    this.#promised = this.#host.capabilities;
+    this.#promised = this.#runtime.capabilities;
   }
 
   /** Whether the client is ready just now. */
@@ -219,10 +219,10 @@ export class LegacySession implements EraSession, PageOwner {
     if (this.#phase.name !== "answered") return false;
     this.#phase = { name: "ready", client: this.#phase.client };
     this.#stopListening.push(
-      this.#host.changes.subscribe((change) => this.#onChange(change)),
-      this.#host.onLog((message) => this.#onLog(message)),
+      this.#runtime.changes.subscribe((change) => this.#onChange(change)),
+      this.#runtime.onLog((message) => this.#onLog(message)),
     );
-    const { pings } = this.#host.options;
+    const { pings } = this.#runtime.options;
     if (pings !== undefined) this.#pings = this.#startPinging(pings);
     for (const listener of this.#awaitingReady) listener();
     this.#awaitingReady.clear();
@@ -231,9 +231,9 @@ export class LegacySession implements EraSession, PageOwner {
 
   /** The least severe message that goes to this client; undefined where the server does not log. */
   readonly #heard = (): LoggingLevel | undefined =>
-    this.#host.capabilities.logging === undefined
+    this.#runtime.capabilities.logging === undefined
       ? undefined
-      : (this.#logLevel ?? this.#host.options.logLevel ?? "debug");
+      : (this.#logLevel ?? this.#runtime.options.logLevel ?? "debug");
 
   #onLog({ level, data, logger }: LogMessage): void {
     if (!isWanted(level, this.#heard())) return;
@@ -243,12 +243,12 @@ export class LegacySession implements EraSession, PageOwner {
 
   /** Where no stream to the client is open there is nothing to ask through, and nothing to tell. */
   #startPinging(options: PingOptions): PingLoop {
-    const { clock } = this.#host;
-    const ping = async (scope: CallScope) => {
-      if (this.#wire.deserted !== true) await this.#wire.request(undefined, "ping", undefined, scope);
+    const { clock } = this.#runtime;
+    const ping = async (lifetime: CallLifetime) => {
+      if (this.#wire.deserted !== true) await this.#wire.request(undefined, "ping", undefined, lifetime);
     };
     return new PingLoop(clock, options, ping, (error) => {
-      if (this.#wire.deserted !== true) this.#host.report(error, { where: "ping" });
+      if (this.#wire.deserted !== true) this.#runtime.report(error, { where: "ping" });
     });
   }
 
@@ -256,21 +256,21 @@ export class LegacySession implements EraSession, PageOwner {
   #onChange(change: Change): void {
     if (change.kind !== "resource") {
       const { kind } = change;
-      const promised = this.#promised[kind]?.listChanged ?? this.#host.capabilities[kind]?.listChanged;
-      if (promised !== true) return this.#host.debug(`a change of ${kind} was not sent: it is not advertised`, {});
+      const promised = this.#promised[kind]?.listChanged ?? this.#runtime.capabilities[kind]?.listChanged;
+      if (promised !== true) return this.#runtime.debug(`a change of ${kind} was not sent: it is not advertised`, {});
       this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
       return;
     }
     const { uri } = change;
     const call = this.#subscriptions.get(uri);
     if (call === undefined) return;
-    this.#host.ifSeen(call, uri, () => {
+    this.#runtime.ifSeen(call, uri, () => {
       if (this.#subscriptions.has(uri)) this.#wire.notify(undefined, "notifications/resources/updated", { uri });
     });
   }
 
   #tooEarly(method: string): Refusal {
-    if (!legacyMethods.has(method) && !this.#host.knows(method)) return methodNotFound(method);
+    if (!legacyMethods.has(method) && !this.#runtime.knows(method)) return methodNotFound(method);
     return new Refusal(INVALID_REQUEST, `Invalid request: ${method} before initialize`);
   }
 }

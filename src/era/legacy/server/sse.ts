@@ -8,15 +8,15 @@ import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.j
 import { PARSE_ERROR } from "../../../protocol/jsonrpc/errors.js";
 import { parseFrame } from "../../../protocol/jsonrpc/parse.js";
 import { refuseFailed } from "../../refuse.js";
-import type { AcceptChannel, CallOrigin, ServerEra, ServerHost } from "../../server-era.js";
+import type { AcceptChannel, CallOrigin, ServerEra, ServerRuntime } from "../../server-era.js";
 import { pathOf } from "../../sse-paths.js";
 import { sseDeprecation } from "../client/connect.js";
 import type { BindingOptions } from "./binding-options.js";
 import { invalidRequest, refusal, refuse, sessionNotFound } from "./refusals.js";
 
-export interface SseSurroundings {
+export interface SseContext {
   readonly era: ServerEra;
-  readonly host: ServerHost;
+  readonly runtime: ServerRuntime;
   readonly options: BindingOptions;
   readonly accept: AcceptChannel;
   readonly keepAlive: KeepAlive<SseConnection>;
@@ -32,12 +32,12 @@ const DEFAULT_MAX_BODY = 4 * 1024 * 1024;
  * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
  */
 export class SseEndpoint {
-  readonly #around: SseSurroundings;
+  readonly #around: SseContext;
   readonly #sessions = new Map<string, SseSession>();
 
-  constructor(around: SseSurroundings) {
+  constructor(around: SseContext) {
     this.#around = around;
-    around.host.deprecated?.(sseDeprecation);
+    around.runtime.deprecated?.(sseDeprecation);
   }
 
   get size(): number {
@@ -47,14 +47,14 @@ export class SseEndpoint {
   /** Answers an exchange that is addressed to the stream. */
   stream(exchange: HttpExchange): void {
     if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
-    const { host, options, era, accept } = this.#around;
-    if (this.#sessions.size >= options.sessions.max) return refuse(exchange, host, tooMany);
+    const { runtime, options, era, accept } = this.#around;
+    if (this.#sessions.size >= options.sessions.max) return refuse(exchange, runtime, tooMany);
     const id = crypto.randomUUID();
     const session = new SseSession(exchange, this.#around, () => this.#sessions.delete(id));
     this.#sessions.set(id, session);
     session.announce(this.#addressFor(exchange, id));
     accept(era, session, () => session.originOf(id)).catch((error: unknown) => {
-      host.report(error, { where: "http" });
+      runtime.report(error, { where: "http" });
       return session.close();
     });
   }
@@ -62,13 +62,13 @@ export class SseEndpoint {
   /** Answers an exchange that is addressed to where messages are posted. */
   messages(exchange: HttpExchange): void {
     if (exchange.method !== "POST") return this.#notAllowed(exchange, "POST");
-    const { host } = this.#around;
+    const { runtime } = this.#around;
     const id = new URLSearchParams(exchange.url.split("?", 2)[1]).get("sessionId");
     if (id === null || !SESSION_ID.test(id))
-      return refuse(exchange, host, invalidRequest("sessionId names no session"));
+      return refuse(exchange, runtime, invalidRequest("sessionId names no session"));
     const session = this.#find(id, exchange);
-    if (session === undefined) return refuse(exchange, host, sessionNotFound);
-    if (!isJson(exchange.header("content-type"))) return refuse(exchange, host, notJson);
+    if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
+    if (!isJson(exchange.header("content-type"))) return refuse(exchange, runtime, notJson);
     exchange.text(this.#around.options.maxBodyBytes ?? DEFAULT_MAX_BODY).then(
       (text) => this.#take(exchange, id, text),
       (error: unknown) => this.#onBodyFailure(exchange, error),
@@ -76,13 +76,13 @@ export class SseEndpoint {
   }
 
   #take(exchange: HttpExchange, id: string, text: string): void {
-    const { host } = this.#around;
+    const { runtime } = this.#around;
     const session = this.#find(id, exchange);
-    if (session === undefined) return refuse(exchange, host, sessionNotFound);
+    if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
     const parsed = parseFrame(text);
     if (parsed.kind === "invalid") {
       const { code, message, answer, id: faulty } = parsed.failure;
-      return refuse(exchange, host, { status: 400, error: { code, message } }, answer ? undefined : faulty);
+      return refuse(exchange, runtime, { status: 400, error: { code, message } }, answer ? undefined : faulty);
     }
     if (this.#around.options.admits?.(exchange, parsed) === false) return;
     exchange.reply(202, {});
@@ -103,15 +103,15 @@ export class SseEndpoint {
   }
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {
-    const { host } = this.#around;
+    const { runtime } = this.#around;
     if (error instanceof BodyIncomplete) return;
-    if (error instanceof BodyTooLarge) return refuse(exchange, host, refusal(413, error.message));
-    if (!(error instanceof BodyNotText)) return refuseFailed(exchange, host, error);
-    refuse(exchange, host, { status: 400, error: { code: PARSE_ERROR, message: error.message } });
+    if (error instanceof BodyTooLarge) return refuse(exchange, runtime, refusal(413, error.message));
+    if (!(error instanceof BodyNotText)) return refuseFailed(exchange, runtime, error);
+    refuse(exchange, runtime, { status: 400, error: { code: PARSE_ERROR, message: error.message } });
   }
 
   #notAllowed(exchange: HttpExchange, allow: string): void {
-    refuse(exchange, this.#around.host, refusal(405, `Method not allowed: ${exchange.method}`, { allow }));
+    refuse(exchange, this.#around.runtime, refusal(405, `Method not allowed: ${exchange.method}`, { allow }));
   }
 }
 
@@ -132,8 +132,8 @@ class SseSession implements Channel {
   #old: unknown;
   #ended: { readonly reason: Error | undefined } | undefined;
 
-  constructor(exchange: HttpExchange, { host, options, keepAlive }: SseSurroundings, onEnd: () => void) {
-    const { clock } = host;
+  constructor(exchange: HttpExchange, { runtime, options, keepAlive }: SseContext, onEnd: () => void) {
+    const { clock } = runtime;
     const { maxBehind } = options;
     const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
     this.#clock = clock;

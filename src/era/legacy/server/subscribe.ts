@@ -1,22 +1,22 @@
 import { methodNotFound } from "../../../protocol/jsonrpc/errors.js";
 import type { LoggingLevel } from "../../../protocol/types/index.js";
-import type { Call, Result, ServerHost } from "../../server-era.js";
+import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { LegacySession } from "./session.js";
 
-export function subscribe(call: Call, host: ServerHost): Result {
-  if (host.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
+export function subscribe(call: Call, runtime: ServerRuntime): Result {
+  if (runtime.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
   LegacySession.of(call).subscribe(call.params.uri as string, call);
   return {};
 }
 
-export function unsubscribe(call: Call, host: ServerHost): Result {
-  if (host.capabilities.resources === undefined) throw methodNotFound(call.method);
+export function unsubscribe(call: Call, runtime: ServerRuntime): Result {
+  if (runtime.capabilities.resources === undefined) throw methodNotFound(call.method);
   LegacySession.of(call).unsubscribe(call.params.uri as string);
   return {};
 }
 
-export function setLevel(call: Call, host: ServerHost): Result {
-  if (host.capabilities.logging === undefined) throw methodNotFound(call.method);
+export function setLevel(call: Call, runtime: ServerRuntime): Result {
+  if (runtime.capabilities.logging === undefined) throw methodNotFound(call.method);
   LegacySession.of(call).setLogLevel(call.params.level as LoggingLevel);
   return {};
 }

@@ -1,4 +1,4 @@
-import { CallScope } from "../../../call/lifetime.js";
+import { CallLifetime } from "../../../call/lifetime.js";
 import {
   isVersionList,
   McpError,
@@ -29,12 +29,12 @@ import type {
 } from "../../../protocol/types/index.js";
 import type {
   ClientEra,
-  ClientHost,
   ClientResult,
+  ClientRuntime,
   Connection,
   ConnectionCall,
   PriorKnowledge,
-  ServerFacts,
+  ServerDescription,
   Subscription,
   WatchEvents,
 } from "../../client-era.js";
@@ -69,7 +69,7 @@ export class ModernConnection implements Connection {
   readonly era: ClientEra;
   readonly mirrorsHeaders: boolean;
   readonly #link: Link;
-  readonly #host: ClientHost;
+  readonly #runtime: ClientRuntime;
   readonly #versions: readonly string[];
   readonly #subscriptions = new Map<RequestId, ListenSubscription>();
   #version: string;
@@ -77,21 +77,21 @@ export class ModernConnection implements Connection {
   #logLevel: LoggingLevel | undefined;
   #lastEnvelope: LastEnvelope | undefined;
 
-  constructor(era: ClientEra, link: Link, host: ClientHost, versions: readonly string[], version: string) {
+  constructor(era: ClientEra, link: Link, runtime: ClientRuntime, versions: readonly string[], version: string) {
     this.era = era;
     this.mirrorsHeaders = link.kind === "http";
     this.#link = link;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#versions = versions;
     this.#version = version;
     link.receiver = {
       onRequest: (request) =>
-        host.onProblem(
+        runtime.onProblem(
           new ProtocolError(`The server sent a request, which this protocol version does not allow: ${request.method}`),
         ),
       onNotification: (notification) => this.#receive(notification),
-      onProblem: (problem) => host.onProblem(problem),
-      onClose: (reason) => host.onClose(reason, this),
+      onProblem: (problem) => runtime.onProblem(problem),
+      onClose: (reason) => runtime.onClose(reason, this),
     };
   }
 
@@ -108,7 +108,7 @@ export class ModernConnection implements Connection {
     if ("version" in this.#link) (this.#link as { version: string }).version = version;
   }
 
-  get server(): ServerFacts {
+  get server(): ServerDescription {
     const discovered = this.#discovered;
     const info = readImplementation((discovered?._meta as Params | undefined)?.[SERVER_INFO_KEY]);
     return {
@@ -130,31 +130,34 @@ export class ModernConnection implements Connection {
     this.version = this.#versions.find((version) => discovered.supportedVersions.includes(version)) ?? this.#version;
   }
 
-  probe(scope: CallScope): Promise<RpcResponse> {
-    return this.#link.request({ method: "server/discover", params: this.#wrap(undefined), cancellable: false }, scope);
+  probe(lifetime: CallLifetime): Promise<RpcResponse> {
+    return this.#link.request(
+      { method: "server/discover", params: this.#wrap(undefined), cancellable: false },
+      lifetime,
+    );
   }
 
-  call(call: ConnectionCall, scope: CallScope): Promise<ClientResult> {
+  call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult> {
     if (call.resume !== undefined) {
       return Promise.reject(new McpError("cannot_resume", `${call.method} cannot be resumed: no session`));
     }
-    return exchangeOn(this.#link, this.#request(call), scope, (response) =>
-      "error" in response ? this.#sendAgain(call, scope, response) : this.#decode(call, response.result),
+    return exchangeOn(this.#link, this.#request(call), lifetime, (response) =>
+      "error" in response ? this.#sendAgain(call, lifetime, response) : this.#decode(call, response.result),
     );
   }
 
   /** What a refusal comes to: some are mended by sending the call once more. */
-  async #sendAgain(call: ConnectionCall, scope: CallScope, refusal: RpcFailure): Promise<ClientResult> {
+  async #sendAgain(call: ConnectionCall, lifetime: CallLifetime, refusal: RpcFailure): Promise<ClientResult> {
     let response: RpcResponse = refusal;
     const again = { ...call, id: undefined };
     const other = this.#otherVersion(response);
     if (other !== undefined) {
       this.version = other;
-      response = await this.#link.request(this.#request(again), scope);
+      response = await this.#link.request(this.#request(again), lifetime);
     }
     if (this.#isMismatch(call.method, response)) {
-      await this.#host.relearnTools(this, scope);
-      response = await this.#link.request(this.#request(again), scope);
+      await this.#runtime.relearnTools(this, lifetime);
+      response = await this.#link.request(this.#request(again), lifetime);
     }
     if ("error" in response) throw toTypedError(response.error, call.method);
     return this.#decode(call, response.result);
@@ -169,10 +172,10 @@ export class ModernConnection implements Connection {
     this.#logLevel = level;
   }
 
-  async watch(filter: SubscriptionFilter, events: WatchEvents, opening: CallScope): Promise<Subscription> {
+  async watch(filter: SubscriptionFilter, events: WatchEvents, opening: CallLifetime): Promise<Subscription> {
     const { ListenSubscription } = await import("./subscription.js");
     opening.throwIfAborted();
-    const life = new CallScope("subscriptions/listen", {}, this.#host.clock);
+    const life = new CallLifetime("subscriptions/listen", {}, this.#runtime.clock);
     const subscription = new ListenSubscription(events, life);
     let id: RequestId | undefined;
     const giveUp = (reason: unknown) => life.abort(reason);
@@ -233,14 +236,14 @@ export class ModernConnection implements Connection {
 
   /** One call's envelope is mostly the next one's too. */
   #envelopeOf(call: ConnectionCall | undefined): LastEnvelope {
-    const { capabilities = this.#host.capabilities, logLevel = this.#logLevel } = call ?? {};
+    const { capabilities = this.#runtime.capabilities, logLevel = this.#logLevel } = call ?? {};
     const last = this.#lastEnvelope;
     if (last?.version === this.#version && last.capabilities === capabilities && last.logLevel === logLevel) {
       return last;
     }
     const envelope = {
       [VERSION_KEY]: this.#version,
-      [CLIENT_INFO_KEY]: this.#host.identify ? this.#host.info : undefined,
+      [CLIENT_INFO_KEY]: this.#runtime.identify ? this.#runtime.info : undefined,
       [CAPABILITIES_KEY]: withoutRootChanges(capabilities),
       ...(logLevel === undefined ? undefined : { [LOG_LEVEL_KEY]: logLevel }),
     };
@@ -262,9 +265,9 @@ export class ModernConnection implements Connection {
   }
 
   #decode(call: ConnectionCall, result: ClientResult): ClientResult | Promise<ClientResult> {
-    const { method, capabilities = this.#host.capabilities } = call;
+    const { method, capabilities = this.#runtime.capabilities } = call;
     const type = result.resultType ?? "complete";
-    if (this.#host.extensions?.accepts(type, method, capabilities)) return result;
+    if (this.#runtime.extensions?.accepts(type, method, capabilities)) return result;
     if (type === "complete") return fitting(method, result, modernResults.get(method));
     if (type !== "input_required") throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
     if (modernMethods.get(method)?.asks === true) return fittingQuestion(method, result);
@@ -276,10 +279,10 @@ export class ModernConnection implements Connection {
     if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
     if (REMOVED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(modernNotifications, notification);
-    if (problem !== undefined) return this.#host.onProblem(problem);
+    if (problem !== undefined) return this.#runtime.onProblem(problem);
     const id = (params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
     if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.receive(notification);
-    if (method !== "notifications/subscriptions/acknowledged") this.#host.onNotification(notification);
+    if (method !== "notifications/subscriptions/acknowledged") this.#runtime.onNotification(notification);
   }
 
   #endSubscription(id: unknown): void {

@@ -1,11 +1,11 @@
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { ConnectionError, isVersionList, TimeoutError } from "../../../protocol/errors.js";
 import type { RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { DiscoverResult } from "../../../protocol/types/index.js";
 import {
   type ClientEra,
-  type ClientHost,
   type ClientResult,
+  type ClientRuntime,
   type Connection,
   type OpenOptions,
   WrongEra,
@@ -44,12 +44,17 @@ export const modernClient: ClientEra = {
   open,
 };
 
-async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, scope: CallScope): Promise<Connection> {
+async function open(
+  wire: ClientWire,
+  runtime: ClientRuntime,
+  options: OpenOptions,
+  lifetime: CallLifetime,
+): Promise<Connection> {
   const version = options.versions[0] as string;
   const link = wire.kind === "channel" ? wire.link : new ModernHttpLink(wire.target, version);
-  const connection = new ModernConnection(modernClient, link, host, options.versions, version);
+  const connection = new ModernConnection(modernClient, link, runtime, options.versions, version);
   if (options.discovered !== undefined) connection.adopt(asDiscovered(options.discovered, options.versions));
-  else if (!options.pinned) connection.adopt(await probe(connection, options.versions, scope));
+  else if (!options.pinned) connection.adopt(await probe(connection, options.versions, lifetime));
   return connection;
 }
 
@@ -57,22 +62,22 @@ async function open(wire: ClientWire, host: ClientHost, options: OpenOptions, sc
 async function probe(
   connection: ModernConnection,
   versions: readonly string[],
-  scope: CallScope,
+  lifetime: CallLifetime,
 ): Promise<DiscoverResult> {
-  let answer = await ask(connection, scope);
+  let answer = await ask(connection, lifetime);
   const supported = "error" in answer ? supportedIn(answer.error) : undefined;
   if (supported !== undefined) {
     connection.version = mutual(versions, supported, refusalOf(answer));
-    answer = await ask(connection, scope);
+    answer = await ask(connection, lifetime);
   }
   if ("error" in answer) throw verdict(answer.error);
   return asDiscovered(answer.result, versions);
 }
 
 /** Silence on a pipe, and a refusal without words over HTTP, speak for another era; a broken connection does not. */
-async function ask(connection: ModernConnection, scope: CallScope): Promise<RpcResponse> {
+async function ask(connection: ModernConnection, lifetime: CallLifetime): Promise<RpcResponse> {
   try {
-    return await connection.probe(scope);
+    return await connection.probe(lifetime);
   } catch (error) {
     if (connection.linkKind === "channel") {
       if (error instanceof TimeoutError) throw older("did not answer server/discover", error);

@@ -1,5 +1,5 @@
 import { AbortSwitch } from "../../../call/abort-switch.js";
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import type { HeaderRecord } from "../../../http/client/send.js";
 import { encodeHeaderValue } from "../../../http/header-value.js";
@@ -9,7 +9,7 @@ import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/for
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { HttpLink } from "../../http-link.js";
-import { drop, type HttpCall, nextInTurn, streamLost } from "../../http-wire.js";
+import { drop, type HttpCall, nextMicrotask, streamLost } from "../../http-wire.js";
 import type { HttpTarget, Link, LinkRequest } from "../../link.js";
 import { metaOf, VERSION_KEY } from "../envelope.js";
 import { modernMethods } from "../methods.js";
@@ -27,8 +27,8 @@ export class ModernHttpLink extends HttpLink implements Link {
     this.version = version;
   }
 
-  protected start(request: LinkRequest, scope: CallScope): Promise<RpcResponse> {
-    return this.place(request, request.id, scope, abortPost, (call) => {
+  protected start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+    return this.place(request, request.id, lifetime, abortPost, (call) => {
       const headers = this.#headers(call.method, call.params);
       const body = formatRequest(call.id, call.method, call.params);
       return () => this.#run(call, headers, body);
@@ -57,10 +57,10 @@ export class ModernHttpLink extends HttpLink implements Link {
 
   /** Never rejects. */
   async #run(call: HttpCall, headers: HeaderRecord, body: string): Promise<void> {
-    await nextInTurn;
+    await nextMicrotask;
     if (!call.begin()) return;
     try {
-      const response = await this.wire.send("POST", headers, body, call.wire, call.scope);
+      const response = await this.wire.send("POST", headers, body, call.abortSwitch, call.lifetime);
       const trace = await this.wire.readReply(call, response, (parsed) => this.#take(call, parsed));
       if (trace !== undefined && !call.over) call.fail(streamLost(call, trace));
     } catch (error) {
@@ -80,7 +80,7 @@ export class ModernHttpLink extends HttpLink implements Link {
   /** A cancellation is never posted: it ends the call that it names exactly, or nothing. */
   #cancel(params: Params | undefined): void {
     const reason = typeof params?.reason === "string" ? params.reason : "The call was cancelled";
-    this.inflight.findExactly(params?.requestId)?.scope.abort(new DOMException(reason, "AbortError"));
+    this.inflight.findExactly(params?.requestId)?.lifetime.abort(new DOMException(reason, "AbortError"));
   }
 
   #headers(method: string, params: Params | undefined): HeaderRecord {
@@ -115,7 +115,7 @@ export class ModernHttpLink extends HttpLink implements Link {
 }
 
 function abortPost(call: HttpCall): void {
-  drop(call.wire);
+  drop(call.abortSwitch);
 }
 
 function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {

@@ -1,4 +1,4 @@
-import type { CallScope } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import { ConnectionError, toError } from "../../../protocol/errors.js";
 import { fromErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
@@ -10,13 +10,13 @@ import type { Subscription, WatchEvents } from "../../client-era.js";
 export class ListenSubscription implements Subscription {
   readonly acknowledged: Promise<void>;
   readonly #events: WatchEvents;
-  readonly #life: CallScope;
+  readonly #life: CallLifetime;
   #state: "opening" | "open" | "over" = "opening";
   #honoured: SubscriptionFilter = {};
   #resolve: () => void = () => {};
   #reject: (reason: unknown) => void = () => {};
 
-  constructor(events: WatchEvents, life: CallScope) {
+  constructor(events: WatchEvents, life: CallLifetime) {
     this.#events = events;
     this.#life = life;
     this.acknowledged = new Promise((resolve, reject) => {

@@ -1,18 +1,18 @@
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { ServedCall } from "../../served-call.js";
-import type { Call, CallOrigin, EraSession, ServerEra, ServerHost, ServerWire } from "../../server-era.js";
+import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { type Envelope, unsupportedVersion } from "../envelope.js";
 
 /** Who serves calls. */
 export interface Serving {
   readonly era: ServerEra;
-  readonly host: ServerHost;
+  readonly runtime: ServerRuntime;
   readonly session?: EraSession;
 }
 
 /** The call that a request with this envelope is. */
 export function toCall(
-  { era, host, session }: Serving,
+  { era, runtime, session }: Serving,
   { id, method, params }: RpcRequest,
   envelope: Envelope,
   wire: ServerWire,
@@ -30,11 +30,11 @@ export function toCall(
     origin,
     progressToken,
     // A server that does not advertise log messages sends none, whoever asks.
-    logLevel: () => (logLevel === undefined || host.capabilities.logging === undefined ? undefined : logLevel),
+    logLevel: () => (logLevel === undefined || runtime.capabilities.logging === undefined ? undefined : logLevel),
   });
 }
 
 /** Throws the refusal that lists what is spoken here. */
-export function assertServed({ era, host: { versions } }: Serving, version: string): void {
+export function assertServed({ era, runtime: { versions } }: Serving, version: string): void {
   if (!era.versions.includes(version) || !versions.includes(version)) throw unsupportedVersion(version, versions);
 }

@@ -1,9 +1,9 @@
-import type { Call, Result, ServerHost } from "../../server-era.js";
+import type { Call, Result, ServerRuntime } from "../../server-era.js";
 
-export function discover(call: Call, host: ServerHost): Result {
-  host.meet?.(call.client.capabilities);
-  const { versions, capabilities } = host;
-  const { instructions } = host.options;
+export function discover(call: Call, runtime: ServerRuntime): Result {
+  runtime.meet?.(call.client.capabilities);
+  const { versions, capabilities } = runtime;
+  const { instructions } = runtime.options;
   return {
     supportedVersions: versions,
     capabilities,

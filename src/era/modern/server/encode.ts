@@ -4,7 +4,7 @@ import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../../protocol
 import type { JsonText } from "../../../protocol/jsonrpc/format.js";
 import type { RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
 import { writeResult } from "../../results.js";
-import { type Call, type HandlerResult, PreparedResult, type Result, type ServerHost } from "../../server-era.js";
+import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 import { UNSUPPORTED_VERSION } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "../envelope.js";
 import { modernMethods } from "../methods.js";
@@ -16,34 +16,34 @@ const URL_ELICITATION_BEFORE = -32042;
 const DEFINED: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION]);
 
 /** Stamps what every result of this era carries: its type, who sent it, and how long it stays fresh. */
-export function encodeResult(call: Call, result: HandlerResult, host: ServerHost): JsonText {
+export function encodeResult(call: Call, result: HandlerResult, runtime: ServerRuntime): JsonText {
   if (result instanceof PreparedResult) {
-    return result.textFor("stateless", (plain) => JSON.stringify(stamp(call.method, plain, host)));
+    return result.textFor("stateless", (plain) => JSON.stringify(stamp(call.method, plain, runtime)));
   }
-  return stampText(call.method, result, host) ?? JSON.stringify(stamp(call.method, result, host));
+  return stampText(call.method, result, runtime) ?? JSON.stringify(stamp(call.method, result, runtime));
 }
 
 /** What a plain result ends with, as text: the same for all results of a server. */
-const endings = new WeakMap<ServerHost, string>();
+const endings = new WeakMap<ServerRuntime, string>();
 
 /**
  * Writes a result that says nothing of what is stamped, and that nobody may keep, without copying it: most are such.
  * Undefined where more is to be done.
  */
-function stampText(method: string, result: Result, host: ServerHost): JsonText | undefined {
+function stampText(method: string, result: Result, runtime: ServerRuntime): JsonText | undefined {
   if (result.resultType !== undefined || result._meta !== undefined) return undefined;
   if (modernMethods.get(method)?.cacheable === true) return undefined;
   const text = writeResult(result);
   if (text?.startsWith('{"') !== true) return undefined;
-  let ending = endings.get(host);
+  let ending = endings.get(runtime);
   if (ending === undefined) {
-    ending = `,${JSON.stringify(stamp(method, {}, host)).slice(1)}`;
-    endings.set(host, ending);
+    ending = `,${JSON.stringify(stamp(method, {}, runtime)).slice(1)}`;
+    endings.set(runtime, ending);
   }
   return text.slice(0, -1) + ending;
 }
 
-function stamp(method: string, result: Result, host: ServerHost): Result {
+function stamp(method: string, result: Result, runtime: ServerRuntime): Result {
   if (result.resultType === "input_required" && modernMethods.get(method)?.asks !== true) {
     throw new Error(`${method} may not be answered with input_required`);
   }
@@ -51,24 +51,25 @@ function stamp(method: string, result: Result, host: ServerHost): Result {
   const stamped: Record<string, unknown> = {
     ...result,
     resultType: result.resultType ?? "complete",
-    _meta: host.options.identify !== false ? { [SERVER_INFO_KEY]: host.info, ...meta } : meta,
+    _meta: runtime.options.identify !== false ? { [SERVER_INFO_KEY]: runtime.info, ...meta } : meta,
   };
   if (method === "tools/list" && Array.isArray(stamped.tools)) stamped.tools = stamped.tools.map(withoutExecution);
-  if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete") hint(method, stamped, host);
+  if (modernMethods.get(method)?.cacheable === true && stamped.resultType === "complete")
+    hint(method, stamped, runtime);
   return stamped;
 }
 
 /** Fills in what the result does not say about keeping it, and puts right what may not be said. */
-function hint(method: string, stamped: Record<string, unknown>, host: ServerHost): void {
+function hint(method: string, stamped: Record<string, unknown>, runtime: ServerRuntime): void {
   const { ttlMs, cacheScope } = stamped;
   const ttlFits = Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0;
   const scopeFits = cacheScope === "public" || cacheScope === "private";
   if (ttlFits && scopeFits) return;
-  const configured = host.cacheHints(method);
+  const configured = runtime.cacheHints(method);
   if (!ttlFits) stamped.ttlMs = configured.ttlMs;
   if (!scopeFits) stamped.cacheScope = configured.cacheScope;
   const refused = (member: string, rule: string) =>
-    host.report(new RangeError(`${method}: a handler's ${member} must be ${rule}`), { where: "encode", method });
+    runtime.report(new RangeError(`${method}: a handler's ${member} must be ${rule}`), { where: "encode", method });
   if (!ttlFits && ttlMs !== undefined) refused("ttlMs", "a whole number, 0 or more");
   if (!scopeFits && cacheScope !== undefined) refused("cacheScope", '"public" or "private"');
 }

@@ -5,7 +5,7 @@ import { hasEnvelope } from "../envelope.js";
 import { modernMethods } from "../methods.js";
 import { discover } from "./discover.js";
 import { codeMisuse, encodeError, encodeResult } from "./encode.js";
-import { settleInRounds } from "./handler.js";
+import { runWithReplay } from "./handler.js";
 import { ModernBinding } from "./http.js";
 import { listenLate } from "./listen-lazy.js";
 
@@ -30,7 +30,7 @@ export const modernServer: ServerEra = {
   encodeError,
   misuse: codeMisuse,
   encodeProgress: (_call, progressToken, progress) => ({ progressToken, ...progress }),
-  settle: settleInRounds,
-  http: (host, options) => new ModernBinding(modernServer, host, options),
+  runHandler: runWithReplay,
+  http: (runtime, options) => new ModernBinding(modernServer, runtime, options),
   load: async () => (await import("./refusals.js")).withChannels(modernServer),
 };

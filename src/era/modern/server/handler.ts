@@ -1,6 +1,12 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import { type Asking, type Questions, sendsAway } from "../../asking.js";
-import { type Call, type HandlerResult, PreparedResult, type Run, type ServerHost } from "../../server-era.js";
+import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../asking.js";
+import {
+  type Call,
+  type HandlerResult,
+  PreparedResult,
+  type RunHandler,
+  type ServerRuntime,
+} from "../../server-era.js";
 import { modernMethods } from "../methods.js";
 import type { Replay } from "./replay.js";
 
@@ -8,15 +14,15 @@ import type { Replay } from "./replay.js";
  * Runs a handler whose questions are answered in later requests. What that takes is loaded when a handler asks, or when a
  * client brings answers: most calls never do either.
  */
-export function settleInRounds(call: Call, host: ServerHost, run: Run): MaybePromise<HandlerResult> {
-  if (modernMethods.get(call.method)?.asks !== true) return run(questionless(call.method, host));
-  const round = new Round(call, host);
+export function runWithReplay(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult> {
+  if (modernMethods.get(call.method)?.asks !== true) return run(questionless(call.method, runtime));
+  const round = new Round(call, runtime);
   const { requestState, inputResponses } = call.params;
   if (requestState === undefined && inputResponses === undefined) return settle(round, run);
   return round.open().then(() => settle(round, run));
 }
 
-function settle(round: Round, run: Run): MaybePromise<HandlerResult> {
+function settle(round: Round, run: RunHandler): MaybePromise<HandlerResult> {
   let result: MaybePromise<HandlerResult>;
   try {
     result = run(round);
@@ -36,19 +42,19 @@ function isQuestion(result: HandlerResult): boolean {
 
 const loadRounds = () => import("./replay.js");
 
-class Round implements Asking {
+class Round implements ClientRequestsOpener {
   readonly #call: Call;
-  readonly #host: ServerHost;
+  readonly #runtime: ServerRuntime;
   #replay: Promise<Replay> | undefined;
-  #questions: Promise<Questions> | undefined;
+  #questions: Promise<ClientRequests> | undefined;
 
-  constructor(call: Call, host: ServerHost) {
+  constructor(call: Call, runtime: ServerRuntime) {
     this.#call = call;
-    this.#host = host;
+    this.#runtime = runtime;
   }
 
-  open(): Promise<Questions> {
-    this.#replay ??= loadRounds().then(({ openRound }) => openRound(this.#call, this.#host));
+  open(): Promise<ClientRequests> {
+    this.#replay ??= loadRounds().then(({ openRound }) => openRound(this.#call, this.#runtime));
     this.#questions ??= this.#replay.then((replay) => replay.questions);
     return this.#questions;
   }
@@ -60,7 +66,7 @@ class Round implements Asking {
 
   /** The handler threw. */
   fail(error: unknown): Promise<HandlerResult> {
-    if (this.#replay === undefined && !sendsAway(error)) throw error;
+    if (this.#replay === undefined && !isUrlElicitationRequired(error)) throw error;
     return this.#close(undefined, error);
   }
 
@@ -72,11 +78,11 @@ class Round implements Asking {
 }
 
 /** For methods that this era does not let ask. */
-function questionless(method: string, host: ServerHost): Asking {
-  let questions: Promise<Questions> | undefined;
+function questionless(method: string, runtime: ServerRuntime): ClientRequestsOpener {
+  let questions: Promise<ClientRequests> | undefined;
   return {
     open: () => {
-      questions ??= loadRounds().then(({ createQuestionless }) => createQuestionless(method, host));
+      questions ??= loadRounds().then(({ createQuestionless }) => createQuestionless(method, runtime));
       return questions;
     },
   };

@@ -8,7 +8,7 @@ import { HEADER_MISMATCH } from "../envelope.js";
 import type { Serving } from "./decode.js";
 
 /** The parts of a request that travel twice: in its body and, for whoever routes it, in headers. */
-export interface Mirrored {
+export interface MirroredFields {
   readonly version: string;
   readonly method: string;
   readonly params: Params;
@@ -20,11 +20,16 @@ export interface Mirrored {
   readonly headers: readonly ParamHeader[] | undefined;
 }
 
-export function toMirrored({ era, host }: Serving, method: string, params: Params, version: string): Mirrored {
-  const nameFrom = era.methods.get(method)?.nameFrom ?? host.nameFrom?.(method);
+export function mirroredFieldsOf(
+  { era, runtime }: Serving,
+  method: string,
+  params: Params,
+  version: string,
+): MirroredFields {
+  const nameFrom = era.methods.get(method)?.nameFrom ?? runtime.nameFrom?.(method);
   const named = nameFrom === undefined ? undefined : params[nameFrom];
   const name = typeof named === "string" ? named : undefined;
-  const headers = method === "tools/call" && name !== undefined ? host.paramHeaders(name) : undefined;
+  const headers = method === "tools/call" && name !== undefined ? runtime.paramHeaders(name) : undefined;
   return { version, method, params, nameFrom, name, headers };
 }
 
@@ -32,7 +37,10 @@ export function toMirrored({ era, host }: Serving, method: string, params: Param
 const PLAIN = /^[\x21-\x3c\x3e-\x7e][\x21-\x7e]*$/;
 
 /** Whether all headers say at a glance what the body says, as they mostly do. Otherwise they are to be looked at closely. */
-export function arePlainlyMirrored(exchange: HttpExchange, { version, method, name, headers = [] }: Mirrored): boolean {
+export function headersMatchBody(
+  exchange: HttpExchange,
+  { version, method, name, headers = [] }: MirroredFields,
+): boolean {
   return (
     exchange.header("mcp-protocol-version") === version &&
     exchange.header("mcp-method") === method &&
@@ -45,7 +53,7 @@ export function arePlainlyMirrored(exchange: HttpExchange, { version, method, na
  * Throws a refusal unless the headers say what the body says: whoever routed the request by its headers must have seen the
  * request that is served. A header that came twice reads as its values joined, which is no value of the body.
  */
-export function assertRequestHeaders(exchange: HttpExchange, body: Mirrored): void {
+export function assertHeadersMatchBody(exchange: HttpExchange, body: MirroredFields): void {
   const { version, method, name, nameFrom, headers = [], params } = body;
   assertVersionHeader(exchange, version);
   const header = exchange.header("mcp-method");

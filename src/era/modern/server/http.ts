@@ -1,4 +1,4 @@
-import { late } from "../../../call/lazy.js";
+import { lazyModule } from "../../../call/lazy.js";
 import { andThen, attempt, type MaybePromise } from "../../../call/maybe-promise.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import { rememberLast } from "../../../http/guard.js";
@@ -8,18 +8,18 @@ import type { RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../defaults.js";
 import { refuseFailed } from "../../refuse.js";
-import type { HttpBinding, HttpBindingOptions, ServerEra, ServerHost } from "../../server-era.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime } from "../../server-era.js";
 import { type Envelope, hasEnvelope, readEnvelope } from "../envelope.js";
 import { assertServed, type Serving, toCall } from "./decode.js";
-import { arePlainlyMirrored, assertRequestHeaders, toMirrored } from "./headers.js";
-import { type Endpoint, ModernExchange, type ReplyForm } from "./reply.js";
+import { assertHeadersMatchBody, headersMatchBody, mirroredFieldsOf } from "./headers.js";
+import { type Endpoint, ModernReply, type ReplyForm } from "./reply.js";
 
 const LISTEN = "subscriptions/listen";
 /** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
 const LISTEN_GRACE_MS = 1_000;
 
 /** What is no request, what is refused, and headers that are not plainly what the body says. */
-const uncommon = late(() => import("./refusals.js"));
+const uncommon = lazyModule(() => import("./refusals.js"));
 
 function uncommonly(run: (part: typeof import("./refusals.js")) => MaybePromise<void>): MaybePromise<void> {
   return andThen(uncommon(), run);
@@ -33,10 +33,10 @@ export class ModernBinding implements HttpBinding {
   readonly #formOf: (accept: string | undefined) => ReplyForm;
   #closed = false;
 
-  constructor(era: ServerEra, host: ServerHost, options: HttpBindingOptions) {
-    this.#serving = { era, host };
+  constructor(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions) {
+    this.#serving = { era, runtime };
     const { keepAliveMs = KEEP_ALIVE_MS, maxBehind = MAX_BEHIND } = options;
-    this.#endpoint = { host, open: new KeepAlive(host.clock, keepAliveMs), maxBehind };
+    this.#endpoint = { runtime, open: new KeepAlive(runtime.clock, keepAliveMs), maxBehind };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
 
@@ -61,7 +61,7 @@ export class ModernBinding implements HttpBinding {
     open.stop();
     for (const exchange of [...open]) if (exchange.call.method !== LISTEN) exchange.shutDown();
     if (open.size === 0) return;
-    const { clock } = this.#serving.host;
+    const { clock } = this.#serving.runtime;
     const timer = clock.schedule(() => {
       for (const exchange of [...open]) exchange.shutDown();
     }, LISTEN_GRACE_MS);
@@ -87,15 +87,15 @@ export class ModernBinding implements HttpBinding {
     if (method === "initialize" && !hasEnvelope(params))
       return uncommonly(({ serveHandshake }) => serveHandshake(exchange, params, this.#serving));
     const envelope = readEnvelope(params);
-    const mirrored = toMirrored(this.#serving, method, params, envelope.version);
-    if (arePlainlyMirrored(exchange, mirrored)) return this.#serveCall(exchange, request, envelope, form);
-    assertRequestHeaders(exchange, mirrored);
+    const mirrored = mirroredFieldsOf(this.#serving, method, params, envelope.version);
+    if (headersMatchBody(exchange, mirrored)) return this.#serveCall(exchange, request, envelope, form);
+    assertHeadersMatchBody(exchange, mirrored);
     return this.#serveCall(exchange, request, envelope, form);
   }
 
   #serveCall(exchange: HttpExchange, request: RpcRequest, envelope: Envelope, form: ReplyForm): void {
     assertServed(this.#serving, envelope.version);
-    const served = new ModernExchange(this.#endpoint, exchange, form);
+    const served = new ModernReply(this.#endpoint, exchange, form);
     served.serve(toCall(this.#serving, request, envelope, served, exchange));
   }
 
@@ -104,7 +104,7 @@ export class ModernBinding implements HttpBinding {
     attempt(
       () => uncommonly(({ refuse }) => refuse(exchange, body, error, this.#serving)),
       () => {},
-      (cause) => refuseFailed(exchange, this.#serving.host, cause),
+      (cause) => refuseFailed(exchange, this.#serving.runtime, cause),
     );
   }
 }

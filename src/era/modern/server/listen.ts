@@ -6,7 +6,7 @@ import { type Change, isWantedBy, toNotification } from "../../../store/change-b
 import { honouredFilter } from "../../capabilities.js";
 import { MAX_SUBSCRIPTIONS, MAX_WAITING_CHANGES } from "../../defaults.js";
 import { retain, release as stopWatching } from "../../resource-watchers.js";
-import type { Call, Result, ServerHost } from "../../server-era.js";
+import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
 
 /**
@@ -14,14 +14,14 @@ import { SUBSCRIPTION_KEY } from "../envelope.js";
  * or the server closes. The order is the contract: nothing is sent before the acknowledgment. `missed` are the changes
  * since the request came.
  */
-export function listen(call: Call, host: ServerHost, missed: readonly Change[] = []): Promise<Result> {
-  const { subscriptions } = host;
-  const { maxSubscriptions = MAX_SUBSCRIPTIONS, maxWaitingChanges = MAX_WAITING_CHANGES } = host.options;
+export function listen(call: Call, runtime: ServerRuntime, missed: readonly Change[] = []): Promise<Result> {
+  const { subscriptions } = runtime;
+  const { maxSubscriptions = MAX_SUBSCRIPTIONS, maxWaitingChanges = MAX_WAITING_CHANGES } = runtime.options;
   if (subscriptions.open >= maxSubscriptions) {
     throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${maxSubscriptions} at a time`);
   }
   const filter: SubscriptionFilter = {
-    ...honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, host.capabilities),
+    ...honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, runtime.capabilities),
     ...call.topics?.honoured,
   };
   const tag = { [SUBSCRIPTION_KEY]: call.id };
@@ -33,12 +33,12 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
       try {
         stopTopics?.();
       } catch (error) {
-        host.report(error, { where: "topic", method: call.method, id: call.id });
+        runtime.report(error, { where: "topic", method: call.method, id: call.id });
       }
-      host.clock.cancel(old);
+      runtime.clock.cancel(old);
       stopClosing();
       call.end.offAbort(release);
-      for (const uri of uris) stopWatching(host, uri);
+      for (const uri of uris) stopWatching(runtime, uri);
       subscriptions.open--;
       resolve({ _meta: tag });
     };
@@ -56,15 +56,15 @@ export function listen(call: Call, host: ServerHost, missed: readonly Change[] =
     subscriptions.open++;
     const onChange = (change: Change) => {
       if (!isWantedBy(filter, change)) return;
-      if (change.kind === "resource") host.ifSeen(call, change.uri, () => outbox.add(change));
+      if (change.kind === "resource") runtime.ifSeen(call, change.uri, () => outbox.add(change));
       else outbox.add(change);
     };
     for (const change of missed) onChange(change);
-    const stopListening = host.changes.subscribe(onChange);
-    const stopClosing = host.onClosing(finish);
-    const lifeMs = timeLeft(host.clock, call.origin.endsAt, host.options.maxSubscriptionMs);
-    const old = lifeMs === undefined ? undefined : host.clock.schedule(finish, lifeMs);
-    for (const uri of uris) retain(host, uri);
+    const stopListening = runtime.changes.subscribe(onChange);
+    const stopClosing = runtime.onClosing(finish);
+    const lifeMs = timeLeft(runtime.clock, call.origin.endsAt, runtime.options.maxSubscriptionMs);
+    const old = lifeMs === undefined ? undefined : runtime.clock.schedule(finish, lifeMs);
+    for (const uri of uris) retain(runtime, uri);
     call.end.onAbort(release);
     if (!call.end.aborted && Object.keys(filter).length === 0) finish();
   });

@@ -50,10 +50,15 @@ export function refuseForm(method: string): never {
 }
 
 /** Answers with whatever was thrown before a call began. */
-export function refuse(exchange: HttpExchange, body: Parsed | undefined, error: unknown, { era, host }: Serving): void {
+export function refuse(
+  exchange: HttpExchange,
+  body: Parsed | undefined,
+  error: unknown,
+  { era, runtime }: Serving,
+): void {
   const id = body === undefined ? undefined : answerableId(body);
   const method = body?.kind === "request" || body?.kind === "notification" ? body.message.method : undefined;
-  host.report(error, { where: "http", method, id });
+  runtime.report(error, { where: "http", method, id });
   const refusal = error instanceof Refusal ? error : new HttpRefusal(500, INTERNAL_ERROR, "Internal error");
   const status = refusal instanceof HttpRefusal ? refusal.status : 400;
   const headers = status === 405 ? { ...JSON_HEADERS, allow: "POST" } : JSON_HEADERS;
@@ -77,19 +82,19 @@ function serveNotification(
   const accept = () => exchange.reply(202, {});
   // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
   if (method === "notifications/cancelled") return accept();
-  return andThen(new ModernSession(serving.era, serving.host, NO_WIRE).receive(notification), accept);
+  return andThen(new ModernSession(serving.era, serving.runtime, NO_WIRE).receive(notification), accept);
 }
 
 /** A handshake belongs to older versions: a client that opens with one learns which versions there are. */
-export function serveHandshake(exchange: HttpExchange, params: Params, { era, host }: Serving): never {
+export function serveHandshake(exchange: HttpExchange, params: Params, { era, runtime }: Serving): never {
   const { protocolVersion: requested } = params;
   const header = exchange.header("mcp-protocol-version");
   if (header !== undefined && era.versions.includes(header))
     assertVersionHeader(exchange, typeof requested === "string" ? requested : "");
-  throw refuseHandshake(params, host);
+  throw refuseHandshake(params, runtime);
 }
 
 /** The era with what channels take. */
 export function withChannels(era: ServerEra): ChannelEra {
-  return { ...era, attach: (host, wire) => new ModernSession(era, host, wire) };
+  return { ...era, attach: (runtime, wire) => new ModernSession(era, runtime, wire) };
 }

@@ -2,19 +2,19 @@ import { McpError, type UrlElicitationRequiredError } from "../../../protocol/er
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
-import { type Asker, type AskOptions, type Questions, sendsAway } from "../../asking.js";
+import { type AskOptions, type ClientRequests, isUrlElicitationRequired, type RequestStrategy } from "../../asking.js";
 import { missingCapability, undeclaredFor } from "../../capabilities.js";
-import { QuestionDesk, Steps } from "../../client-requests.js";
+import { CheckedClientRequests, Steps } from "../../client-requests.js";
 import { MAX_ROUNDS } from "../../defaults.js";
 import {
   type Call,
   type HandlerResult,
-  type PageOwner,
   PreparedResult,
   type Result,
-  type ServerHost,
+  type ServerRuntime,
+  type UrlElicitationOwner,
 } from "../../server-era.js";
-import { notePage } from "../../url-elicitations.js";
+import { trackUrlElicitation } from "../../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */
 interface Progress {
@@ -41,8 +41,8 @@ export class Suspended extends Error {
  * The round of questions that a request belongs to. The handler starts anew in every round; recorded answers and steps
  * come back at once, and the first questions without an answer become the round's result.
  */
-export async function openRound(call: Call, host: ServerHost): Promise<Replay> {
-  return new Replay(call, host, await restore(call, host));
+export async function openRound(call: Call, runtime: ServerRuntime): Promise<Replay> {
+  return new Replay(call, runtime, await restore(call, runtime));
 }
 
 /** What the request is answered with, from what its handler came to. */
@@ -54,7 +54,7 @@ export async function closeRound(
 ): Promise<HandlerResult> {
   if (replay.broken !== undefined) throw replay.broken;
   if (replay.suspended) return replay.toResult();
-  if (sendsAway(failure)) return sealAuthored(call, replay, toPages(failure));
+  if (isUrlElicitationRequired(failure)) return sealAuthored(call, replay, toPages(failure));
   if (failure !== undefined) throw failure;
   return sealAuthored(call, replay, result as HandlerResult);
 }
@@ -101,14 +101,14 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
   return requests;
 }
 
-async function restore(call: Call, host: ServerHost): Promise<Progress> {
+async function restore(call: Call, runtime: ServerRuntime): Promise<Progress> {
   const { requestState } = call.params;
   const given = (call.params.inputResponses ?? {}) as Record<string, unknown>;
   // Nothing has been done on any answer yet, so a client may give them before it is asked.
   const fresh = { ...FRESH, answers: given };
   if (typeof requestState !== "string") return fresh;
   const binding = bindingOf(call);
-  const seal = await host.seal();
+  const seal = await runtime.seal();
   const opened = await (call.sealsState ? seal.open(requestState, binding) : seal.tryOpen(requestState, binding));
   if (opened === undefined) {
     call.authoredState = requestState;
@@ -142,10 +142,10 @@ function canonical(value: unknown): string {
   );
 }
 
-export class Replay implements Asker {
-  readonly questions: Questions;
+export class Replay implements RequestStrategy {
+  readonly questions: ClientRequests;
   readonly #call: Call;
-  readonly #host: ServerHost;
+  readonly #runtime: ServerRuntime;
   readonly #progress: Progress;
   readonly #questions = new Map<string, InputRequest>();
   readonly #steps: Steps;
@@ -155,13 +155,13 @@ export class Replay implements Asker {
   /** A mistake of the handler that must not be lost behind a question. */
   broken: Error | undefined;
 
-  constructor(call: Call, host: ServerHost, progress: Progress) {
+  constructor(call: Call, runtime: ServerRuntime, progress: Progress) {
     this.#call = call;
-    this.#host = host;
+    this.#runtime = runtime;
     this.#progress = progress;
     this.#steps = new Steps(progress.steps);
     this.#asked = { ...progress.asked };
-    this.questions = new QuestionDesk(this, host);
+    this.questions = new CheckedClientRequests(this, runtime);
   }
 
   get suspended(): boolean {
@@ -172,7 +172,8 @@ export class Replay implements Asker {
     const missing = undeclaredFor(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
     const { elicitationId } = options;
-    if (elicitationId !== undefined) notePage(this.#host.pages, elicitationId, warningOwner(this.#host));
+    if (elicitationId !== undefined)
+      trackUrlElicitation(this.#runtime.urlElicitations, elicitationId, warningOwner(this.#runtime));
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
       this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
@@ -216,7 +217,7 @@ export class Replay implements Asker {
   async seal(authored: unknown): Promise<string> {
     await this.#steps.settled();
     const round = this.#progress.round + 1;
-    const { maxRounds = MAX_ROUNDS } = this.#host.options;
+    const { maxRounds = MAX_ROUNDS } = this.#runtime.options;
     if (round > maxRounds) {
       throw new Refusal(INVALID_PARAMS, `${this.#call.method} asked for more than ${maxRounds} rounds of input`);
     }
@@ -226,7 +227,7 @@ export class Replay implements Asker {
       ),
     );
     const state: Progress = { answers, steps: this.#steps.done, asked: this.#asked, round, authored };
-    return (await this.#host.seal()).seal(state, bindingOf(this.#call));
+    return (await this.#runtime.seal()).seal(state, bindingOf(this.#call));
   }
 
   /** An answer of the wrong shape is a broken client; an answer to a question that does not exist is not looked at. */
@@ -243,7 +244,7 @@ export class Replay implements Asker {
     const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
     const isSame = before === undefined || before === identity;
     if (!isSame) {
-      this.#host.warn("a question changed between rounds and is asked again: give it a key, and words that stay", {
+      this.#runtime.warn("a question changed between rounds and is asked again: give it a key, and words that stay", {
         method: this.#call.method,
         key,
       });
@@ -254,11 +255,11 @@ export class Replay implements Asker {
 }
 
 /** For methods that this era does not let ask. Steps still run once. */
-export function createQuestionless(method: string, host: ServerHost): Questions {
-  return new QuestionDesk(new NoQuestions(method), host);
+export function createQuestionless(method: string, runtime: ServerRuntime): ClientRequests {
+  return new CheckedClientRequests(new NoQuestions(method), runtime);
 }
 
-class NoQuestions implements Asker {
+class NoQuestions implements RequestStrategy {
   readonly #steps = new Steps();
 
   constructor(readonly method: string) {}
@@ -287,10 +288,10 @@ function noRequests(method: string): McpError {
 }
 
 /** Made apart from the call, which a page may outlive. */
-function warningOwner(host: ServerHost): PageOwner {
+function warningOwner(runtime: ServerRuntime): UrlElicitationOwner {
   return {
-    onPageDone: (elicitationId) =>
-      host.warn("the client is not told that a page is done: in this version it asks again", { elicitationId }),
-    onPageForgotten() {},
+    onUrlElicitationDone: (elicitationId) =>
+      runtime.warn("the client is not told that a page is done: in this version it asks again", { elicitationId }),
+    onUrlElicitationForgotten() {},
   };
 }

@@ -1,4 +1,4 @@
-import { late } from "../../../call/lazy.js";
+import { lazyModule } from "../../../call/lazy.js";
 import { attempt } from "../../../call/maybe-promise.js";
 import { type HttpExchange, JSON_HEADERS } from "../../../http/exchange.js";
 import type { KeepAlive, Quiet } from "../../../http/sse/keep-alive.js";
@@ -7,7 +7,7 @@ import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/erro
 import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
 import { refuseFailed } from "../../refuse.js";
-import type { Call, Outcome, ServerHost, ServerWire } from "../../server-era.js";
+import type { Call, Outcome, ServerRuntime, ServerWire } from "../../server-era.js";
 import { MISSING_CAPABILITY } from "../envelope.js";
 import type { ReplyStream } from "./reply-stream.js";
 
@@ -25,8 +25,8 @@ export interface ReplyForm {
 
 /** What all exchanges of one endpoint share. */
 export interface Endpoint {
-  readonly host: ServerHost;
-  readonly open: KeepAlive<ModernExchange>;
+  readonly runtime: ServerRuntime;
+  readonly open: KeepAlive<ModernReply>;
   readonly maxBehind: number;
 }
 
@@ -34,13 +34,13 @@ type Part = typeof import("./reply-stream.js");
 type Say = (stream: ReplyStream) => void | Promise<void>;
 
 /** What streams, loaded by the first call that says something before it is done. */
-const streaming = late(() => import("./reply-stream.js"));
+const streaming = lazyModule(() => import("./reply-stream.js"));
 
 /**
  * One request and its answer. The answer is one JSON document, unless the call says something before it is done: then it
  * becomes a stream whose last event is the answer. It ends once: answered, abandoned by the client, or by shutdown.
  */
-export class ModernExchange implements ServerWire, Quiet {
+export class ModernReply implements ServerWire, Quiet {
   readonly shared = false;
   spokeAt: number;
   call!: Call;
@@ -56,14 +56,14 @@ export class ModernExchange implements ServerWire, Quiet {
     this.#endpoint = endpoint;
     this.#exchange = exchange;
     this.#form = form;
-    this.spokeAt = endpoint.host.clock.now();
+    this.spokeAt = endpoint.runtime.clock.now();
   }
 
   /** Serves the call. Nothing is thrown: every way it can go ends in an answer or in silence. */
   serve(call: Call): void {
     this.call = call;
     this.#endpoint.open.add(this);
-    const outcome = this.#endpoint.host.run(call);
+    const outcome = this.#endpoint.runtime.run(call);
     if (!(outcome instanceof Promise)) return this.#settle(outcome);
     this.#exchange.onGone(() => this.#abort("the client closed the connection"));
     outcome.then((outcome) => this.#settle(outcome));
@@ -124,7 +124,7 @@ export class ModernExchange implements ServerWire, Quiet {
     attempt(
       streaming,
       ({ replyAsEvent }) => replyAsEvent(this.#exchange, text),
-      (error) => refuseFailed(this.#exchange, this.#endpoint.host, error, this.call.id),
+      (error) => refuseFailed(this.#exchange, this.#endpoint.runtime, error, this.call.id),
     );
   }
 
@@ -152,15 +152,15 @@ export class ModernExchange implements ServerWire, Quiet {
     this.#loading = turn;
     return turn.then(
       () => written,
-      (error: unknown) => this.#endpoint.host.report(error, { where: "stream", id: this.call.id }),
+      (error: unknown) => this.#endpoint.runtime.report(error, { where: "stream", id: this.call.id }),
     );
   }
 
   #open({ ReplyStream }: Part): ReplyStream {
-    const { host, maxBehind } = this.#endpoint;
+    const { runtime, maxBehind } = this.#endpoint;
     const onLost = () => this.#abort("the client does not read its stream");
     this.#stream ??= new ReplyStream(this.#exchange, maxBehind, onLost);
-    this.spokeAt = host.clock.now();
+    this.spokeAt = runtime.clock.now();
     return this.#stream;
   }
 

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../../call/maybe-promise.js";
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { notificationProblem } from "../../request-shapes.js";
 import { ServedCall } from "../../served-call.js";
-import type { Call, CallOrigin, EraSession, ServerEra, ServerHost, ServerWire } from "../../server-era.js";
+import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { hasEnvelope, readEnvelope, unsupportedVersion } from "../envelope.js";
 import { modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
 import { assertServed, type Serving, toCall } from "./decode.js";
@@ -12,25 +12,25 @@ export class ModernSession implements EraSession {
   readonly #serving: Serving;
   readonly #wire: ServerWire;
 
-  constructor(era: ServerEra, host: ServerHost, wire: ServerWire) {
-    this.#serving = { era, host, session: this };
+  constructor(era: ServerEra, runtime: ServerRuntime, wire: ServerWire) {
+    this.#serving = { era, runtime, session: this };
     this.#wire = wire;
   }
 
   decode(request: RpcRequest, origin: CallOrigin): Call {
     const { method, params } = request;
-    if (method === "initialize" && !hasEnvelope(params)) throw refuseHandshake(params, this.#serving.host);
+    if (method === "initialize" && !hasEnvelope(params)) throw refuseHandshake(params, this.#serving.runtime);
     const envelope = readEnvelope(params);
     assertServed(this.#serving, envelope.version);
     return toCall(this.#serving, request, envelope, this.#wire, origin);
   }
 
   receive(notification: RpcNotification): MaybePromise<void> {
-    const { host } = this.#serving;
+    const { runtime } = this.#serving;
     if (REMOVED_NOTIFICATIONS.has(notification.method)) return;
     const problem = notificationProblem(modernNotifications, notification);
-    if (problem === undefined) return host.receive(notification, (method) => this.#aside(method));
-    host.report(problem, { where: "notification", method: notification.method });
+    if (problem === undefined) return runtime.receive(notification, (method) => this.#aside(method));
+    runtime.report(problem, { where: "notification", method: notification.method });
   }
 
   /** Nothing can be sent but in answer to a request. */
@@ -64,7 +64,7 @@ export class ModernSession implements EraSession {
 /** A client that opens with a handshake learns which versions there are. */
 export function refuseHandshake(
   params: Params | undefined,
-  { versions }: ServerHost,
+  { versions }: ServerRuntime,
 ): ReturnType<typeof unsupportedVersion> {
   const requested = params?.protocolVersion;
   return unsupportedVersion(typeof requested === "string" ? requested : undefined, versions);
