@@ -1,0 +1,21 @@
+import { httpCorpus } from "./http-corpus.mjs";
+import { Random } from "./random.mjs";
+
+/**
+ * All scenarios of a seed: the same list in every process.
+ * @param {{ seed: number, count: number, only?: string }} options
+ */
+export function createCorpus({ seed, count, only }) {
+  const all = [...httpCorpus(new Random(seed), count).map((one) => ({ kind: "http", ...one }))];
+  if (new Set(all.map(({ name }) => name)).size < all.length) throw new Error("two scenarios have the same name");
+  return only === undefined ? all : all.filter(({ name }) => name.includes(only));
+}
+
+/** How many of each kind there are; every request of an HTTP script counts. */
+export function countCorpus(corpus) {
+  const of = (kind) => corpus.filter((one) => one.kind === kind);
+  const exchanges = of("http").flatMap(({ steps }) =>
+    steps.filter(({ act, leave }) => act === undefined && leave === undefined),
+  );
+  return { exchanges: exchanges.length, channelScripts: of("channel").length, clientScripts: of("client").length };
+}

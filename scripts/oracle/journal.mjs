@@ -1,0 +1,38 @@
+import { describeError, describeValue } from "./describe.mjs";
+
+/** What one scenario brings about: answers in their order, and beside them what was reported and what handlers saw. */
+export class Journal {
+  /** What came over the wire, in the order of the script. */
+  answers = [];
+  /** What `onError` and the logger were told. */
+  reports = [];
+  /** What handlers and listeners of the author saw. */
+  seen = [];
+  /** The port that the system chose, if there is one. */
+  port;
+
+  /** The options of a server or client that write here. */
+  get options() {
+    const log = (level) => (message, fields) => {
+      this.reports.push(fields === undefined ? { level, message } : { level, message, fields: describeValue(fields) });
+    };
+    return {
+      logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+      onError: (error, context) => {
+        this.reports.push({ error: describeError(error), ...(context && { context: describeValue(context) }) });
+      },
+    };
+  }
+
+  answer(entry) {
+    this.answers.push(entry);
+  }
+
+  saw(what, value) {
+    this.seen.push(value === undefined ? what : [what, describeValue(value)]);
+  }
+
+  toJSON() {
+    return { answers: this.answers, reports: this.reports, seen: this.seen };
+  }
+}

@@ -1,0 +1,54 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+const ASYNC_CRYPTO = [
+  "decrypt",
+  "deriveBits",
+  "deriveKey",
+  "digest",
+  "encrypt",
+  "exportKey",
+  "generateKey",
+  "importKey",
+];
+/** Turns of the event loop without any work after which a build is taken to wait for its peer or its clock. */
+const STILL_TURNS = 6;
+
+let working = 0;
+
+/** Counts what runs outside the event loop, and takes chance out of what both builds compute. Called once a process. */
+export function prepareProcess() {
+  const { prototype } = globalThis.SubtleCrypto ?? crypto.subtle.constructor;
+  for (const name of [...ASYNC_CRYPTO, "sign", "verify"]) {
+    const original = prototype[name];
+    prototype[name] = function counted(...args) {
+      return during(original.apply(this, args));
+    };
+  }
+  Math.random = () => 0.5;
+}
+
+/** Counts a promise as work until it settles. */
+export function during(promise) {
+  working++;
+  const over = () => {
+    working--;
+  };
+  promise.then(over, over);
+  return promise;
+}
+
+/** Resolves when nothing runs any more that is not waiting for the outside. */
+export async function quiet(turns = STILL_TURNS) {
+  for (let still = 0; still < turns; still = working === 0 ? still + 1 : 0) await nextTurn();
+}
+
+/** Resolves with whether a promise settled before the process became quiet. */
+export async function settles(promise) {
+  let settled = false;
+  const mark = () => {
+    settled = true;
+  };
+  promise.then(mark, mark);
+  for (let still = 0; still < STILL_TURNS && !settled; still = working === 0 ? still + 1 : 0) await nextTurn();
+  return settled;
+}
