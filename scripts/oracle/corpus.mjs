@@ -1,3 +1,4 @@
+import { channelCorpus } from "./channel-corpus.mjs";
 import { httpCorpus } from "./http-corpus.mjs";
 import { Random } from "./random.mjs";
 
@@ -6,7 +7,10 @@ import { Random } from "./random.mjs";
  * @param {{ seed: number, count: number, only?: string }} options
  */
 export function createCorpus({ seed, count, only }) {
-  const all = [...httpCorpus(new Random(seed), count).map((one) => ({ kind: "http", ...one }))];
+  const all = [
+    ...httpCorpus(new Random(seed), count).map((one) => ({ kind: "http", ...one })),
+    ...channelCorpus(new Random(seed + 1), Math.ceil(count / 5)).map((one) => ({ kind: "channel", ...one })),
+  ];
   if (new Set(all.map(({ name }) => name)).size < all.length) throw new Error("two scenarios have the same name");
   return only === undefined ? all : all.filter(({ name }) => name.includes(only));
 }

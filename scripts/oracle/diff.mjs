@@ -3,24 +3,30 @@ const AROUND = 2;
 /** Longer parts are compared line by line without looking for the longest common part. */
 const MOST_LINES = 2000;
 
-/** A transcript for reading: one member a line, and texts that are JSON laid open. */
-export function toLines(text) {
-  if (text === undefined) return ["(nothing)"];
-  return JSON.stringify(
-    JSON.parse(text),
-    (_key, value) => (typeof value === "string" ? layOpen(value) : value),
-    1,
-  ).split("\n");
+/**
+ * The difference of two transcripts for reading. Texts that are JSON are laid open, so that a change in one is a line; a
+ * difference that is only in the bytes of such texts is shown in the texts as they are.
+ * @param {string | undefined} base
+ * @param {string | undefined} next
+ */
+export function diffTranscripts(base, next) {
+  const open = diffLines(toLines(base, layOpen), toLines(next, layOpen));
+  return open.length > 0 ? open : diffLines(toLines(base), toLines(next));
 }
 
-/** Frames and bodies become values, so that a change in one is one line. Their bytes stay beside them. */
-function layOpen(text) {
-  const data = text.startsWith("data: ") ? text.slice(6) : text;
-  if (!/^[[{]/.test(data.trim())) return text;
+function toLines(text, change = (value) => value) {
+  if (text === undefined) return ["(nothing)"];
+  return JSON.stringify(JSON.parse(text), (_key, value) => change(value), 1).split("\n");
+}
+
+function layOpen(value) {
+  if (typeof value !== "string") return value;
+  const data = value.startsWith("data: ") ? value.slice(6) : value;
   try {
-    return { bytes: text, value: JSON.parse(data) };
+    const parsed = JSON.parse(data);
+    return typeof parsed === "object" ? parsed : value;
   } catch {
-    return text;
+    return value;
   }
 }
 
@@ -29,7 +35,7 @@ function layOpen(text) {
  * @param {readonly string[]} base
  * @param {readonly string[]} next
  */
-export function diffLines(base, next) {
+function diffLines(base, next) {
   const rows = alignLines(base, next);
   const near = new Set();
   rows.forEach(([mark], at) => {

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { at, wantsJson } from "../lib/project.mjs";
 import { buildBase } from "./base-build.mjs";
 import { countCorpus, createCorpus } from "./corpus.mjs";
-import { diffLines, toLines } from "./diff.mjs";
+import { diffTranscripts } from "./diff.mjs";
 import { transcribe } from "./transcripts.mjs";
 
 const HELP = `Plays one corpus against two builds and compares everything that the other side can see.
@@ -60,7 +60,7 @@ function report() {
   const shown = differences.slice(0, Number(values.show)).map((scenario) => ({
     name: scenario.name,
     input: scenario,
-    diff: diffLines(toLines(base.get(scenario.name)), toLines(next.get(scenario.name))),
+    diff: diffTranscripts(base.get(scenario.name), next.get(scenario.name)),
   }));
   if (values.json || wantsJson()) {
     console.log(JSON.stringify({ ...counts, differences: differences.map(({ name }) => name), shown }, undefined, 2));

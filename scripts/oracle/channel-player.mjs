@@ -1,0 +1,76 @@
+import { PassThrough } from "node:stream";
+import { Journal } from "./journal.mjs";
+import { createServer } from "./kinds.mjs";
+import { during, quiet } from "./quiet.mjs";
+import { Values } from "./values.mjs";
+
+/**
+ * Plays a script of frames against a fresh server, over a channel in memory or over byte streams.
+ *
+ * A step is `{ send }` with a message or a text, `{ together }` with several that come in one turn, `{ act }` for the
+ * server's author, or `{ end: true }` when the client goes.
+ * @param {Record<string, any>} sdk
+ * @param {any} scenario
+ */
+export async function playChannel(sdk, scenario) {
+  const journal = new Journal();
+  const { server, act } = createServer(sdk, scenario.server, journal);
+  const wire = WIRES[scenario.wire](sdk, journal);
+  const connection = await server.accept(wire.channel, scenario.origin);
+  connection.closed.then(() => journal.saw("connection is closed"));
+  const values = new Values();
+  for (const step of scenario.steps) {
+    if (step.act !== undefined) act(step.act);
+    else if (step.end) wire.end();
+    else for (const frame of step.together ?? [step.send]) wire.send(toText(values.fill(frame)));
+    await quiet();
+    values.take({ chunks: wire.frames.map((frame) => `${frame}\n`) });
+  }
+  journal.saw("stats", server.stats());
+  await during(server.close());
+  await quiet();
+  wire.end();
+  await quiet(3);
+  for (const frame of wire.frames) journal.answer(frame);
+  return journal;
+}
+
+const toText = (frame) => (typeof frame === "string" ? frame : JSON.stringify(frame));
+
+const WIRES = {
+  memory(sdk, journal) {
+    const [ours, channel] = sdk.createChannelPair();
+    const frames = [];
+    ours.open({
+      onFrame: (text) => frames.push(text),
+      onProblem: (problem) => journal.saw("problem", problem),
+      onClose: (reason) => journal.saw("channel closes", reason ?? null),
+    });
+    return {
+      channel,
+      frames,
+      send: (text) => void Promise.resolve(ours.send(text)).catch((error) => journal.saw("send fails", error)),
+      end: () => void ours.close(),
+    };
+  },
+
+  stdio(sdk, journal) {
+    const input = new PassThrough();
+    const output = new PassThrough();
+    const channel = sdk.createStdioServerChannel({ input, output, maxLineBytes: 4000 });
+    const frames = [];
+    let rest = "";
+    output.setEncoding("utf8").on("data", (text) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop();
+      frames.push(...lines);
+    });
+    output.once("end", () => journal.saw("output ends", rest));
+    return {
+      channel,
+      frames,
+      send: (text) => input.writable && input.write(`${text}\n`),
+      end: () => input.end(),
+    };
+  },
+};
