@@ -1,5 +1,6 @@
 import { createWriteStream } from "node:fs";
 import { playChannel } from "./channel-player.mjs";
+import { playClient } from "./client-player.mjs";
 import { createCorpus } from "./corpus.mjs";
 import { playHttp } from "./http-player.mjs";
 import { Mask } from "./mask.mjs";
@@ -8,7 +9,7 @@ import { loadSdk } from "./sdk.mjs";
 
 /** Plays the whole corpus against one build, and writes a transcript: one line for each scenario, its name and what came of it as JSON. */
 const { dist, file, corpus: options } = JSON.parse(process.argv[2]);
-const PLAYERS = { http: playHttp, channel: playChannel };
+const PLAYERS = { http: playHttp, channel: playChannel, client: playClient };
 
 prepareProcess();
 process.on("unhandledRejection", (error) => stray.push(`unhandled rejection: ${error}`));

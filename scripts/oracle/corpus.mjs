@@ -1,4 +1,5 @@
 import { channelCorpus } from "./channel-corpus.mjs";
+import { clientCorpus } from "./client-corpus.mjs";
 import { httpCorpus } from "./http-corpus.mjs";
 import { Random } from "./random.mjs";
 
@@ -10,6 +11,7 @@ export function createCorpus({ seed, count, only }) {
   const all = [
     ...httpCorpus(new Random(seed), count).map((one) => ({ kind: "http", ...one })),
     ...channelCorpus(new Random(seed + 1), Math.ceil(count / 5)).map((one) => ({ kind: "channel", ...one })),
+    ...clientCorpus().map((one) => ({ kind: "client", ...one })),
   ];
   if (new Set(all.map(({ name }) => name)).size < all.length) throw new Error("two scenarios have the same name");
   return only === undefined ? all : all.filter(({ name }) => name.includes(only));

@@ -97,7 +97,8 @@ export function mutate(step, random) {
 
 /** A copy of a frame, as text, with one fault. */
 export function mutateFrame(message, random) {
-  const { body } = random.chance(0.75) ? mutateBody({ body: message }, random) : mutateText({ body: message }, random);
+  const step = { body: structuredClone(message) };
+  const { body } = random.chance(0.75) ? mutateBody(step, random) : mutateText(step, random);
   return typeof body === "string" ? body : JSON.stringify(body);
 }
 

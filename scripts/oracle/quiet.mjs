@@ -21,10 +21,19 @@ export function prepareProcess() {
   for (const name of [...ASYNC_CRYPTO, "sign", "verify"]) {
     const original = prototype[name];
     prototype[name] = function counted(...args) {
-      return during(original.apply(this, args));
+      return during(inOrder(original.apply(this, args)));
     };
   }
   Math.random = () => 0.5;
+}
+
+let line = Promise.resolve();
+
+/** Gives results of other threads in the order in which they were asked for, each in a turn of its own. */
+function inOrder(promise) {
+  const over = () => nextTurn();
+  line = line.then(() => promise).then(over, over);
+  return line.then(() => promise);
 }
 
 /** Counts a promise as work until it settles. */

@@ -1,0 +1,42 @@
+import { MODERN } from "./requests.mjs";
+
+/** The words of scripted servers. */
+
+const CAPABILITIES = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { subscribe: true, listChanged: true },
+  completions: {},
+  logging: {},
+};
+const SERVER = { name: "scripted", version: "1.0.0" };
+
+export const discovered = (more) => ({
+  resultType: "complete",
+  supportedVersions: [MODERN],
+  capabilities: CAPABILITIES,
+  serverInfo: SERVER,
+  instructions: "Be brief.",
+  ttlMs: 0,
+  cacheScope: "private",
+  ...more,
+});
+export const initialized = (version, more) => ({
+  protocolVersion: version,
+  capabilities: CAPABILITIES,
+  serverInfo: SERVER,
+  ...more,
+});
+/** A result as a server of the world writes it. */
+export const complete = ({ isModern }, result) => (isModern ? { resultType: "complete", ...result } : result);
+export const said = (world, text) => complete(world, { content: [{ type: "text", text }] });
+
+/** How a server of the world answers whoever connects. */
+export function openingOf({ isModern, version }) {
+  if (isModern) return [{ on: "server/discover", reply: { result: discovered() } }];
+  const unknown = { code: -32_601, message: "Method not found" };
+  return [
+    { on: "server/discover", reply: { status: 400, error: unknown } },
+    { on: "initialize", reply: { result: initialized(version), headers: { "mcp-session-id": "s-1" } } },
+  ];
+}
