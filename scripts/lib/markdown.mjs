@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { at, filesBelow, shown } from "./project.mjs";
 
 /** The project's own pages: those in its folder and in docs/. */
@@ -23,4 +24,19 @@ export function blocksOf(page) {
     found.push({ place: `${shown(page)}:${line}`, info: info.trim(), code, rule: rule?.trim() });
   }
   return found;
+}
+
+const target = /(\]\(|<img src=")(?![a-z]+:|#)([^)"#]+)/g;
+
+/** A page's text with each link to a file replaced by what `lead(path, link)` gives; anchors stay. */
+export function withLinks(page, lead) {
+  return readFileSync(page, "utf8").replace(
+    target,
+    (_, before, link) => before + lead(join(dirname(page), link), link),
+  );
+}
+
+/** The paths of the files that a page links to. */
+export function linksOf(page) {
+  return [...readFileSync(page, "utf8").matchAll(target)].map(([, , link]) => join(dirname(page), link));
 }
