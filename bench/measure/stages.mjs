@@ -1,12 +1,15 @@
+import { existsSync, readFileSync } from "node:fs";
+import { SourceMap } from "node:module";
+import { fileURLToPath } from "node:url";
 import { rawSubject, withSubjects } from "./subjects.mjs";
 
-/** Where a frame belongs, by the file it is in; the first that fits. What is left is node's own. */
+/** Where a frame belongs, by the source file it is in; the first that fits. What is left is node's own. */
 const STAGES = [
   ["system calls and native code", ({ url, functionName }) => url === "" && functionName !== "(garbage collector)"],
   ["garbage collector", ({ functionName }) => functionName === "(garbage collector)"],
   ["node: HTTP messages", ({ url }) => /^node:(_http|http|internal\/http)/.test(url)],
   ["node: sockets, streams, events, turns", ({ url }) => url.startsWith("node:")],
-  ["the exchange: guard, body, reply", ({ url }) => /dist\/(node|http)\/|server\/(http-front|http-server)/.test(url)],
+  ["the exchange: guard, body, reply", ({ url }) => /src\/(node|http)\/|server\/(http-front|http-server)/.test(url)],
   [
     "reading: JSON, envelope, headers",
     ({ url }) => /jsonrpc\/parse|modern\/(envelope|check-headers|session)/.test(url),
@@ -14,13 +17,10 @@ const STAGES = [
   ["writing: JSON, stamp", ({ url }) => /jsonrpc\/format|modern\/(encode|server-exchange)/.test(url)],
   [
     "the tool: arguments checked, handler",
-    ({ url }) => /server\/tool|server\/content|dist\/schema|zod|workload|adapters/.test(url),
+    ({ url }) => /server\/tool|server\/content|src\/schema|zod|workload|adapters/.test(url),
   ],
-  ["dispatch: era, route, context", ({ url }) => url.includes("/dist/")],
+  ["dispatch: era, route, context", ({ url }) => url.includes("/src/")],
 ];
-
-/** Stages are told apart by files: as bundlers do, this takes the package's single files, not the bundled ones. */
-const SINGLE_FILES = { NODE_OPTIONS: "--conditions=module" };
 
 const load = { concurrency: 16, ms: 60_000 };
 const WARM_UP = 20_000;
@@ -28,7 +28,7 @@ const CALLS = 40_000;
 
 /** The time of one modern `tools/call` by stage, in microseconds of the server's own: `{ peer: { stage: us } }`. */
 export async function measureStages(run) {
-  const starts = ["bare", "bowline"].map((peer) => () => rawSubject(peer, "http modern", { env: SINGLE_FILES }));
+  const starts = ["bare", "bowline"].map((peer) => () => rawSubject(peer, "http modern"));
   return withSubjects(starts, async (subjects) => {
     const result = {};
     for (const subject of subjects) {
@@ -43,7 +43,7 @@ export async function measureStages(run) {
 }
 
 function byStage({ nodes, samples, timeDeltas }, calls) {
-  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, inSource(callFrame)]));
   const totals = Object.fromEntries(STAGES.map(([stage]) => [stage, 0]));
   samples.forEach((id, index) => {
     const frame = frames.get(id);
@@ -51,4 +51,19 @@ function byStage({ nodes, samples, timeDeltas }, calls) {
     if (stage !== undefined) totals[stage] += timeDeltas[index];
   });
   return Object.fromEntries(Object.entries(totals).map(([stage, us]) => [stage, Math.round((us / calls) * 10) / 10]));
+}
+
+const maps = new Map();
+
+/** The frame with the address of its source file, where the file that was run has a map. */
+function inSource(frame) {
+  const { url, lineNumber, columnNumber } = frame;
+  if (!maps.has(url)) maps.set(url, readMap(url));
+  const { originalSource } = maps.get(url)?.findEntry(lineNumber, columnNumber) ?? {};
+  return originalSource === undefined ? frame : { ...frame, url: new URL(originalSource, url).href };
+}
+
+function readMap(url) {
+  const path = url.startsWith("file:") ? `${fileURLToPath(url)}.map` : "";
+  return existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, "utf8"))) : undefined;
 }
