@@ -4,31 +4,24 @@ import { alone } from "./lib/check.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { at, packageEntries, shown } from "./lib/project.mjs";
 
-/** What a server loads when a client brings it about. */
-const onDemand = [
-  "dist/era/modern/server/listen.js",
+/** The seams of a server: questions by replay with the seal, and the checks of values by JSON Schema. */
+const lateInServer = [
   "dist/era/modern/server/replay.js",
-  "dist/http/cors.js",
-  "dist/protocol/jsonrpc/peer.js",
+  "dist/server/state/seal.js",
   "dist/schema/json-schema/builder.js",
-  "dist/server/transports/channel.js",
-  "dist/server/transports/authorize.js",
-  "dist/server/definitions/prompts.js",
-  "dist/server/definitions/resources.js",
-  "dist/store/memory-event-log.js",
 ];
 
 /** Parts of dist that an entry must not load; `node:` stands for node's own modules. */
 const forbidden = {
   ".": ["dist/node/", "node:"],
   "./client": ["dist/server/", "dist/schema/json-schema/validator.js", "dist/node/", "node:"],
-  "./server": ["dist/client/", "dist/node/", "dist/era/legacy/server/session.js", ...onDemand, "node:"],
+  "./server": ["dist/client/", "dist/node/", "dist/era/legacy/server/era.js", ...lateInServer, "node:"],
   "./server/modern": [
     "dist/client/",
     "dist/node/",
     "dist/era/legacy/",
     "dist/schema/json-schema/check-schema.js",
-    ...onDemand,
+    ...lateInServer,
     "node:",
   ],
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],

@@ -2,9 +2,11 @@ export type { AskOptions, ElicitAnswer, RequestStrategy } from "../era/asking.js
 export type { Call, CallOrigin, ClientDescription, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
 export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
+export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/types.js";
+export type { Changes, ServerEdit } from "../server/changes.js";
 export type { Context } from "../server/context.js";
 export type { AccessOptions } from "../server/definitions/access.js";
 export type { Editable } from "../server/definitions/catalogue.js";
@@ -30,16 +32,18 @@ export {
   ServerExtension,
   type TopicHandler,
 } from "../server/extensions/extension.js";
-export type { Changes, HttpServer, PromptTypes, ResourceTypes, ServerEdit, ToolTypes } from "../server/http-server.js";
 export { inputRequired } from "../server/input-required.js";
 export type {
   CacheHints,
   HttpServerOptions,
   Logger,
+  ServedConnection,
   ServerCacheOptions,
   ServerInterceptor,
   ServerOptions,
 } from "../server/options.js";
+export type { Server } from "../server/server.js";
+export type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
 export type { SealKey, StateCodec } from "../server/state/options.js";
 export type { Change } from "../store/change-bus.js";
 export type { EventLog } from "../store/event-log.js";

@@ -1,10 +1,11 @@
 import { modernServer } from "../era/modern/server/era.js";
 import type { Implementation } from "../protocol/types/index.js";
-import { HttpServer, type PromptTypes, type ResourceTypes, type ToolTypes } from "../server/http-server.js";
 import type { ServerOptions } from "../server/options.js";
+import { Server } from "../server/server.js";
+import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
 
 /**
- * A server over HTTP for clients of the versions without handshakes only: smaller, and it keeps nothing between requests.
+ * A server for clients of the versions without handshakes only: smaller, and it keeps nothing between requests.
  * Plain JSON Schema needs the option `validator`.
  */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
@@ -12,7 +13,7 @@ export class McpServer<
   Tools extends ToolTypes = {},
   Prompts extends PromptTypes = {},
   Resources extends ResourceTypes = {},
-> extends HttpServer<Tools, Prompts, Resources> {
+> extends Server<Tools, Prompts, Resources> {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   constructor(info: Implementation, options: ServerOptions = {}) {
     super(info, options, [modernServer]);

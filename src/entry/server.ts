@@ -1,11 +1,19 @@
-import { offeredLegacy } from "../era/legacy/server/offered.js";
+import { lazyModule } from "../call/lazy.js";
+import { legacyDescriptor } from "../era/legacy/server/descriptor.js";
 import { modernServer } from "../era/modern/server/era.js";
+import type { OfferedEra } from "../era/server-era.js";
 import type { Implementation } from "../protocol/types/index.js";
 import { lateValidator } from "../schema/json-schema/lazy-validator.js";
-import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/http-server.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server } from "../server/server.js";
+import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
 import { eraOfRequest } from "../server/transports/era-of-request.js";
+
+/** The era of handshakes and sessions. It is loaded when a client first speaks it. */
+const offeredLegacy: OfferedEra = {
+  ...legacyDescriptor,
+  load: lazyModule(async () => (await import("../era/legacy/server/era.js")).legacyServer),
+};
 
 /** A server for clients of every protocol version. */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
@@ -28,7 +36,4 @@ export async function isLegacyRequest(request: Request, body?: unknown): Promise
   return (await eraOfRequest([modernServer, offeredLegacy], request, body)) === offeredLegacy;
 }
 
-export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
-export type { Server } from "../server/server.js";
-export type { ServedConnection } from "../server/transports/channel.js";
 export * from "./server-common.js";

@@ -1,4 +1,4 @@
-import { RpcError, type UrlElicitationRequiredError } from "../protocol/errors.js";
+import { UrlElicitationRequiredError } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type {
@@ -65,5 +65,5 @@ export interface AskOptions {
 
 /** Whether a handler failed because the user must visit pages first. */
 export function isUrlElicitationRequired(failure: unknown): failure is UrlElicitationRequiredError {
-  return failure instanceof RpcError && "elicitations" in failure;
+  return failure instanceof UrlElicitationRequiredError;
 }

@@ -1,8 +1,26 @@
-import { type HttpExchange, JSON_HEADERS } from "../http/exchange.js";
+import { type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../http/exchange.js";
+import { ProtocolError } from "../protocol/errors.js";
 import { INTERNAL_ERROR } from "../protocol/jsonrpc/errors.js";
 import { formatFailure } from "../protocol/jsonrpc/format.js";
-import type { RequestId } from "../protocol/jsonrpc/message.js";
+import type { RequestId, RpcErrorObject } from "../protocol/jsonrpc/message.js";
 import type { ServerRuntime } from "./server-era.js";
+
+/** Why an exchange is not served. */
+export interface HttpRefusal {
+  readonly status: number;
+  readonly error: RpcErrorObject;
+  readonly headers?: HttpHeaders;
+}
+
+/** Answers with a refusal and tells the server's log. `id` is the refused request's own, if it is one. */
+export function refuse(exchange: HttpExchange, runtime: ServerRuntime, why: HttpRefusal, id?: RequestId): undefined {
+  const headers = why.headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...why.headers };
+  exchange.reply(why.status, headers, formatFailure(id, why.error));
+  runtime.report(new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`), {
+    where: "http",
+    id,
+  });
+}
 
 /** Answers that something went wrong here, unless it did after the answer, and tells the server's log what. */
 export function refuseFailed(

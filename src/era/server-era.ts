@@ -229,13 +229,11 @@ export interface ServerRuntime {
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined;
   /** What is told about keeping results of a method that do not say so themselves. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
-  /** Loads what notifications and reports of progress take: for eras and wires on which they may not wait. */
-  prepare?(): unknown;
   /**
-   * A notification from a client, for handlers of the server's author. `aside` makes what belongs to no request but may ask
-   * and tell as a call can, where the era lets it. Never throws or rejects.
+   * Hands a notification from a client to the handlers of the server's author. `notificationCall` makes a call that belongs
+   * to no request but may ask and tell as a call can, where the era lets it. Never throws or rejects.
    */
-  receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void>;
+  receive(notification: RpcNotification, notificationCall: (method: string) => Call): void;
   /** Looks at what a client can do, where some of it is deprecated. */
   meet?(capabilities: ClientCapabilities): void;
   /** A feature that the protocol has deprecated is being used. */
@@ -286,14 +284,12 @@ export type BuiltinHandler = (call: Call, runtime: ServerRuntime) => MaybePromis
 
 /** One way of speaking HTTP, on the server. */
 export interface HttpBinding {
-  /** Methods other than POST that this era answers. */
-  readonly methods: readonly string[];
   /** Answers one exchange; `body` is undefined for methods without one. */
   serve(exchange: HttpExchange, body: Parsed | undefined): void;
   /** What is being held, for tests and gauges. */
   stats?(): Readonly<Record<string, number>>;
-  /** Takes an exchange that is addressed to a path of this binding's own; false if it is not. Its body is unread. */
-  route?(exchange: HttpExchange): boolean;
+  /** Answers an exchange on a path of the era's own. Its body is unread. */
+  route?(exchange: HttpExchange): void;
   /** Resolves when no call is running. */
   idle(): Promise<void>;
   /** Ends everything: streams and sessions. Resolves when what has a last word has said it. */
@@ -348,10 +344,14 @@ export interface OfferedEra {
   claims(message: RpcMessage, header?: HeaderReader): boolean;
   /** Whether a method of this name is the era's. */
   specifies(method: string): boolean;
-  /** This era's way of speaking HTTP, for one server. */
-  http(runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding;
-  /** The era with all that serving a channel takes. */
-  load(): Promise<ChannelEra>;
+  /** HTTP methods other than POST that this era answers. */
+  httpMethods(options: HttpBindingOptions): readonly string[];
+  /** Whether an HTTP path is the era's own. */
+  ownsPath?(url: string, options: HttpBindingOptions): boolean;
+  /** What `HttpBinding.stats` tells before the era is loaded. */
+  readonly noStats?: Readonly<Record<string, number>>;
+  /** Gives the era itself: at once, or once it is loaded. */
+  load(): MaybePromise<ServerEra>;
 }
 
 /** What a protocol era answers for on the server. Built once, shared, no state. */
@@ -370,11 +370,9 @@ export interface ServerEra extends OfferedEra {
   misuse(rpcCode: number): string | undefined;
   /** Runs a handler that may ask, in this era's way of asking. */
   runHandler(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult>;
-}
-
-/** An era that can be spoken over channels. */
-export interface ChannelEra extends ServerEra {
-  /** What this era keeps for one connection. */
+  /** Makes this era's way of speaking HTTP, for one server. */
+  http(runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding;
+  /** Makes what this era keeps for one channel. */
   attach(runtime: ServerRuntime, wire: ServerWire): EraSession;
 }
 

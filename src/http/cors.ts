@@ -9,8 +9,13 @@ const EXPOSED = "dpop-nonce, mcp-protocol-version, mcp-session-id, www-authentic
 const PARAM = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const MAX_AGE_SECONDS = "7200";
 
-/** The exchange with what lets scripts of this origin, which the guard has let in, read its answer; a preflight is answered. */
-export function allowOrigin(exchange: HttpExchange, origin: string, methods: string): HttpExchange | undefined {
+/**
+ * Lets scripts of the origin, which the guard has let in, read the answer to an exchange. Answers a preflight itself, and gives
+ * undefined then.
+ */
+export function allowOrigin(exchange: HttpExchange, methods: string): HttpExchange | undefined {
+  const origin = exchange.header("origin");
+  if (origin === undefined) return exchange;
   if (exchange.method === "OPTIONS" && exchange.header("access-control-request-method") !== undefined)
     return void exchange.reply(204, preflightHeaders(origin, methods, exchange));
   const headers = { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "Origin" };

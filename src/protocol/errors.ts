@@ -265,3 +265,8 @@ export function requiredUrlProblem(value: unknown): string | undefined {
   }
   return undefined;
 }
+
+/** Thrown into a handler whose call goes on in a later request: whoever catches errors of handlers lets it pass. */
+export class HandlerSuspended extends Error {
+  override readonly name: string = "HandlerSuspended";
+}

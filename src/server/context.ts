@@ -1,11 +1,11 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import { lazyModule } from "../call/lazy.js";
-import { andThen } from "../call/maybe-promise.js";
+import { ProgressReporter, toReport } from "../call/progress-reporter.js";
 import type { AskOptions, ClientRequests, ClientRequestsOpener, ElicitAnswer } from "../era/asking.js";
 import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { isWanted } from "../protocol/logging.js";
+import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type {
   ContentBlock,
   CreateMessageParams,
@@ -14,15 +14,12 @@ import type {
   InputResponses,
   LoggingLevel,
   Meta,
+  ProgressToken,
   RequestId,
   Root,
 } from "../protocol/types/index.js";
 import type { OutputOf, StandardSchema } from "../schema/compile.js";
 import type { FormSchema } from "../schema/elicitation-form.js";
-import type { Reports } from "./progress.js";
-
-/** What reports progress, loaded with the first call whose caller asks for reports. */
-export const reporting = lazyModule(() => import("./progress.js"));
 
 /** What a handler knows and can do while its call runs. Afterwards it is closed: sends do nothing and questions reject. */
 export class Context {
@@ -32,6 +29,7 @@ export class Context {
   readonly #end: AbortSwitch;
   /** The context that reports for this one too, when this is the same call with another end. */
   readonly #root: Context;
+  #reporting: ProgressReporter | undefined;
 
   constructor(
     call: Call,
@@ -126,12 +124,14 @@ export class Context {
 
   /** Reports progress, if the caller asked for it. Values must grow: others are left out, and reported as a mistake. */
   progress(progress: number, total?: number, message?: string): void | Promise<void> {
-    return this.#report(({ reportProgress }) => reportProgress(this.#reports, progress, total, message));
+    return this.#reporter?.report(toReport(progress, total, message));
   }
 
   /** Shows a part of the result that is ready already, if the caller asked for progress: one step further than before. */
   partial(content: readonly ContentBlock[], message?: string): void | Promise<void> {
-    return this.#report(({ reportPartial }) => reportPartial(this.#reports, content, message));
+    const reporter = this.#reporter;
+    const _meta = { [PARTIAL_CONTENT_KEY]: content };
+    return reporter?.report({ ...toReport(reporter.next, undefined, message), _meta });
   }
 
   /**
@@ -222,15 +222,12 @@ export class Context {
     if (this.#call.open) this.#call.wire.detach?.(this.#call, retryMs);
   }
 
-  /** What reports is there since the call began, if its caller asked for reports. */
-  #report(run: (part: typeof import("./progress.js")) => void | Promise<void>): void | Promise<void> {
-    const { progressToken, method, id } = this.#call;
-    if (progressToken === undefined) return;
-    return andThen(reporting(), run, (error) => this.#runtime.report(error, { where: "progress", method, id }));
-  }
-
-  get #reports(): Reports {
-    return { by: this.#root, call: this.#call, runtime: this.#runtime };
+  /** Undefined where the caller asked for no progress. */
+  get #reporter(): ProgressReporter | undefined {
+    const root = this.#root;
+    const { progressToken } = this.#call;
+    if (progressToken !== undefined) root.#reporting ??= createReporter(this.#call, progressToken, this.#runtime);
+    return root.#reporting;
   }
 
   async #questions(method: string): Promise<ClientRequests> {
@@ -257,4 +254,17 @@ export class Context {
 function assertOwnToken(call: Call, params: { readonly [key: string]: unknown } | undefined): void {
   if (call.progressToken !== undefined && params?.progressToken === call.progressToken) return;
   throw new McpError("unknown_progress_token", "notifications/progress must carry the token of the call it belongs to");
+}
+
+function createReporter(call: Call, token: ProgressToken, runtime: ServerRuntime): ProgressReporter {
+  const { clock } = runtime;
+  const { progressIntervalMs: intervalMs } = runtime.options;
+  const { method, id } = call;
+  const reporter = new ProgressReporter(
+    (progress) => call.notify("notifications/progress", call.era.encodeProgress(call, token, progress)),
+    (error) => runtime.report(error, { where: "progress", method, id }),
+    intervalMs === undefined ? undefined : { clock, intervalMs },
+  );
+  if (intervalMs !== undefined) call.beforeClose = () => void reporter.flush();
+  return reporter;
 }

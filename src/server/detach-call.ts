@@ -1,4 +1,5 @@
 import type { ClientRequests, ClientRequestsOpener, RequestStrategy } from "../era/asking.js";
+import { CheckedClientRequests } from "../era/client-requests.js";
 import { ServedCall } from "../era/served-call.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 
@@ -23,13 +24,11 @@ export function detachCall(call: Call, asker: RequestStrategy): Call {
 }
 
 function askingThrough(asker: RequestStrategy, runtime: ServerRuntime): ClientRequestsOpener {
-  let questions: Promise<ClientRequests> | undefined;
+  let requests: Promise<ClientRequests> | undefined;
   return {
     open() {
-      questions ??= import("../era/client-requests.js").then(
-        ({ CheckedClientRequests }) => new CheckedClientRequests(asker, runtime),
-      );
-      return questions;
+      requests ??= Promise.resolve(new CheckedClientRequests(asker, runtime));
+      return requests;
     },
   };
 }

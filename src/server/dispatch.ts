@@ -1,10 +1,11 @@
-import { andThen, type MaybePromise } from "../call/maybe-promise.js";
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult, ServerRuntime } from "../era/server-era.js";
 import { invalidParams, methodNotFound } from "../protocol/jsonrpc/errors.js";
 import { params } from "../protocol/shapes/common.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./definitions/custom-method.js";
-import { more, type Route } from "./routes.js";
+import { runCustom } from "./definitions/run-custom.js";
+import type { Route } from "./routes.js";
 
 /** What is asked of the params of a method that only the author knows. */
 const anyParams = params({});
@@ -31,7 +32,7 @@ export function dispatch(server: Dispatcher, call: Call): MaybePromise<HandlerRe
   if (problem !== undefined) throw invalidParams(method, problem);
 
   const custom = server.methods.get(method);
-  if (custom !== undefined) return andThen(more(), ({ runCustom }) => runCustom(server.runtime, custom, call));
+  if (custom !== undefined) return runCustom(server.runtime, custom, call);
 
   const builtin = era.builtins.get(method);
   if (builtin !== undefined) return builtin(call, server.runtime);

@@ -5,26 +5,23 @@ import type { CustomMethod } from "./definitions/custom-method.js";
 import type { Registry } from "./definitions/registry.js";
 import { parseParams } from "./definitions/run-custom.js";
 
-type NotificationRuntime = ServerRuntime & { readonly registry: Registry };
-
-const queues = new WeakMap<ServerRuntime, NotificationQueue>();
+type NotificationRuntime = ServerRuntime & { readonly registry: Registry; readonly notifications: NotificationQueue };
 
 /** Hands a notification to whom the author named for it. */
 export function receive(
   runtime: NotificationRuntime,
   notification: RpcNotification,
-  aside: (method: string) => Call,
+  notificationCall: (method: string) => Call,
 ): void {
   const { method, params } = notification;
   const { notifications, otherNotifications: other } = runtime.registry;
   const own = notifications.get(method);
-  const queue = queues.get(runtime) ?? new NotificationQueue();
-  queues.set(runtime, queue);
+  const queue = runtime.notifications;
   const onError = (error: unknown) => runtime.report(error, { where: "notification", method });
   if (own !== undefined)
     queue.deliver(
       () => parseParams(own, params),
-      (given) => runAside(runtime, own, aside(own.name), given),
+      (given) => runHandler(runtime, own, notificationCall(own.name), given),
       onError,
     );
   // That a client is ready is for who asks for it by name.
@@ -33,7 +30,7 @@ export function receive(
 }
 
 /** Runs the handler of a notification: it may ask and tell as a call can. */
-async function runAside(runtime: ServerRuntime, own: CustomMethod, call: Call, params: unknown): Promise<void> {
+async function runHandler(runtime: ServerRuntime, own: CustomMethod, call: Call, params: unknown): Promise<void> {
   try {
     await call.era.runHandler(call, runtime, async (asker) => {
       await own.handler(params as never, new Context(call, asker, runtime));

@@ -1,7 +1,14 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { Interceptor } from "../call/interceptor.js";
 import type { PingOptions } from "../call/ping-loop.js";
-import type { Call, HandlerResult, ReportContext, SessionOptions, SsePaths } from "../era/server-era.js";
+import type {
+  Call,
+  ClientDescription,
+  HandlerResult,
+  ReportContext,
+  SessionOptions,
+  SsePaths,
+} from "../era/server-era.js";
 import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";
@@ -9,7 +16,6 @@ import type { CacheScope, JsonObject, LoggingLevel } from "../protocol/types/ind
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { EventLog } from "../store/event-log.js";
 import type { SealKey, StateCodec } from "./state/options.js";
-import type { ServedConnection } from "./transports/channel.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
 export interface Logger {
@@ -51,6 +57,17 @@ export interface HttpServerOptions extends GuardOptions {
    * @deprecated by SEP-2596; may go three months after SEP-2596 is final.
    */
   readonly sse?: boolean | SsePaths;
+}
+
+/** A connection that a server is serving. */
+export interface ServedConnection {
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly closed: Promise<void>;
+  /** How many calls are running. */
+  readonly running: number;
+  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
+  readonly client: ClientDescription | undefined;
+  close(): Promise<void>;
 }
 
 export interface ServerOptions {

@@ -13,7 +13,7 @@ import type {
   UrlElicitations,
 } from "../era/server-era.js";
 import type { ParamHeader } from "../http/param-headers.js";
-import type { Deprecation } from "../protocol/deprecations.js";
+import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
 import { DefinitionError, RpcError, toError } from "../protocol/errors.js";
 import { INTERNAL_ERROR, Refusal } from "../protocol/jsonrpc/errors.js";
 import { isWritable } from "../protocol/jsonrpc/format.js";
@@ -23,12 +23,12 @@ import { assertExtensionIds } from "../protocol/meta.js";
 import type { ClientCapabilities, Implementation, ServerCapabilities } from "../protocol/types/index.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
-import { reporting } from "./context.js";
 import { Registry } from "./definitions/registry.js";
 import { dispatch } from "./dispatch.js";
+import { NotificationQueue, receive } from "./notifications.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
-import { createRoutes, more, type Route, sees } from "./routes.js";
+import { createRoutes, type Route, sees } from "./routes.js";
 import { assertSealOptions } from "./state/options.js";
 
 const DROPPED: Outcome = { kind: "dropped" };
@@ -45,6 +45,7 @@ export class ServerCore implements ServerRuntime {
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
   readonly subscriptions = { open: 0 };
+  readonly notifications = new NotificationQueue();
   readonly versions: readonly string[];
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
@@ -93,17 +94,6 @@ export class ServerCore implements ServerRuntime {
   }
 
   run(call: Call): MaybePromise<Outcome> {
-    const waiting = call.progressToken === undefined ? undefined : reporting();
-    return waiting instanceof Promise ? this.#runAfter(waiting, call) : this.#run(call);
-  }
-
-  /** A call that has ended meanwhile does not begin. */
-  #runAfter(waiting: Promise<unknown>, call: Call): Promise<Outcome> {
-    const run = () => (call.end.aborted ? this.#succeed(call, {}) : this.#run(call));
-    return waiting.then(run, run);
-  }
-
-  #run(call: Call): MaybePromise<Outcome> {
     let result: MaybePromise<HandlerResult>;
     try {
       if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
@@ -149,16 +139,8 @@ export class ServerCore implements ServerRuntime {
     return this.eras.some((era) => era.specifies(method));
   }
 
-  prepare(): Promise<unknown> {
-    return Promise.all([more(), reporting()]);
-  }
-
-  receive(notification: RpcNotification, aside: (method: string) => Call): MaybePromise<void> {
-    return attempt(
-      more,
-      ({ receive }) => receive(this, notification, aside),
-      (error) => this.report(error, { where: "notification", method: notification.method }),
-    );
+  receive(notification: RpcNotification, notificationCall: (method: string) => Call): void {
+    receive(this, notification, notificationCall);
   }
 
   /** Says something to every client that hears what belongs to no call. */
@@ -199,7 +181,7 @@ export class ServerCore implements ServerRuntime {
   }
 
   deprecated(deprecation: Deprecation): void {
-    this.#warnOfDeprecated(({ warnOnce, warnByProcess }) => warnOnce(deprecation, warnByProcess));
+    if (this.options.warnDeprecated !== false) warnOnce(deprecation, warnByProcess);
   }
 
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined {
@@ -207,20 +189,10 @@ export class ServerCore implements ServerRuntime {
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {
-    const { capabilities, logger } = this.options;
-    if (logger?.warn === undefined) return;
+    const { capabilities, logger, warnDeprecated } = this.options;
+    if (logger?.warn === undefined || warnDeprecated === false) return;
     const logging = capabilities?.logging === true ? true : undefined;
-    this.#warnOfDeprecated(({ warnOfUsed }) =>
-      warnOfUsed({ roots, sampling, logging }, (text, fields) => this.warn(text, { ...fields })),
-    );
-  }
-
-  /** What warns is loaded with the first warning. */
-  #warnOfDeprecated(warn: (part: typeof import("../protocol/deprecations.js")) => void): void {
-    if (this.options.warnDeprecated === false) return;
-    import("../protocol/deprecations.js")
-      .then(warn)
-      .catch((error: unknown) => this.report(error, { where: "deprecation" }));
+    warnOfUsed({ roots, sampling, logging }, (text, fields) => this.warn(text, { ...fields }));
   }
 
   cacheHints(method: string): ReturnType<ServerRuntime["cacheHints"]> {

@@ -1,37 +1,84 @@
-import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
+import { pause } from "../call/clock.js";
+import { type AcceptChannel, type CallOrigin, completeUrlElicitation, type OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
-import { McpError } from "../protocol/errors.js";
+import type { HttpExchange } from "../http/exchange.js";
+import { createWebExchange } from "../http/web-exchange.js";
+import { DefinitionError, McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
+import { assertOptions } from "../protocol/known-options.js";
+import type { Implementation, LoggingLevel, ServerCapabilities } from "../protocol/types/index.js";
 import type { AnySchema } from "../schema/compile.js";
+import type { SchemaCompiler } from "../schema/json-schema/types.js";
+import { Changes, type ServerEdit } from "./changes.js";
+import type {
+  MethodHandler,
+  MethodOptions,
+  NotificationHandler,
+  OtherNotificationHandler,
+} from "./definitions/custom-method.js";
 import type { PromptHandler, PromptOptions } from "./definitions/prompt.js";
 import type { ResourceHandler, ResourceOptions } from "./definitions/resource.js";
 import type { ToolHandler, ToolOptions } from "./definitions/tool.js";
-import {
-  HttpServer,
-  type PromptType,
-  type PromptTypes,
-  type ResourceType,
-  type ResourceTypes,
-  type ToolType,
-  type ToolTypes,
-} from "./http-server.js";
-import { prepareRoutes } from "./routes.js";
-import type { ChannelEndpoint, ServedConnection } from "./transports/channel.js";
+import type { ServerExtension } from "./extensions/extension.js";
+import { HTTP } from "./option-names.js";
+import type { HttpServerOptions, ServedConnection, ServerInterceptor, ServerOptions } from "./options.js";
+import { ServerCore } from "./runtime.js";
+import type { PromptType, PromptTypes, ResourceType, ResourceTypes, ToolType, ToolTypes } from "./server-types.js";
+import { ChannelEndpoints } from "./transports/channel.js";
+import { HttpEndpoint } from "./transports/http.js";
 
-/** One definition of a server, for every client, wire and protocol version: over HTTP, and over channels such as stdio. */
+const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "::0", ""]);
+
+/**
+ * One definition of a server, for every client, transport and protocol version. Definitions are compiled as they are made;
+ * serving looks them up.
+ */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class Server<
   Tools extends ToolTypes = {},
   Prompts extends PromptTypes = {},
   Resources extends ResourceTypes = {},
-> extends HttpServer<Tools, Prompts, Resources> {
+> {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
-  readonly #doors = new Set<ChannelEndpoint>();
-  /** What channels take, from the first of them on. */
-  #loading: Promise<unknown> | undefined;
-  #ended = false;
+  /** The types of what is defined; has no value. */
+  declare readonly shape: { readonly tools: Tools; readonly prompts: Prompts; readonly resources: Resources };
+  /** How to say that something changed. */
+  readonly changes: Changes;
+  /** What is defined already, to change or hide it while clients are connected. */
+  readonly edit: ServerEdit;
+  protected readonly core: ServerCore;
+  readonly #options: HttpServerOptions;
+  readonly #channels: ChannelEndpoints;
+  readonly #closing = new AbortController();
+  #http: HttpEndpoint | undefined;
+  #closed: Promise<void> | undefined;
 
-  override tool<
+  /** `validator` is for those who bring none. */
+  constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
+    this.core = new ServerCore(info, options, eras, options?.validator ?? validator);
+    this.#options = options.http ?? {};
+    assertOptions("McpServer http", this.#options, HTTP);
+    this.#channels = new ChannelEndpoints(this.core);
+    this.changes = new Changes(this.core.changes);
+    const { registry } = this.core;
+    this.edit = {
+      tool: (name) => registry.edit("tools", name),
+      prompt: (name) => registry.edit("prompts", name),
+      resource: (uri) => registry.edit("resources", uri),
+    };
+    // What is wrong with the options is said where they are written.
+    if (options.http !== undefined) this.#http = this.#createEndpoint();
+  }
+
+  get info(): Implementation {
+    return this.core.info;
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.core.capabilities;
+  }
+
+  tool<
     const Name extends string,
     I extends AnySchema | undefined = undefined,
     O extends AnySchema | undefined = undefined,
@@ -40,91 +87,174 @@ export class Server<
     options: ToolOptions<I, O>,
     handler: ToolHandler<I, O>,
   ): Server<Tools & ToolType<Name, I, O>, Prompts, Resources> {
-    super.tool(name, options, handler);
+    this.core.registry.add(
+      "tools",
+      name,
+      options as ToolOptions<AnySchema, AnySchema>,
+      handler as ToolHandler<AnySchema, AnySchema>,
+    );
     return this as unknown as Server<Tools & ToolType<Name, I, O>, Prompts, Resources>;
   }
 
-  override prompt<const Name extends string, A extends AnySchema | undefined = undefined>(
+  removeTool(name: string): boolean {
+    return this.core.registry.remove("tools", name);
+  }
+
+  prompt<const Name extends string, A extends AnySchema | undefined = undefined>(
     name: Name,
     options: PromptOptions<A>,
     handler: PromptHandler<A>,
   ): Server<Tools, Prompts & PromptType<Name, A>, Resources> {
-    super.prompt(name, options, handler);
+    this.core.registry.add("prompts", name, options as PromptOptions<AnySchema>, handler as PromptHandler<AnySchema>);
     return this as unknown as Server<Tools, Prompts & PromptType<Name, A>, Resources>;
   }
 
-  override resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
+  removePrompt(name: string): boolean {
+    return this.core.registry.remove("prompts", name);
+  }
+
+  /** A resource at a URI, or a family of them at a URI template. */
+  resource<const Uri extends string, V extends AnySchema | undefined = undefined>(
     uri: Uri,
     options: ResourceOptions<V>,
     handler: ResourceHandler<Uri, V>,
   ): Server<Tools, Prompts, Resources & ResourceType<Uri>> {
-    super.resource(uri, options, handler);
+    this.core.registry.add("resources", uri, options, handler as unknown as ResourceHandler);
     return this as unknown as Server<Tools, Prompts, Resources & ResourceType<Uri>>;
+  }
+
+  removeResource(uri: string): boolean {
+    return this.core.registry.remove("resources", uri);
+  }
+
+  /** Answers a method of the author's own, or one of the specification in place of the SDK. */
+  method<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: MethodHandler<P>,
+  ): this {
+    this.core.registry.addMethod(name, options as MethodOptions<AnySchema>, handler as never);
+    return this;
+  }
+
+  /** Listens to one kind of notification, or, without a name, to all that have no handler of their own. */
+  onNotification(handler: OtherNotificationHandler): this;
+  onNotification<P extends AnySchema | undefined = undefined>(
+    name: string,
+    options: MethodOptions<P>,
+    handler: NotificationHandler<P>,
+  ): this;
+  onNotification(
+    name: string | OtherNotificationHandler,
+    options: MethodOptions<AnySchema> = {},
+    handler?: NotificationHandler<AnySchema>,
+  ): this {
+    const { registry } = this.core;
+    if (typeof name === "function") registry.otherNotifications = name;
+    else registry.addNotification(name, options, handler as never);
+    return this;
+  }
+
+  /**
+   * Logs to every connected client that hears what belongs to no call of its own; `ctx.log` is for the rest.
+   * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
+   */
+  log(level: LoggingLevel, data: unknown, logger?: string): void {
+    this.core.log({ level, data, logger });
+  }
+
+  /** Says that the user is done with a page that a call sent them to; only the client that was asked hears it. */
+  elicitationCompleted(elicitationId: string): void {
+    if (completeUrlElicitation(this.core.urlElicitations, elicitationId)) return;
+    throw new McpError("unknown_elicitation", `No client was asked with the elicitationId ${elicitationId}`);
+  }
+
+  /** Wraps every call that is served from now on; the first added is the outermost. */
+  use(interceptor: ServerInterceptor): this {
+    this.core.use(interceptor);
+    return this;
+  }
+
+  /** Adds an extension of the protocol; throws where two, or one and the protocol, want the same. */
+  extend(extension: Pick<ServerExtension, "installIn">): this {
+    if (typeof extension?.installIn !== "function") throw new DefinitionError("extend needs a ServerExtension");
+    extension.installIn(this.core);
+    return this;
   }
 
   /** Serves a channel until it ends. Many channels may be served at once. */
   async accept(channel: Channel, origin: CallOrigin = {}): Promise<ServedConnection> {
-    return this.#accept(this.core.eras, channel, () => origin);
+    return this.#channels.accept(this.core.eras, channel, () => origin);
   }
 
-  async #accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<ChannelEndpoint> {
-    if (this.#ended) throw closed();
-    const prepared = prepareRoutes(this.core.registry);
-    const loading = Promise.all([
-      import("./transports/channel.js"),
-      prepared,
-      this.core.prepare(),
-      ...offered.map((era) => era.load()),
-    ]);
-    this.#loading = loading;
-    const [{ ChannelEndpoint }, , , ...eras] = await loading;
-    if (this.#ended) {
-      await channel.close();
-      throw closed();
-    }
-    const door = new ChannelEndpoint(this.core, eras, channel, origin);
-    this.#doors.add(door);
-    door.closed.then(() => this.#doors.delete(door));
-    try {
-      await door.open();
-    } catch (error) {
-      this.#doors.delete(door);
-      throw error;
-    }
-    this.core.options.onConnection?.(door);
-    return door;
+  /** Answers one HTTP exchange. */
+  handle(exchange: HttpExchange): void {
+    this.#http ??= this.#createEndpoint();
+    this.#http.serve(exchange);
   }
 
-  override onListening(runtime: string): readonly string[] {
-    const paths = super.onListening(runtime);
-    const { sse = false } = this.core.options.http ?? {};
+  #createEndpoint(): HttpEndpoint {
+    const accept: AcceptChannel = (era, channel, origin) => this.#channels.accept([era], channel, origin);
+    return new HttpEndpoint(this.core, this.core.eras, this.#options, accept);
+  }
+
+  /** The server as a web-standard handler: for Workers, Deno, Bun, Hono, Next. */
+  readonly fetch = (request: Request): Promise<Response> => {
+    const { exchange, response } = createWebExchange(request);
+    this.handle(exchange);
+    return response;
+  };
+
+  /** Counts what is being held at the moment. */
+  stats(): Readonly<Record<string, number>> {
+    const { running = 0, ...http } = this.#http?.stats() ?? {};
+    return {
+      ...http,
+      running: running + this.#channels.running,
+      connections: this.#channels.size,
+      subscriptions: this.core.subscriptions.open,
+    };
+  }
+
+  /** Takes the host that a listener for this server is bound to. Gives the paths that the server has beside the endpoint's. */
+  onListening(hostname: string): readonly string[] {
+    const { allowedHosts, gate, sse = false } = this.#options;
+    if (ANY_ADDRESS.has(hostname) && allowedHosts === undefined) {
+      this.core.warn(
+        `listening on all interfaces (${hostname}) without http.allowedHosts: only local names are served`,
+      );
+    }
+    const paths = gate?.paths ?? [];
     if (sse === false) return paths;
     const { stream, messages } = resolveSsePaths(sse);
     return [stream, pathOf(messages), ...paths];
   }
 
-  protected override get acceptChannel(): AcceptChannel {
-    return (era, channel, origin) => this.#accept([era], channel, origin);
+  /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */
+  async drain(graceMs: number): Promise<void> {
+    this.core.beginClosing();
+    this.#http?.beginClosing();
+    await Promise.race([this.#idle(), pause(this.core.clock, graceMs, this.#closing.signal)]);
+    await this.close();
   }
 
-  override stats(): Readonly<Record<string, number>> {
-    const { running = 0, ...stats } = super.stats();
-    const inside = [...this.#doors].reduce((sum, door) => sum + door.running, running);
-    return { ...stats, connections: this.#doors.size, running: inside };
+  /** Ends every connection, session and call. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#end();
+    return this.#closed;
   }
 
-  protected override async idle(): Promise<void> {
-    await Promise.all([super.idle(), ...[...this.#doors].map((door) => door.idle())]);
+  async #idle(): Promise<void> {
+    await Promise.all([this.#http?.idle(), this.#channels.idle()]);
   }
 
-  protected override async end(): Promise<void> {
-    this.#ended = true;
-    // A channel that is accepted just now is closed by whoever accepts it.
-    const accepting = this.#loading?.catch(() => {});
-    await Promise.all([super.end(), accepting, ...[...this.#doors].map((door) => door.close())]);
+  async #end(): Promise<void> {
+    this.#closing.abort();
+    this.core.beginClosing();
+    await Promise.all([this.#http?.close(), this.#channels.close()]);
   }
-}
 
-function closed(): McpError {
-  return new McpError("server_closing", "The server has been closed");
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
 }

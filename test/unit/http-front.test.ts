@@ -18,7 +18,6 @@ const headers = { "content-type": "application/json" };
 function failingFront(answer: (exchange: HttpExchange) => void) {
   const host = new FakeServerHost();
   const binding: HttpBinding = {
-    methods: ["DELETE"],
     serve(exchange) {
       answer(exchange);
       throw new Error("too late to tell");
@@ -26,8 +25,15 @@ function failingFront(answer: (exchange: HttpExchange) => void) {
     idle: async () => {},
     close() {},
   };
-  const era = { name: "failing", versions: [], claims: () => true, http: () => binding } as unknown as ServerEra;
-  return { host, front: new HttpEndpoint(host, [era], {}) };
+  const era: Partial<ServerEra> = {
+    name: "failing",
+    versions: [],
+    claims: () => true,
+    httpMethods: () => ["DELETE"],
+    http: () => binding,
+    load: () => era as ServerEra,
+  };
+  return { host, front: new HttpEndpoint(host, [era as ServerEra], {}, async () => {}) };
 }
 
 test("what fails before the answer is answered with 500, with or without a body", async () => {

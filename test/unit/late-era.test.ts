@@ -2,9 +2,8 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { createArrayExchange, createChannelPair } from "bowline/testing";
 import { legacyMethods } from "#src/era/legacy/methods.js";
+import { legacyDescriptor } from "#src/era/legacy/server/descriptor.js";
 import { legacyServer } from "#src/era/legacy/server/era.js";
-import { LateBinding } from "#src/era/legacy/server/lazy-binding.js";
-import { offeredLegacy } from "#src/era/legacy/server/offered.js";
 import { modernServer } from "#src/era/modern/server/era.js";
 import type { OfferedEra } from "#src/era/server-era.js";
 import type { HttpServerOptions, ServerOptions } from "#src/server/options.js";
@@ -20,8 +19,7 @@ class LateWorld {
 
   constructor(http: HttpServerOptions = { sessions: false, preferJson: true }, options: ServerOptions = {}) {
     const late: OfferedEra = {
-      ...offeredLegacy,
-      http: (host, bindingOptions) => new LateBinding(late, host, bindingOptions),
+      ...legacyDescriptor,
       load: async () => {
         const load = gate();
         this.loads.push(load);
@@ -55,11 +53,11 @@ class LateWorld {
 test("what is known of the era beforehand is what it has", () => {
   const names = [...legacyMethods.keys(), "server/discover", "x"];
   deepEqual(
-    names.filter((name) => offeredLegacy.specifies(name)),
+    names.filter((name) => legacyDescriptor.specifies(name)),
     [...legacyMethods.keys()],
   );
-  const facts = ({ name, versions }: OfferedEra) => [name, versions];
-  deepEqual(facts(offeredLegacy), facts(legacyServer));
+  const facts = ({ name, versions }: Omit<OfferedEra, "load">) => [name, versions];
+  deepEqual(facts(legacyDescriptor), facts(legacyServer));
 });
 
 test("requests that come while the era is loaded are served in their order, and it is loaded once", async () => {

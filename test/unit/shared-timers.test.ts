@@ -93,7 +93,9 @@ test("calls of different limits end each at its own", async () => {
   );
 });
 
-const [lifetimeUrl, timersUrl] = ["lifetime", "shared-timers"].map((name) => import.meta.resolve(`#src/call/${name}.js`));
+const [lifetimeUrl, timersUrl] = ["lifetime", "shared-timers"].map((name) =>
+  import.meta.resolve(`#src/call/${name}.js`),
+);
 
 /** What a process writes that runs this code when there has been a call, and ends when nothing keeps it. */
 async function outputOf(code: string, before = ""): Promise<string> {

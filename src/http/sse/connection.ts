@@ -1,7 +1,8 @@
 import type { Clock } from "../../call/clock.js";
-import type { HttpExchange, HttpHeaders, HttpStream } from "../exchange.js";
+import type { HttpExchange, HttpHeaders } from "../exchange.js";
 import type { KeepAlive, Quiet } from "./keep-alive.js";
-import { formatSseEvent, SSE_HEADERS, type SseFields, sseComment } from "./writer.js";
+import { SseStream } from "./stream.js";
+import { formatSseEvent, type SseFields } from "./writer.js";
 
 export interface SseConnectionOptions {
   /** Headers beside those of every event stream. */
@@ -14,61 +15,43 @@ export interface SseConnectionOptions {
   onGone(): void;
 }
 
-/** An exchange that is being answered by an event stream. */
+/** An event stream that is kept alive while it is silent, and forgotten when its reader goes. */
 export class SseConnection implements Quiet {
   spokeAt: number;
-  readonly #stream: HttpStream;
+  readonly #stream: SseStream;
   readonly #options: SseConnectionOptions;
   #open = true;
-  #behind = 0;
-  #drained: Promise<void> | undefined;
 
   /** Sends the headers at once. */
   constructor(exchange: HttpExchange, options: SseConnectionOptions) {
-    const { headers, clock, keepAlive } = options;
+    const { headers, clock, keepAlive, maxBehind } = options;
     this.#options = options;
     this.spokeAt = clock.now();
-    this.#stream = exchange.stream(200, headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers });
+    this.#stream = new SseStream(exchange, headers, maxBehind, () => this.#lose());
     keepAlive.add(this);
     exchange.onGone(() => this.#lose());
   }
 
   /** Settles when a reader that is behind has caught up or gone; undefined while none is behind. */
   get drained(): Promise<void> | undefined {
-    return this.#drained;
+    return this.#stream.drained;
   }
 
   write(fields: SseFields): void {
     if (!this.#open) return;
-    const text = formatSseEvent(fields);
     this.spokeAt = this.#options.clock.now();
-    if (!this.#stream.write(text)) this.#fallBehind(text.length);
+    this.#stream.write(formatSseEvent(fields));
   }
 
-  /** Shows that the connection lives; a reader that is behind has bytes on the way already. */
   onQuiet(now: number): void {
     this.spokeAt = now;
-    if (this.#drained === undefined) this.#stream.write(sseComment());
+    this.#stream.comment();
   }
 
   end(): void {
     if (!this.#open) return;
     this.#close();
     this.#stream.end();
-  }
-
-  #fallBehind(length: number): void {
-    this.#behind += length;
-    this.#drained ??= new Promise((resolve) => {
-      this.#stream.onDrain(() => {
-        this.#behind = 0;
-        this.#drained = undefined;
-        resolve();
-      });
-    });
-    if (this.#behind <= this.#options.maxBehind) return;
-    this.#lose();
-    this.#stream.destroy();
   }
 
   #lose(): void {

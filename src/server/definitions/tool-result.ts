@@ -1,8 +1,8 @@
-import { lazyModule } from "../../call/lazy.js";
-import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
-import type { Check } from "../../protocol/json.js";
+import { DefinitionError, ToolError, toError } from "../../protocol/errors.js";
+import { contentBlock } from "../../protocol/shapes/content.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../../protocol/types/index.js";
 import type { SchemaIssue } from "../../schema/json-schema/types.js";
+import type { Context } from "../context.js";
 import { isContentBlock, text } from "./content.js";
 
 /** A result that an author put together by hand. Made by `toolResult`. */
@@ -49,15 +49,10 @@ export function mirrored(result: CallToolResult): CallToolResult {
   return { ...result, content: [...content, text(JSON.stringify(structuredContent))] };
 }
 
-/** What keeps content from being sent. Plain text, which cannot be wrong, is passed over, and needs no promise. */
-export function contentProblem(content: readonly ContentBlock[]): MaybePromise<string | undefined> {
-  if (content.every(({ type }) => type === "text")) return undefined;
-  return andThen(contentChecks(), ({ contentBlock }) => problemIn(content, contentBlock));
-}
-
-function problemIn(content: readonly ContentBlock[], check: Check): string | undefined {
+/** Tells why content cannot be sent. Plain text, which cannot be wrong, is passed over. */
+export function contentProblem(content: readonly ContentBlock[]): string | undefined {
   for (const [index, block] of content.entries()) {
-    const problem = block.type === "text" ? undefined : check(block);
+    const problem = block.type === "text" ? undefined : contentBlock(block);
     if (problem !== undefined) return `/content/${index}${problem.path} must be ${problem.expected}`;
   }
   return undefined;
@@ -82,5 +77,51 @@ function isResult(value: object): value is CallToolResult {
   return Array.isArray(content) && content.every(isContentBlock);
 }
 
-/** What results of authors are held to, loaded with the first that is more than text. */
-export const contentChecks = lazyModule(() => import("../../protocol/shapes/content.js"));
+/** Who hears of failures, and whether the model does. */
+interface FailureOptions {
+  readonly report: (error: unknown, tool: string) => void;
+  readonly maskErrors: boolean;
+}
+
+/** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */
+export function schemaThrew(name: string, what: string, cause: unknown, { report }: FailureOptions): never {
+  report(new DefinitionError(`tool "${name}" ${what}: its schema threw`, { cause }), name);
+  throw new ToolError(`Tool ${name} could not check its ${what}`);
+}
+
+/** A tool did not keep to its output schema. */
+export function nonconforming(name: string, problem: string, { report, maskErrors }: FailureOptions): CallToolResult {
+  const message = `Tool ${name} has an output schema and returned ${problem}`;
+  report(new DefinitionError(message), name);
+  return failed(maskErrors ? "The tool failed" : message);
+}
+
+/** What cannot be written is a defect of the server that a model cannot mend. */
+export function unwritable(name: string, error: unknown): CallToolResult {
+  if (error instanceof ToolError) return failed(error.message);
+  throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
+}
+
+/**
+ * Runs a generator to its end: what it yields is shown as progress, what it returns is the result. When it returns
+ * nothing, all that it yielded is.
+ */
+export async function drain(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): Promise<unknown> {
+  const shown: ContentBlock[] = [];
+  for (;;) {
+    const { done, value } = await generator.next();
+    if (done === true) return value === undefined && shown.length > 0 ? shown : value;
+    const { content } = toContent(value);
+    shown.push(...content);
+    await ctx.partial(content, textOf(content));
+    if (ctx.signal.aborted) {
+      await generator.return(undefined);
+      throw ctx.signal.reason;
+    }
+  }
+}
+
+function textOf(content: readonly ContentBlock[]): string | undefined {
+  const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  return texts.length === 0 ? undefined : texts.join("\n");
+}

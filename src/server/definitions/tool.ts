@@ -1,8 +1,7 @@
 import type { Clock } from "../../call/clock.js";
-import { lazyModule } from "../../call/lazy.js";
 import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise.js";
 import { findParamHeaders, type ParamHeader } from "../../http/param-header-schema.js";
-import { DefinitionError, RpcError, ToolError, toError } from "../../protocol/errors.js";
+import { DefinitionError, HandlerSuspended, RpcError, ToolError, toError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
 import type {
   CallToolResult,
@@ -21,20 +20,24 @@ import {
   type ParseOutcome,
   type UsableSchema,
 } from "../../schema/compile.js";
-import type { JsonSchemaValidator, SchemaCompiler } from "../../schema/json-schema/types.js";
+import type { JsonSchemaValidator, SchemaCompiler, SchemaIssue } from "../../schema/json-schema/types.js";
 import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
-import type { Limit } from "./tool-lazy.js";
+import { createLimit, type Limit } from "./tool-limits.js";
 import {
   contentProblem,
   describeIssues,
+  drain,
   failed,
   isGenerator,
   isInputRequired,
   mirrored,
+  nonconforming,
+  schemaThrew,
   structured,
   ToolResult,
   toContent,
+  unwritable,
 } from "./tool-result.js";
 
 export interface ToolOptions<I extends AnySchema | undefined = undefined, O extends AnySchema | undefined = undefined>
@@ -87,9 +90,6 @@ type ToolAnswer = CallToolResult | InputRequiredResult;
 const NO_INPUT = { type: "object", additionalProperties: false } as const;
 const NO_ARGUMENTS: Readonly<Record<string, never>> = Object.freeze({});
 
-/** What few tools need, and what tells of defects, loaded with the first that does. */
-export const extras = lazyModule(() => import("./tool-lazy.js"));
-
 /** A tool, compiled: schemas converted, headers found, listing made. */
 export class RegisteredTool {
   readonly listing: Tool;
@@ -97,7 +97,7 @@ export class RegisteredTool {
   readonly paramHeaders: readonly ParamHeader[];
   readonly #input: UsableSchema | undefined;
   readonly #output: UsableSchema | undefined;
-  readonly #limit: (() => Limit | Promise<Limit>) | undefined;
+  readonly #limit: Limit | undefined;
   readonly #running: RunningToolOptions;
 
   constructor(
@@ -113,39 +113,21 @@ export class RegisteredTool {
     assertLimit(where, "concurrency", concurrency);
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
     this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
-    if ((timeoutMs ?? concurrency) !== undefined)
-      this.#limit = lazyModule(async () => (await extras()).createLimit(name, options, running.clock));
+    if ((timeoutMs ?? concurrency) !== undefined) this.#limit = createLimit(name, options, running.clock);
     this.#running = running;
     this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);
     this.paramHeaders = paramHeadersOf(where, this.listing);
   }
 
-  /** Loads what holds its calls to its limits, where it has any. */
-  prepare(): unknown {
-    return this.#limit?.();
-  }
-
   /** Runs the tool: checks the arguments, runs the handler, makes the result. What the model can mend has `isError`. */
   call(args: unknown, ctx: Context): MaybePromise<ToolAnswer> {
-    let parsed: MaybePromise<ParseOutcome>;
-    try {
-      parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
-    } catch (error) {
-      return this.#toFailure(error, ctx);
-    }
-    if (!(parsed instanceof Promise)) return this.#callWith(parsed, ctx);
-    return parsed.then(
-      (parsed) => this.#callWith(parsed, ctx),
-      (error: unknown) => this.#toFailure(error, ctx),
-    );
-  }
-
-  #callWith(args: ParseOutcome, ctx: Context): MaybePromise<ToolAnswer> {
-    if (!args.ok) return failed(`Invalid arguments for tool ${this.listing.name}: ${describeIssues(args.issues)}`);
     let value: unknown;
     try {
-      value = this.#run(args.value, ctx);
+      const parsed = this.#parse(this.#input, args ?? NO_ARGUMENTS, "input");
+      if (parsed instanceof Promise) return this.#callAsync(parsed, ctx);
+      if (!parsed.ok) return this.#invalid(parsed.issues);
+      value = this.#run(parsed.value, ctx);
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
@@ -156,40 +138,49 @@ export class RegisteredTool {
     );
   }
 
+  /** Does the same where the input schema validates asynchronously. */
+  async #callAsync(parsing: Promise<ParseOutcome>, ctx: Context): Promise<ToolAnswer> {
+    let value: unknown;
+    try {
+      const parsed = await parsing;
+      if (!parsed.ok) return this.#invalid(parsed.issues);
+      value = await this.#run(parsed.value, ctx);
+    } catch (error) {
+      return this.#toFailure(error, ctx);
+    }
+    return this.#finish(value, ctx);
+  }
+
+  #run(args: unknown, ctx: Context): unknown {
+    return this.#limit === undefined
+      ? this.#handle(args, ctx)
+      : this.#limit(ctx, (limited) => this.#handle(args, limited));
+  }
+
+  #handle(args: unknown, ctx: Context): unknown {
+    const value: unknown = this.handler(args as never, ctx);
+    return isGenerator(value) ? drain(value, ctx) : value;
+  }
+
+  /** Makes the result of a value. It takes time only where the output schema validates asynchronously. */
   #finish(value: unknown, ctx: Context): MaybePromise<ToolAnswer> {
     let result: MaybePromise<ToolAnswer>;
     try {
       result = this.#toResult(value);
     } catch (error) {
-      return this.#toUnwritable(error);
+      return unwritable(this.listing.name, error);
     }
     if (!(result instanceof Promise)) return this.#checked(result, ctx);
     return result.then(
       (result) => this.#checked(result, ctx),
-      (error: unknown) => this.#toUnwritable(error),
+      (error: unknown) => unwritable(this.listing.name, error),
     );
   }
 
-  #checked(result: ToolAnswer, ctx: Context): MaybePromise<ToolAnswer> {
+  #checked(result: ToolAnswer, ctx: Context): ToolAnswer {
     const problem = isInputRequired(result) ? undefined : contentProblem(result.content);
     if (problem === undefined) return result;
-    return andThen<string | undefined, ToolAnswer>(problem, (problem) =>
-      problem === undefined ? result : this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx),
-    );
-  }
-
-  #toUnwritable(error: unknown): MaybePromise<CallToolResult> {
-    return andThen(extras(), ({ unwritable }) => unwritable(this.listing.name, error));
-  }
-
-  #run(args: unknown, ctx: Context): unknown {
-    if (this.#limit === undefined) return this.#handle(args, ctx);
-    return andThen(this.#limit(), (limit) => limit(ctx, (limited) => this.#handle(args, limited)));
-  }
-
-  #handle(args: unknown, ctx: Context): unknown {
-    const value: unknown = this.handler(args as never, ctx);
-    return isGenerator(value) ? drainLate(value, ctx) : value;
+    return this.#toFailure(new TypeError(`tool ${this.listing.name}: ${problem}`), ctx);
   }
 
   #toResult(value: unknown): MaybePromise<ToolAnswer> {
@@ -206,7 +197,7 @@ export class RegisteredTool {
     return andThen(this.#parse(this.#output, given, "output"), (parsed) => this.#conform(parsed, own));
   }
 
-  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): MaybePromise<CallToolResult> {
+  #conform(parsed: ParseOutcome, own: CallToolResult | undefined): CallToolResult {
     if (!parsed.ok) return this.#nonconforming(`a value that does not match it: ${describeIssues(parsed.issues)}`);
     return own === undefined ? structured(parsed.value) : mirrored({ ...own, structuredContent: parsed.value });
   }
@@ -222,26 +213,26 @@ export class RegisteredTool {
     }
   }
 
-  #schemaThrew(what: string, cause: unknown): MaybePromise<never> {
-    return andThen(extras(), ({ schemaThrew }) => schemaThrew(this.listing.name, what, cause, this.#running));
+  #schemaThrew(what: string, cause: unknown): never {
+    return schemaThrew(this.listing.name, what, cause, this.#running);
   }
 
-  #nonconforming(problem: string): MaybePromise<CallToolResult> {
-    return andThen(extras(), ({ nonconforming }) => nonconforming(this.listing.name, problem, this.#running));
+  #nonconforming(problem: string): CallToolResult {
+    return nonconforming(this.listing.name, problem, this.#running);
+  }
+
+  #invalid(issues: readonly SchemaIssue[]): CallToolResult {
+    return failed(`Invalid arguments for tool ${this.listing.name}: ${describeIssues(issues)}`);
   }
 
   #toFailure(error: unknown, ctx: Context): CallToolResult {
-    const deliberate = error instanceof RpcError || (error instanceof Error && error.name === "Suspended");
+    const deliberate = error instanceof RpcError || error instanceof HandlerSuspended;
     if (deliberate || ctx.aborted) throw error;
     if (error instanceof ToolError) return failed(error.message);
     this.#running.report(error, this.listing.name);
     if (this.#running.maskErrors) return failed("The tool failed");
     return failed(toError(error).message);
   }
-}
-
-function drainLate(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): MaybePromise<unknown> {
-  return andThen(extras(), ({ drain }) => drain(generator, ctx));
 }
 
 function parseNothing(args: object): ParseOutcome {

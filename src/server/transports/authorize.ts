@@ -17,36 +17,43 @@ export interface EndpointRuntime extends ServerRuntime {
   readonly registry: Registry;
 }
 
-/** Stands between an author's gate and what it guards. */
+/** Asks the author's gate, where there is one, who is calling, and what they may do. */
 export class RequestAuthorizer {
   readonly #runtime: EndpointRuntime;
-  readonly #gate: HttpGate;
+  readonly #gate: HttpGate | undefined;
   readonly #maxBodyBytes: number;
-  readonly #undecided: Set<HttpExchange>;
-  readonly #admit: (exchange: HttpExchange) => void;
+  /** Exchanges that the gate has not decided about yet. */
+  readonly #undecided = new Set<HttpExchange>();
   #warned = false;
 
-  /** `undecided` holds what the gate is asked about, until it decides or the server closes; `admit` gets what it lets in. */
-  constructor(
-    runtime: EndpointRuntime,
-    gate: HttpGate,
-    maxBodyBytes: number,
-    undecided: Set<HttpExchange>,
-    admit: (exchange: HttpExchange) => void,
-  ) {
-    this.#undecided = undecided;
+  constructor(runtime: EndpointRuntime, gate: HttpGate | undefined, maxBodyBytes: number) {
     this.#runtime = runtime;
     this.#gate = gate;
     this.#maxBodyBytes = maxBodyBytes;
-    this.#admit = admit;
+    for (const warning of gate?.warnings ?? []) runtime.warn(warning);
   }
 
-  /** Asks the gate who is calling. */
-  check(exchange: HttpExchange): void {
-    (async () => this.#pass(exchange, await this.#gate(exchange)))().catch((error: unknown) => {
+  /** Answers a request for a document of the gate's own, which anybody may read; false for every other request. */
+  route(exchange: HttpExchange): boolean {
+    return this.#gate?.route?.(exchange) === true;
+  }
+
+  /** Hands on the exchange, with all that the gate knows of its caller, or answers it. */
+  authorize(exchange: HttpExchange, onAdmitted: (exchange: HttpExchange) => void): void {
+    const gate = this.#gate;
+    if (gate === undefined) return onAdmitted(exchange);
+    this.#undecided.add(exchange);
+    (async () => this.#pass(exchange, await gate(exchange), onAdmitted))().catch((error: unknown) => {
       this.#undecided.delete(exchange);
       refuseFailed(exchange, this.#runtime, error);
     });
+  }
+
+  /** Decides nothing any more; gives the exchanges that still wait. */
+  stop(): readonly HttpExchange[] {
+    const waiting = [...this.#undecided];
+    this.#undecided.clear();
+    return waiting;
   }
 
   /** Whether the caller may do this; answers where it may not. */
@@ -56,14 +63,14 @@ export class RequestAuthorizer {
     return refusal === undefined;
   }
 
-  #pass(exchange: HttpExchange, verdict: GateVerdict): void {
+  #pass(exchange: HttpExchange, verdict: GateVerdict, onAdmitted: (exchange: HttpExchange) => void): void {
     // The server may have closed meanwhile.
     if (!this.#undecided.delete(exchange)) return;
     if (!("status" in verdict)) {
       this.#warnOfUnnamed(verdict);
       const { lifeMs } = verdict;
       const endsAt = lifeMs === undefined ? undefined : this.#runtime.clock.now() + lifeMs;
-      return this.#admit(new DecoratedExchange(exchange, verdict, endsAt));
+      return onAdmitted(new DecoratedExchange(exchange, verdict, endsAt));
     }
     if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
     const { amend } = verdict;

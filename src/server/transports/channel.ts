@@ -7,11 +7,12 @@ import { ServedCalls } from "../../call/served-calls.js";
 import {
   type Call,
   type CallOrigin,
-  type ChannelEra,
   type ClientDescription,
   type EraSession,
+  type OfferedEra,
   type Outcome,
   pickEra,
+  type ServerEra,
   type ServerRuntime,
   type ServerWire,
 } from "../../era/server-era.js";
@@ -21,35 +22,26 @@ import { INTERNAL_ERROR, toErrorObject } from "../../protocol/jsonrpc/errors.js"
 import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../protocol/jsonrpc/message.js";
 import type { ParseFailure } from "../../protocol/jsonrpc/parse.js";
 import { Peer } from "../../protocol/jsonrpc/peer.js";
+import type { ServedConnection } from "../options.js";
+import type { ServerCore } from "../runtime.js";
 
 /** How long a channel may take to write what is left and to end. */
 const CLOSE_MS = 5_000;
-
-/** A connection that a server is serving. */
-export interface ServedConnection {
-  /** Resolves when the connection has ended, whoever ended it. */
-  readonly closed: Promise<void>;
-  /** How many calls are running. */
-  readonly running: number;
-  /** What a handshake told about the client; undefined before it, and where there is none: see the calls' own then. */
-  readonly client: ClientDescription | undefined;
-  close(): Promise<void>;
-}
 
 /** Serves everything that comes through a channel, each message in its own era. */
 export class ChannelEndpoint implements ServedConnection, ServerWire {
   readonly shared = true;
   readonly closed: Promise<void>;
   readonly #runtime: ServerRuntime;
-  readonly #eras: readonly ChannelEra[];
+  readonly #eras: readonly ServerEra[];
   readonly #origin: () => CallOrigin;
   readonly #peer: Peer;
-  readonly #sessions = new Map<ChannelEra, EraSession>();
+  readonly #sessions = new Map<ServerEra, EraSession>();
   readonly #served = new ServedCalls<Call>();
   readonly #calls = new Map<Call, Promise<void>>();
   #onClosed: () => void = () => {};
 
-  constructor(runtime: ServerRuntime, eras: readonly ChannelEra[], channel: Channel, origin: () => CallOrigin) {
+  constructor(runtime: ServerRuntime, eras: readonly ServerEra[], channel: Channel, origin: () => CallOrigin) {
     this.#runtime = runtime;
     this.#eras = eras;
     this.#origin = origin;
@@ -149,7 +141,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     call.afterAnswer?.();
   }
 
-  #refuse(request: RpcRequest, era: ChannelEra, error: unknown): void {
+  #refuse(request: RpcRequest, era: ServerEra, error: unknown): void {
     if (error instanceof RpcError) return this.#peer.respondError(request.id, era.encodeError(error, undefined));
     this.#runtime.report(error, { where: "decode", method: request.method, id: request.id });
     this.#peer.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
@@ -178,7 +170,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
   }
 
-  #sessionFor(era: ChannelEra): EraSession {
+  #sessionFor(era: ServerEra): EraSession {
     let session = this.#sessions.get(era);
     if (session === undefined) {
       session = era.attach(this.#runtime, this);
@@ -193,4 +185,64 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     for (const session of this.#sessions.values()) session.close();
     this.#onClosed();
   }
+}
+
+/** All channels that a server is serving. */
+export class ChannelEndpoints {
+  readonly #core: ServerCore;
+  readonly #open = new Set<ChannelEndpoint>();
+  /** Ends when the last channel that is being accepted is open. */
+  #accepting: Promise<unknown> | undefined;
+  #closed = false;
+
+  constructor(core: ServerCore) {
+    this.#core = core;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  get running(): number {
+    return [...this.#open].reduce((sum, endpoint) => sum + endpoint.running, 0);
+  }
+
+  /** Serves a channel. Everything that a call could wait for is loaded first: the input may end right behind a call. */
+  async accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<ChannelEndpoint> {
+    if (this.#closed) throw closed();
+    const loading = Promise.all([this.#core.registry.prepare(), ...offered.map((era) => era.load())]);
+    this.#accepting = loading;
+    const [, ...eras] = await loading;
+    if (this.#closed) {
+      await channel.close();
+      throw closed();
+    }
+    const endpoint = new ChannelEndpoint(this.#core, eras, channel, origin);
+    this.#open.add(endpoint);
+    endpoint.closed.then(() => this.#open.delete(endpoint));
+    try {
+      await endpoint.open();
+    } catch (error) {
+      this.#open.delete(endpoint);
+      throw error;
+    }
+    this.#core.options.onConnection?.(endpoint);
+    return endpoint;
+  }
+
+  /** Resolves when no call is running. */
+  async idle(): Promise<void> {
+    await Promise.all([...this.#open].map((endpoint) => endpoint.idle()));
+  }
+
+  /** A channel that is accepted just now is closed by `accept`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const accepting = this.#accepting?.catch(() => {});
+    await Promise.all([accepting, ...[...this.#open].map((endpoint) => endpoint.close())]);
+  }
+}
+
+function closed(): McpError {
+  return new McpError("server_closing", "The server has been closed");
 }

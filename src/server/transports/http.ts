@@ -1,81 +1,155 @@
-import { lazyModule } from "../../call/lazy.js";
-import { andThen, attempt, type MaybePromise } from "../../call/maybe-promise.js";
-import { refuseFailed } from "../../era/refuse.js";
-import { type AcceptChannel, type HttpBinding, type OfferedEra, pickEra } from "../../era/server-era.js";
-import { BodyFailure, type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../../http/exchange.js";
-import type { HttpGate } from "../../http/gate.js";
+import type { MaybePromise } from "../../call/maybe-promise.js";
+import { type HttpRefusal, refuse, refuseFailed } from "../../era/refuse.js";
+import {
+  type AcceptChannel,
+  type HttpBinding,
+  type HttpBindingOptions,
+  type OfferedEra,
+  pickEra,
+  type ServerEra,
+} from "../../era/server-era.js";
+import { allowOrigin } from "../../http/cors.js";
+import { BodyFailure, type HttpExchange } from "../../http/exchange.js";
 import { createGuard } from "../../http/guard.js";
 import { isJson } from "../../http/media-type.js";
-import { DefinitionError, ProtocolError } from "../../protocol/errors.js";
+import { DefinitionError } from "../../protocol/errors.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
-import { formatFailure } from "../../protocol/jsonrpc/format.js";
-import type { RequestId } from "../../protocol/jsonrpc/message.js";
-import { classifyCall, type Parsed, parseText } from "../../protocol/jsonrpc/parse.js";
+import { answerableId, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
 import { DEFAULTS, type HttpServerOptions } from "../options.js";
-import type { EndpointRuntime, RequestAuthorizer } from "./authorize.js";
+import { type EndpointRuntime, RequestAuthorizer } from "./authorize.js";
 import { messageOf } from "./era-of-request.js";
 
-/** What lets web pages of other origins in, loaded with the first that comes. */
-const crossing = lazyModule(() => import("../../http/cors.js"));
-
-/** What reads responses, loaded with the first that a client posts. */
-const responses = lazyModule(() => import("../../protocol/jsonrpc/parse.js"));
-
 /**
- * What every HTTP exchange passes before an era takes it, cheapest first: the guard, cross-origin rules, the author's
- * gate, the media type, the size, the parser, and the choice of era.
+ * The HTTP endpoint of a server. Each exchange passes, in this order: the gate's own documents, the guard of Host and Origin,
+ * CORS, authorization, media type, body, parser, choice of era, scopes. The era's binding decodes the request, has it run,
+ * and replies. Nothing is read from a client before it is authorized.
+ *
+ * | comes in | goes to |
+ * | --- | --- |
+ * | a document of the gate | `gate.route` |
+ * | a preflight of a browser | `allowOrigin` |
+ * | an exchange on a path of an era's own (HTTP+SSE) | `binding.route` |
+ * | POST of a request, notification, response or batch | `#onBody`, then `binding.serve` |
+ * | GET, DELETE | `binding.serve` without a body |
  */
 export class HttpEndpoint {
   readonly #runtime: EndpointRuntime;
   readonly #eras: readonly OfferedEra[];
-  /** One for each era, in the same order. */
-  readonly #bindings: readonly HttpBinding[];
+  readonly #options: HttpBindingOptions;
+  readonly #bindings = new Map<OfferedEra, MaybePromise<HttpBinding>>();
   readonly #guard: ReturnType<typeof createGuard>;
-  readonly #gate: HttpGate | undefined;
-  /** What stands at a gate is loaded where there is one. */
-  readonly #keeper: () => MaybePromise<RequestAuthorizer>;
+  readonly #authorizer: RequestAuthorizer;
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
-  readonly #allowed: string;
-  /** Those that the gate has not decided about yet. */
-  readonly #undecided = new Set<HttpExchange>();
+  /** The value of `Allow`. */
+  readonly #methods: string;
+  /** Exchanges that wait for their era to be loaded. */
+  #waiting = 0;
   #closing = false;
+  #closed = false;
 
   constructor(
     runtime: EndpointRuntime,
     eras: readonly OfferedEra[],
     options: HttpServerOptions,
-    accept?: AcceptChannel,
+    accept: AcceptChannel,
   ) {
     const { gate, cors, maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
     if (!(maxBodyBytes > 0)) throw new DefinitionError("http.maxBodyBytes must be positive");
     this.#runtime = runtime;
     this.#eras = eras;
     this.#guard = createGuard(options);
-    this.#gate = gate;
-    for (const warning of gate?.warnings ?? []) runtime.warn(warning);
-    this.#keeper = lazyModule(async () => {
-      const { RequestAuthorizer } = await import("./authorize.js");
-      const admit = (exchange: HttpExchange) => this.#admit(exchange);
-      return new RequestAuthorizer(runtime, gate ?? (() => ({})), maxBodyBytes, this.#undecided, admit);
-    });
+    this.#authorizer = new RequestAuthorizer(runtime, gate, maxBodyBytes);
     this.#cors = cors === true;
     this.#maxBodyBytes = maxBodyBytes;
-    this.#bindings = eras.map((era) => era.http(runtime, { ...options, maxBodyBytes, accept, admits: this.#admits }));
-    this.#allowed = ["POST", ...new Set(this.#bindings.flatMap(({ methods }) => methods))].join(", ");
+    const admits = (exchange: HttpExchange, body: Parsed) => this.#authorizer.admits(exchange, body);
+    this.#options = { ...options, maxBodyBytes, accept, admits };
+    this.#methods = ["POST", ...new Set(eras.flatMap((era) => era.httpMethods(options)))].join(", ");
   }
 
   /** Answers one exchange. Never throws: what goes wrong is answered and reported. */
   serve(exchange: HttpExchange): void {
-    if (this.#gate?.route?.(exchange) === true) return;
+    if (this.#authorizer.route(exchange)) return;
     const refusal = this.#guard(exchange);
-    if (refusal !== undefined) return this.#fail(exchange, refusal.status, INVALID_REQUEST, refusal.message);
-    const origin = this.#cors ? exchange.header("origin") : undefined;
-    if (origin === undefined) return this.#check(exchange);
-    this.#run(exchange, crossing, ({ allowOrigin }) => {
-      const allowed = allowOrigin(exchange, origin, this.#allowed);
-      if (allowed !== undefined) this.#check(allowed);
-    });
+    if (refusal !== undefined)
+      return this.#refuse(exchange, toRefusal(refusal.status, INVALID_REQUEST, refusal.message));
+    const allowed = this.#cors ? allowOrigin(exchange, this.#methods) : exchange;
+    if (allowed === undefined) return;
+    this.#authorizer.authorize(allowed, (admitted) => this.#onAdmitted(admitted));
+  }
+
+  #onAdmitted(exchange: HttpExchange): void {
+    if (this.#closing) return this.#refuse(exchange, CLOSING);
+    const owner = this.#eras.find((era) => era.ownsPath?.(exchange.url, this.#options) === true);
+    if (owner !== undefined) return this.#serveBy(owner, exchange, undefined, (binding) => binding.route?.(exchange));
+    if (exchange.method !== "POST") return this.#onBodiless(exchange);
+    if (!isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
+    const onText = (text: string) => this.#onBody(exchange, text);
+    const onFailure = (error: unknown) => this.#onBodyFailure(exchange, error);
+    if (exchange.read === undefined) exchange.text(this.#maxBodyBytes).then(onText, onFailure);
+    else exchange.read(this.#maxBodyBytes, onText, onFailure);
+  }
+
+  #onBody(exchange: HttpExchange, text: string): void {
+    const body = parseFrame(text);
+    if (this.#closing) return this.#refuse(exchange, CLOSING, body);
+    if (body.kind === "invalid" && body.failure.code === PARSE_ERROR)
+      return this.#refuse(exchange, toRefusal(400, PARSE_ERROR, body.failure.message));
+    const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
+    if (exchange.judge !== undefined && !this.#authorizer.admits(exchange, body)) return;
+    this.#serveBy(era, exchange, body, (binding) => binding.serve(exchange, body));
+  }
+
+  #onBodiless(exchange: HttpExchange): void {
+    const era = this.#eras.find((era) => era.httpMethods(this.#options).includes(exchange.method));
+    if (era === undefined) return this.#refuse(exchange, { ...NOT_ALLOWED, headers: { allow: this.#methods } });
+    this.#serveBy(era, exchange, undefined, (binding) => binding.serve(exchange, undefined));
+  }
+
+  /** Hands an exchange to the binding of its era. The first exchange of an era may wait here until the era is loaded. */
+  #serveBy(
+    era: OfferedEra,
+    exchange: HttpExchange,
+    body: Parsed | undefined,
+    serve: (binding: HttpBinding) => void,
+  ): void {
+    const onFailure = (error: unknown) => refuseFailed(exchange, this.#runtime, error, body && answerableId(body));
+    try {
+      const binding = this.#bindingOf(era);
+      if (!(binding instanceof Promise)) return serve(binding);
+      this.#waiting++;
+      binding
+        .finally(() => this.#waiting--)
+        .then((binding) => (this.#closed ? this.#refuse(exchange, CLOSING, body) : serve(binding)))
+        .catch(onFailure);
+    } catch (error) {
+      onFailure(error);
+    }
+  }
+
+  #bindingOf(era: OfferedEra): MaybePromise<HttpBinding> {
+    const known = this.#bindings.get(era);
+    if (known !== undefined) return known;
+    const loaded = era.load();
+    const bound = loaded instanceof Promise ? this.#bindLater(era, loaded) : this.#bind(loaded);
+    this.#bindings.set(era, bound);
+    return bound;
+  }
+
+  #bind(era: ServerEra): HttpBinding {
+    return era.http(this.#runtime, this.#options);
+  }
+
+  /** A load that fails is tried again by the next exchange. */
+  async #bindLater(era: OfferedEra, loading: Promise<ServerEra>): Promise<HttpBinding> {
+    try {
+      const binding = this.#bind(await loading);
+      this.#bindings.set(era, binding);
+      return binding;
+    } catch (cause) {
+      this.#bindings.delete(era);
+      throw new Error(`what serves the versions ${era.versions.join(", ")} cannot be loaded`, { cause });
+    }
   }
 
   /** Refuses what is new from here on. */
@@ -85,86 +159,34 @@ export class HttpEndpoint {
 
   /** Resolves when no call is running. */
   async idle(): Promise<void> {
-    await Promise.all(this.#bindings.map((binding) => binding.idle()));
+    await this.#eachBinding((binding) => binding.idle());
   }
 
   async close(): Promise<void> {
     this.#closing = true;
-    for (const exchange of this.#undecided) this.#failClosing(exchange);
-    this.#undecided.clear();
-    await Promise.all(this.#bindings.map((binding) => binding.close()));
+    this.#closed = true;
+    for (const exchange of this.#authorizer.stop()) this.#refuse(exchange, CLOSING);
+    await this.#eachBinding((binding) => binding.close());
   }
 
-  /** What is being held, for tests and gauges. */
+  /** Counts what is being held, for tests and gauges. */
   stats(): Readonly<Record<string, number>> {
-    return Object.assign({}, ...this.#bindings.map((binding) => binding.stats?.()));
+    const stats: Record<string, number> = {};
+    for (const era of this.#eras) {
+      const binding = this.#bindings.get(era);
+      Object.assign(stats, binding === undefined || binding instanceof Promise ? era.noStats : binding.stats?.());
+    }
+    return this.#waiting === 0 ? stats : { ...stats, running: (stats.running ?? 0) + this.#waiting };
   }
 
-  /** Asks the author's gate, if there is one, who is calling. */
-  #check(exchange: HttpExchange): void {
-    if (this.#gate === undefined) return this.#admit(exchange);
-    this.#undecided.add(exchange);
-    this.#run(exchange, this.#keeper, (keeper) => keeper.check(exchange));
-  }
-
-  /** Goes on with a part once it is there. */
-  #run<Part>(exchange: HttpExchange, load: () => MaybePromise<Part>, run: (part: Part) => void): void {
-    attempt(
-      () => andThen(load(), run),
-      () => {},
-      (error) => {
-        this.#undecided.delete(exchange);
-        refuseFailed(exchange, this.#runtime, error);
-      },
+  async #eachBinding(visit: (binding: HttpBinding) => void | Promise<void>): Promise<void> {
+    await Promise.all(
+      [...this.#bindings.values()].map(async (bound) => {
+        // A load that fails leaves nothing to visit; the exchanges that waited for it are told.
+        const binding = await Promise.resolve(bound).catch(() => undefined);
+        if (binding !== undefined) await visit(binding);
+      }),
     );
-  }
-
-  /** Whether the gate, where there is one that cares, lets the caller do this; answers where it does not. */
-  readonly #admits = (exchange: HttpExchange, body: Parsed): boolean => {
-    const keeper = exchange.judge === undefined ? undefined : this.#keeper();
-    return keeper === undefined || (!(keeper instanceof Promise) && keeper.admits(exchange, body));
-  };
-
-  #admit(exchange: HttpExchange): void {
-    if (this.#closing) return this.#failClosing(exchange);
-    if (exchange.judge !== undefined && this.#keeper() instanceof Promise)
-      return this.#run(exchange, this.#keeper, () => this.#admit(exchange));
-    for (const binding of this.#bindings) if (binding.route?.(exchange) === true) return;
-    if (exchange.method !== "POST") return this.#serveBodiless(exchange);
-    if (!isJson(exchange.header("content-type"))) return this.#fail(exchange, 415, INVALID_REQUEST, NOT_JSON);
-    const onText = (text: string) => this.#read(exchange, text);
-    const onFailure = (error: unknown) => this.#onBodyFailure(exchange, error);
-    if (exchange.read === undefined) exchange.text(this.#maxBodyBytes).then(onText, onFailure);
-    else exchange.read(this.#maxBodyBytes, onText, onFailure);
-  }
-
-  #read(exchange: HttpExchange, text: string): void {
-    const body = parseText(text, classifyCall);
-    if (body !== undefined) return this.#servePost(exchange, body);
-    this.#run(exchange, responses, ({ parseFrame }) => this.#servePost(exchange, parseFrame(text)));
-  }
-
-  #servePost(exchange: HttpExchange, body: Parsed): void {
-    if (this.#closing) return this.#failClosing(exchange, body.kind === "request" ? body.message.id : undefined);
-    if (body.kind === "invalid" && body.failure.code === PARSE_ERROR) {
-      return this.#fail(exchange, 400, PARSE_ERROR, body.failure.message);
-    }
-    const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
-    this.#serveBy(this.#bindings[this.#eras.indexOf(era)] as HttpBinding, exchange, body);
-  }
-
-  #serveBy(binding: HttpBinding, exchange: HttpExchange, body: Parsed | undefined): void {
-    try {
-      if (body === undefined || this.#admits(exchange, body)) binding.serve(exchange, body);
-    } catch (error) {
-      refuseFailed(exchange, this.#runtime, error);
-    }
-  }
-
-  #serveBodiless(exchange: HttpExchange): void {
-    const binding = this.#bindings.find(({ methods }) => methods.includes(exchange.method));
-    if (binding !== undefined) return this.#serveBy(binding, exchange, undefined);
-    this.#fail(exchange, 405, INVALID_REQUEST, "Method not allowed", undefined, { allow: this.#allowed });
   }
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {
@@ -172,24 +194,19 @@ export class HttpEndpoint {
     const { status, message } = error;
     if (status === undefined) return;
     const code = status === 400 ? PARSE_ERROR : status === 500 ? INTERNAL_ERROR : INVALID_REQUEST;
-    this.#fail(exchange, status, code, message);
+    this.#refuse(exchange, toRefusal(status, code, message));
   }
 
-  #failClosing(exchange: HttpExchange, id?: RequestId): void {
-    this.#fail(exchange, 503, INTERNAL_ERROR, "The server is shutting down", id);
-  }
-
-  #fail(
-    exchange: HttpExchange,
-    status: number,
-    code: number,
-    message: string,
-    id?: RequestId,
-    headers?: HttpHeaders,
-  ): void {
-    exchange.reply(status, { ...JSON_HEADERS, ...headers }, formatFailure(id, { code, message }));
-    this.#runtime.report(new ProtocolError(`${exchange.method} refused with ${status}: ${message}`), { where: "http" });
+  #refuse(exchange: HttpExchange, refusal: HttpRefusal, body?: Parsed): void {
+    refuse(exchange, this.#runtime, refusal, body?.kind === "request" ? body.message.id : undefined);
   }
 }
 
-const NOT_JSON = "Unsupported media type: Content-Type must be application/json";
+const toRefusal = (status: number, code: number, message: string): HttpRefusal => ({
+  status,
+  error: { code, message },
+});
+
+const CLOSING = toRefusal(503, INTERNAL_ERROR, "The server is shutting down");
+const NOT_ALLOWED = toRefusal(405, INVALID_REQUEST, "Method not allowed");
+const NOT_JSON = toRefusal(415, INVALID_REQUEST, "Unsupported media type: Content-Type must be application/json");

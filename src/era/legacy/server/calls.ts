@@ -12,9 +12,9 @@ import {
 } from "../../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
-import { refuseFailed } from "../../refuse.js";
+import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, Outcome, ServerEra, ServerRuntime } from "../../server-era.js";
-import { type HttpRefusal, invalidRequest, refuse, shuttingDown } from "./refusals.js";
+import { invalidRequest, shuttingDown } from "./refusals.js";
 import type { PostReply, ReplyKind } from "./reply.js";
 import type { LegacySession } from "./session.js";
 

@@ -1,5 +1,5 @@
 import { toErrorObject } from "../../../protocol/jsonrpc/errors.js";
-import type { BuiltinHandler, ChannelEra } from "../../server-era.js";
+import type { BuiltinHandler, ServerEra } from "../../server-era.js";
 import { initialize } from "../initialize.js";
 import { legacyMethods } from "../methods.js";
 import { legacyDescriptor } from "./descriptor.js";
@@ -18,7 +18,7 @@ const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHan
 ]);
 
 /** The era of handshakes and sessions, in full. */
-export const legacyServer: ChannelEra = {
+export const legacyServer: ServerEra = {
   ...legacyDescriptor,
   methods: legacyMethods,
   typesResults: false,
@@ -30,5 +30,5 @@ export const legacyServer: ChannelEra = {
   encodeProgress,
   runHandler: runWithPush,
   http: (runtime, options) => createLegacyBinding(legacyServer, runtime, options),
-  load: async () => legacyServer,
+  load: () => legacyServer,
 };

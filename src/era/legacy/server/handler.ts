@@ -1,30 +1,23 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../asking.js";
 import { MAX_ROUNDS } from "../../defaults.js";
-import {
-  type Call,
-  type HandlerResult,
-  PreparedResult,
-  type Result,
-  type RunHandler,
-  type ServerRuntime,
-} from "../../server-era.js";
-import type { PushStrategy } from "./push.js";
+import { isInputRequired } from "../../results.js";
+import type { Call, HandlerResult, RunHandler, ServerRuntime } from "../../server-era.js";
+import { PushStrategy } from "./push.js";
 
 /**
  * Runs a handler whose questions are sent to the client as requests while it waits. A handler that returns its questions
- * is run again with the answers, here, so that it works as it does where the client repeats the request. What asking takes
- * is loaded when a handler asks.
+ * is run again with the answers, here, so that it works as it does where the client repeats the request.
  */
 export function runWithPush(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult> {
-  const asking = new LatePushed(call, runtime);
+  const asking = new PushedRequests(call, runtime);
   let result: MaybePromise<HandlerResult>;
   try {
     result = run(asking);
   } catch (error) {
     result = Promise.reject(error);
   }
-  if (!(result instanceof Promise) && !isQuestion(result)) return result;
+  if (!(result instanceof Promise) && !isInputRequired(result)) return result;
   return settleLater(call, runtime, run, asking, result);
 }
 
@@ -32,46 +25,42 @@ async function settleLater(
   call: Call,
   runtime: ServerRuntime,
   run: RunHandler,
-  asking: LatePushed,
+  asking: PushedRequests,
   first: MaybePromise<HandlerResult>,
 ): Promise<HandlerResult> {
   try {
     let result = await first;
-    for (let round = 0; isQuestion(result); round++) {
+    for (let round = 0; isInputRequired(result); round++) {
       if (round === (runtime.options.maxRounds ?? MAX_ROUNDS))
         throw new Error(`${call.method} asked for more than ${round} rounds of input`);
-      await (await asking.pushed()).answerRound(result);
+      await asking.strategy.answerRound(result);
       result = await run(asking);
     }
     return result;
   } catch (error) {
-    if (isUrlElicitationRequired(error)) throw (await asking.pushed()).sendToPages(error);
+    if (isUrlElicitationRequired(error)) throw asking.strategy.sendToPages(error);
     throw error;
   }
 }
 
-function isQuestion(result: HandlerResult): result is Result {
-  return !(result instanceof PreparedResult) && result.resultType === "input_required";
-}
-
-class LatePushed implements ClientRequestsOpener {
+class PushedRequests implements ClientRequestsOpener {
   readonly #call: Call;
   readonly #runtime: ServerRuntime;
-  #pushed: Promise<PushStrategy> | undefined;
-  #questions: Promise<ClientRequests> | undefined;
+  #strategy: PushStrategy | undefined;
+  #requests: Promise<ClientRequests> | undefined;
 
   constructor(call: Call, runtime: ServerRuntime) {
     this.#call = call;
     this.#runtime = runtime;
   }
 
-  pushed(): Promise<PushStrategy> {
-    this.#pushed ??= import("./push.js").then(({ PushStrategy }) => new PushStrategy(this.#call, this.#runtime));
-    return this.#pushed;
+  get strategy(): PushStrategy {
+    this.#strategy ??= new PushStrategy(this.#call, this.#runtime);
+    return this.#strategy;
   }
 
   open(): Promise<ClientRequests> {
-    this.#questions ??= this.pushed().then((pushed) => pushed.questions);
-    return this.#questions;
+    this.#requests ??= Promise.resolve(this.strategy.questions);
+    return this.#requests;
   }
 }

@@ -10,12 +10,12 @@ import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from
 import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import type { EventLog } from "../../../store/event-log.js";
-import { refuseFailed } from "../../refuse.js";
+import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, ClientDescription, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import type { BindingOptions } from "./binding-options.js";
 import { type CallOwner, PostCalls } from "./calls.js";
 import { PendingClientRequests } from "./client-requests.js";
-import { type HttpRefusal, invalidRequest, refusal, refuse } from "./refusals.js";
+import { invalidRequest, refusal } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession } from "./session.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";

@@ -7,7 +7,7 @@ import { RpcError } from "../../../protocol/errors.js";
 import type { RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { MemoryEventLog } from "../../../store/event-log.js";
-import { refuseFailed } from "../../refuse.js";
+import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type {
   Call,
   ClientDescription,
@@ -16,23 +16,15 @@ import type {
   ServerEra,
   ServerRuntime,
 } from "../../server-era.js";
-import { pathOf, resolveSsePaths } from "../../sse-paths.js";
+import { resolveSsePaths } from "../../sse-paths.js";
 import { type BindingOptions, toBindingOptions } from "./binding-options.js";
 import { toFrame } from "./calls.js";
+import { methodsOf } from "./descriptor.js";
 import { HttpSession, type SessionContext } from "./http-session.js";
-import { methodsOf } from "./lazy-binding.js";
-import {
-  type HttpRefusal,
-  invalidRequest,
-  refusal,
-  refuse,
-  sessionClosed,
-  sessionNotFound,
-  shuttingDown,
-} from "./refusals.js";
+import { invalidRequest, refusal, sessionClosed, sessionNotFound, shuttingDown } from "./refusals.js";
 import type { ReplyKind } from "./reply.js";
 import { SessionTable } from "./session-table.js";
-import type { SseContext, SseEndpoint } from "./sse.js";
+import { type SseContext, SseEndpoint } from "./sse.js";
 
 const SESSION_ID = "mcp-session-id";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
@@ -45,7 +37,7 @@ export function createLegacyBinding(era: ServerEra, runtime: ServerRuntime, opti
 }
 
 class LegacyBinding implements HttpBinding {
-  readonly methods: readonly string[];
+  readonly #methods: readonly string[];
   readonly #runtime: ServerRuntime;
   readonly #options: BindingOptions;
   readonly #versions: readonly string[];
@@ -55,9 +47,8 @@ class LegacyBinding implements HttpBinding {
   readonly #pickReplyKind: (accept: string | undefined) => ReplyKind | undefined;
   /** Those that no client can name: handshakes that are not done yet, and single POSTs. */
   readonly #unnamed = new Set<HttpSession>();
-  readonly route?: (exchange: HttpExchange) => boolean;
+  readonly #sseContext: SseContext | undefined;
   #sse: SseEndpoint | undefined;
-  #loading: Promise<SseEndpoint> | undefined;
   /** Told of each call that is over, while somebody waits for the last. */
   #onCallOver: () => void = () => {};
   #closed = false;
@@ -65,7 +56,7 @@ class LegacyBinding implements HttpBinding {
   constructor(era: ServerEra, runtime: ServerRuntime, options: BindingOptions, methods: readonly string[]) {
     this.#runtime = runtime;
     this.#options = options;
-    this.methods = methods;
+    this.#methods = methods;
     this.#pickReplyKind = rememberLast((accept) => pickReplyKind(accept, options));
     this.#versions = runtime.versions.filter((version) => era.versions.includes(version));
     this.#table = new SessionTable(options.sessions, runtime.clock, (id) => this.#onEnd(id));
@@ -82,8 +73,7 @@ class LegacyBinding implements HttpBinding {
     };
     if (sse !== undefined && sse !== false && accept !== undefined) {
       const paths = resolveSsePaths(sse);
-      const around = { era, runtime, options, accept, keepAlive: this.#keepAlive, paths };
-      this.route = (exchange) => this.#routeSse(exchange, around);
+      this.#sseContext = { era, runtime, options, accept, keepAlive: this.#keepAlive, paths };
     }
   }
 
@@ -94,7 +84,7 @@ class LegacyBinding implements HttpBinding {
     if (version !== undefined && !this.#versions.includes(version))
       return this.#refuse(exchange, this.#unsupported(version), id);
     if (exchange.method === "POST") return this.#post(exchange, body, id, version);
-    if (!this.methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
+    if (!this.#methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
     const session = this.#find(exchange, id, version);
     if (session === undefined) return;
     if (exchange.method === "GET") this.#listen(exchange, session);
@@ -118,19 +108,11 @@ class LegacyBinding implements HttpBinding {
     this.#keepAlive.stop();
   }
 
-  /** Loaded when it is asked for: few servers still need it. */
-  #routeSse(exchange: HttpExchange, around: SseContext): boolean {
-    const path = pathOf(exchange.url);
-    const toMessages = path.endsWith(pathOf(around.paths.messages));
-    if (!toMessages && !path.endsWith(around.paths.stream)) return false;
-    this.#loading ??= import("./sse.js").then(({ SseEndpoint }) => {
-      this.#sse = new SseEndpoint(around);
-      return this.#sse;
-    });
-    this.#loading
-      .then((sse) => (toMessages ? sse.messages(exchange) : sse.stream(exchange)))
-      .catch((error: unknown) => refuseFailed(exchange, this.#runtime, error));
-    return true;
+  /** Serves the two paths of HTTP+SSE. */
+  route(exchange: HttpExchange): void {
+    if (this.#sseContext === undefined) return;
+    this.#sse ??= new SseEndpoint(this.#sseContext);
+    this.#sse.serve(exchange);
   }
 
   stats(): Readonly<Record<string, number>> {
@@ -256,7 +238,7 @@ class LegacyBinding implements HttpBinding {
   }
 
   #notAllowed(method: string): HttpRefusal {
-    return refusal(405, `Method not allowed: ${method}`, { allow: ["POST", ...this.methods].join(", ") });
+    return refusal(405, `Method not allowed: ${method}`, { allow: ["POST", ...this.#methods].join(", ") });
   }
 
   #refuse(exchange: HttpExchange, why: HttpRefusal, id?: RequestId): undefined {

@@ -1,16 +1,6 @@
-import { type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../../../http/exchange.js";
-import { ProtocolError } from "../../../protocol/errors.js";
+import type { HttpHeaders } from "../../../http/exchange.js";
 import { INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
-import { formatFailure } from "../../../protocol/jsonrpc/format.js";
-import type { RequestId, RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
-import type { ServerRuntime } from "../../server-era.js";
-
-/** Why an exchange is not served. */
-export interface HttpRefusal {
-  readonly status: number;
-  readonly error: RpcErrorObject;
-  readonly headers?: HttpHeaders;
-}
+import type { HttpRefusal } from "../../refuse.js";
 
 /** A refusal that has no code of its own in JSON-RPC. */
 const TRANSPORT_ERROR = -32000;
@@ -38,14 +28,4 @@ export function invalidRequest(problem: string): HttpRefusal {
 export function refusal(status: number, message: string, headers?: HttpHeaders): HttpRefusal {
   const error = { code: TRANSPORT_ERROR, message };
   return headers === undefined ? { status, error } : { status, error, headers };
-}
-
-/** Answers with a refusal and tells the server's log. `id` is the refused request's own, if it is one. */
-export function refuse(exchange: HttpExchange, runtime: ServerRuntime, why: HttpRefusal, id?: RequestId): undefined {
-  const headers = why.headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...why.headers };
-  exchange.reply(why.status, headers, formatFailure(id, why.error));
-  runtime.report(new ProtocolError(`${exchange.method} refused with ${why.status}: ${why.error.message}`), {
-    where: "http",
-    id,
-  });
 }

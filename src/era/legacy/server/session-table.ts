@@ -1,8 +1,9 @@
 import type { Clock } from "../../../call/clock.js";
 import { ExpiryQueue } from "../../../call/expiry-queue.js";
+import type { HttpRefusal } from "../../refuse.js";
 import type { SessionLimits } from "../../server-era.js";
 import type { HttpSession } from "./http-session.js";
-import { type HttpRefusal, sessionClosed } from "./refusals.js";
+import { sessionClosed } from "./refusals.js";
 
 /** The sessions of an endpoint: how many there may be, whose they are, and how long they live without being used. */
 export class SessionTable {

@@ -7,12 +7,12 @@ import { ConnectionError } from "../../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
 import { PARSE_ERROR } from "../../../protocol/jsonrpc/errors.js";
 import { parseFrame } from "../../../protocol/jsonrpc/parse.js";
-import { refuseFailed } from "../../refuse.js";
+import { refuse, refuseFailed } from "../../refuse.js";
 import type { AcceptChannel, CallOrigin, ServerEra, ServerRuntime } from "../../server-era.js";
 import { pathOf } from "../../sse-paths.js";
 import { sseDeprecation } from "../client/connect.js";
 import type { BindingOptions } from "./binding-options.js";
-import { invalidRequest, refusal, refuse, sessionNotFound } from "./refusals.js";
+import { invalidRequest, refusal, sessionNotFound } from "./refusals.js";
 
 export interface SseContext {
   readonly era: ServerEra;
@@ -44,8 +44,14 @@ export class SseEndpoint {
     return this.#sessions.size;
   }
 
-  /** Answers an exchange that is addressed to the stream. */
-  stream(exchange: HttpExchange): void {
+  /** Answers an exchange on one of the two paths. */
+  serve(exchange: HttpExchange): void {
+    const toMessages = pathOf(exchange.url).endsWith(pathOf(this.#around.paths.messages));
+    if (toMessages) this.#postMessage(exchange);
+    else this.#openStream(exchange);
+  }
+
+  #openStream(exchange: HttpExchange): void {
     if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
     const { runtime, options, era, accept } = this.#around;
     if (this.#sessions.size >= options.sessions.max) return refuse(exchange, runtime, tooMany);
@@ -59,8 +65,7 @@ export class SseEndpoint {
     });
   }
 
-  /** Answers an exchange that is addressed to where messages are posted. */
-  messages(exchange: HttpExchange): void {
+  #postMessage(exchange: HttpExchange): void {
     if (exchange.method !== "POST") return this.#notAllowed(exchange, "POST");
     const { runtime } = this.#around;
     const id = new URLSearchParams(exchange.url.split("?", 2)[1]).get("sessionId");

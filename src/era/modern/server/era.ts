@@ -7,13 +7,14 @@ import { discover } from "./discover.js";
 import { codeMisuse, encodeError, encodeResult } from "./encode.js";
 import { runWithReplay } from "./handler.js";
 import { ModernBinding } from "./http.js";
-import { listenLate } from "./listen-lazy.js";
+import { listen } from "./listen.js";
+import { ModernSession } from "./session.js";
 
 const versions: readonly string[] = STATELESS_VERSIONS;
 
 const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHandler>([
   ["server/discover", discover],
-  ["subscriptions/listen", listenLate],
+  ["subscriptions/listen", listen],
 ]);
 
 /** The era in which each request stands for itself. */
@@ -32,5 +33,7 @@ export const modernServer: ServerEra = {
   encodeProgress: (_call, progressToken, progress) => ({ progressToken, ...progress }),
   runHandler: runWithReplay,
   http: (runtime, options) => new ModernBinding(modernServer, runtime, options),
-  load: async () => (await import("./refusals.js")).withChannels(modernServer),
+  attach: (runtime, wire) => new ModernSession(modernServer, runtime, wire),
+  httpMethods: () => [],
+  load: () => modernServer,
 };

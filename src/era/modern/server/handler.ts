@@ -1,12 +1,7 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../asking.js";
-import {
-  type Call,
-  type HandlerResult,
-  PreparedResult,
-  type RunHandler,
-  type ServerRuntime,
-} from "../../server-era.js";
+import { isInputRequired } from "../../results.js";
+import type { Call, HandlerResult, RunHandler, ServerRuntime } from "../../server-era.js";
 import { modernMethods } from "../methods.js";
 import type { Replay } from "./replay.js";
 
@@ -36,10 +31,6 @@ function settle(round: Round, run: RunHandler): MaybePromise<HandlerResult> {
   );
 }
 
-function isQuestion(result: HandlerResult): boolean {
-  return !(result instanceof PreparedResult) && result.resultType === "input_required";
-}
-
 const loadRounds = () => import("./replay.js");
 
 class Round implements ClientRequestsOpener {
@@ -61,7 +52,7 @@ class Round implements ClientRequestsOpener {
 
   /** The handler returned. */
   finish(result: HandlerResult): MaybePromise<HandlerResult> {
-    return this.#replay === undefined && !isQuestion(result) ? result : this.#close(result, undefined);
+    return this.#replay === undefined && !isInputRequired(result) ? result : this.#close(result, undefined);
   }
 
   /** The handler threw. */

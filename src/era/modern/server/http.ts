@@ -1,5 +1,4 @@
-import { lazyModule } from "../../../call/lazy.js";
-import { andThen, attempt, type MaybePromise } from "../../../call/maybe-promise.js";
+import type { MaybePromise } from "../../../call/maybe-promise.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
@@ -12,22 +11,15 @@ import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime } from "
 import { type Envelope, hasEnvelope, readEnvelope } from "../envelope.js";
 import { assertServed, type Serving, toCall } from "./decode.js";
 import { assertHeadersMatchBody, headersMatchBody, mirroredFieldsOf } from "./headers.js";
+import { refuse, refuseForm, serveHandshake, serveOther } from "./refusals.js";
 import { type Endpoint, ModernReply, type ReplyForm } from "./reply.js";
 
 const LISTEN = "subscriptions/listen";
 /** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
 const LISTEN_GRACE_MS = 1_000;
 
-/** What is no request, what is refused, and headers that are not plainly what the body says. */
-const uncommon = lazyModule(() => import("./refusals.js"));
-
-function uncommonly(run: (part: typeof import("./refusals.js")) => MaybePromise<void>): MaybePromise<void> {
-  return andThen(uncommon(), run);
-}
-
 /** One POST, one request, one answer: nothing outlives its exchange. */
 export class ModernBinding implements HttpBinding {
-  readonly methods: readonly string[] = [];
   readonly #serving: Serving;
   readonly #endpoint: Endpoint;
   readonly #formOf: (accept: string | undefined) => ReplyForm;
@@ -75,7 +67,7 @@ export class ModernBinding implements HttpBinding {
 
   #take(exchange: HttpExchange, body: Parsed | undefined): MaybePromise<void> {
     if (!this.#closed && body?.kind === "request") return this.#serveRequest(exchange, body.message);
-    return uncommonly(({ serveOther }) => serveOther(exchange, body, this.#serving, this.#closed));
+    return serveOther(exchange, body, this.#serving, this.#closed);
   }
 
   /** Metadata, then headers, then version: the first fault is the one that is told. */
@@ -83,9 +75,8 @@ export class ModernBinding implements HttpBinding {
     const { method, params = {} } = request;
     const accepted = this.#formOf(exchange.header("accept"));
     const form = method === LISTEN ? { ...STREAM_ALWAYS, stream: accepted.listen } : accepted;
-    if (!form.json && !form.stream) return uncommonly(({ refuseForm }) => refuseForm(method));
-    if (method === "initialize" && !hasEnvelope(params))
-      return uncommonly(({ serveHandshake }) => serveHandshake(exchange, params, this.#serving));
+    if (!form.json && !form.stream) return refuseForm(method);
+    if (method === "initialize" && !hasEnvelope(params)) return serveHandshake(exchange, params, this.#serving);
     const envelope = readEnvelope(params);
     const mirrored = mirroredFieldsOf(this.#serving, method, params, envelope.version);
     if (headersMatchBody(exchange, mirrored)) return this.#serveCall(exchange, request, envelope, form);
@@ -101,11 +92,11 @@ export class ModernBinding implements HttpBinding {
 
   /** Whatever was thrown before a call began. */
   #refuse(exchange: HttpExchange, body: Parsed | undefined, error: unknown): void {
-    attempt(
-      () => uncommonly(({ refuse }) => refuse(exchange, body, error, this.#serving)),
-      () => {},
-      (cause) => refuseFailed(exchange, this.#serving.runtime, cause),
-    );
+    try {
+      refuse(exchange, body, error, this.#serving);
+    } catch (cause) {
+      refuseFailed(exchange, this.#serving.runtime, cause);
+    }
   }
 }
 

@@ -11,10 +11,9 @@ import { SUBSCRIPTION_KEY } from "../envelope.js";
 
 /**
  * Serves one subscription: acknowledges what it will honour, passes on matching changes, and ends when the client cancels
- * or the server closes. The order is the contract: nothing is sent before the acknowledgment. `missed` are the changes
- * since the request came.
+ * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
  */
-export function listen(call: Call, runtime: ServerRuntime, missed: readonly Change[] = []): Promise<Result> {
+export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   const { subscriptions } = runtime;
   const { maxSubscriptions = MAX_SUBSCRIPTIONS, maxWaitingChanges = MAX_WAITING_CHANGES } = runtime.options;
   if (subscriptions.open >= maxSubscriptions) {
@@ -59,7 +58,6 @@ export function listen(call: Call, runtime: ServerRuntime, missed: readonly Chan
       if (change.kind === "resource") runtime.ifSeen(call, change.uri, () => outbox.add(change));
       else outbox.add(change);
     };
-    for (const change of missed) onChange(change);
     const stopListening = runtime.changes.subscribe(onChange);
     const stopClosing = runtime.onClosing(finish);
     const lifeMs = timeLeft(runtime.clock, call.origin.endsAt, runtime.options.maxSubscriptionMs);

@@ -4,7 +4,7 @@ import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../../protocol/json
 import { formatFailure } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcNotification } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
-import type { ChannelEra, ServerEra, ServerWire } from "../../server-era.js";
+import type { ServerWire } from "../../server-era.js";
 import { metaOf, VERSION_KEY } from "../envelope.js";
 import { assertServed, type Serving } from "./decode.js";
 import { assertMethodHeader, assertVersionHeader } from "./headers.js";
@@ -92,9 +92,4 @@ export function serveHandshake(exchange: HttpExchange, params: Params, { era, ru
   if (header !== undefined && era.versions.includes(header))
     assertVersionHeader(exchange, typeof requested === "string" ? requested : "");
   throw refuseHandshake(params, runtime);
-}
-
-/** The era with what channels take. */
-export function withChannels(era: ServerEra): ChannelEra {
-  return { ...era, attach: (runtime, wire) => new ModernSession(era, runtime, wire) };
 }

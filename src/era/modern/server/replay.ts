@@ -1,4 +1,4 @@
-import { McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
+import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
@@ -30,7 +30,7 @@ interface Progress {
 const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
 
 /** Thrown into a handler at a question that has no answer yet: the handler stops and will be run again. */
-export class Suspended extends Error {
+export class Suspended extends HandlerSuspended {
   override readonly name = "Suspended";
   constructor(key: string) {
     super(`waiting for the client's answer to "${key}"`);

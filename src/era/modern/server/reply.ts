@@ -1,15 +1,13 @@
-import { lazyModule } from "../../../call/lazy.js";
-import { attempt } from "../../../call/maybe-promise.js";
 import { type HttpExchange, JSON_HEADERS } from "../../../http/exchange.js";
 import type { KeepAlive, Quiet } from "../../../http/sse/keep-alive.js";
+import { SseStream } from "../../../http/sse/stream.js";
+import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from "../../../protocol/jsonrpc/errors.js";
-import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
+import { formatFailure, formatNotification, formatResult } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
-import { refuseFailed } from "../../refuse.js";
 import type { Call, Outcome, ServerRuntime, ServerWire } from "../../server-era.js";
 import { MISSING_CAPABILITY } from "../envelope.js";
-import type { ReplyStream } from "./reply-stream.js";
 
 /** What the client takes, and what the endpoint prefers. */
 export interface ReplyForm {
@@ -30,12 +28,6 @@ export interface Endpoint {
   readonly maxBehind: number;
 }
 
-type Part = typeof import("./reply-stream.js");
-type Say = (stream: ReplyStream) => void | Promise<void>;
-
-/** What streams, loaded by the first call that says something before it is done. */
-const streaming = lazyModule(() => import("./reply-stream.js"));
-
 /**
  * One request and its answer. The answer is one JSON document, unless the call says something before it is done: then it
  * becomes a stream whose last event is the answer. It ends once: answered, abandoned by the client, or by shutdown.
@@ -47,9 +39,7 @@ export class ModernReply implements ServerWire, Quiet {
   readonly #endpoint: Endpoint;
   readonly #exchange: HttpExchange;
   readonly #form: ReplyForm;
-  #stream: ReplyStream | undefined;
-  /** The turn of the last who speaks while what streams is loaded: the answer comes after it. */
-  #loading: Promise<Part> | undefined;
+  #stream: SseStream | undefined;
   #ended = false;
 
   constructor(endpoint: Endpoint, exchange: HttpExchange, form: ReplyForm) {
@@ -71,7 +61,8 @@ export class ModernReply implements ServerWire, Quiet {
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
     // Only what belongs to this request may travel on its stream.
-    if (call === this.call && this.#form.stream) return this.#speak((stream) => stream.notify(method, params));
+    if (call !== this.call || !this.#form.stream || this.#ended) return;
+    return this.#openStream().write(formatSseEvent({ data: formatNotification(method, params) }));
   }
 
   request(): Promise<never> {
@@ -80,7 +71,7 @@ export class ModernReply implements ServerWire, Quiet {
 
   onQuiet(now: number): void {
     this.spokeAt = now;
-    if (this.#stream !== undefined || this.#form.streamWhenQuiet) this.#speak((stream) => stream.comment());
+    if (this.#stream !== undefined || this.#form.streamWhenQuiet) this.#openStream().comment();
   }
 
   /** The server closes: the call is told, and the client is not left waiting for it. */
@@ -98,7 +89,6 @@ export class ModernReply implements ServerWire, Quiet {
 
   #settle(outcome: Outcome): void {
     if (this.#ended) return;
-    if (this.#loading !== undefined) return this.#settleLater(outcome, this.#loading);
     this.#finish();
     const { id } = this.call;
     if (outcome.kind === "result") this.#answer(200, formatResult(id, outcome.result));
@@ -108,24 +98,11 @@ export class ModernReply implements ServerWire, Quiet {
     this.call.afterAnswer?.();
   }
 
-  #settleLater(outcome: Outcome, loading: Promise<unknown>): void {
-    const settle = () => this.#settle(outcome);
-    this.#loading = undefined;
-    loading.then(settle, settle);
-  }
-
   #answer(status: number, text: string): void {
-    if (this.#stream !== undefined) this.#stream.answer(text);
-    else if (this.#form.streamAlways && status === 200) this.#answerAsEvent(text);
+    if (this.#stream !== undefined) this.#stream.finish(formatSseEvent({ data: text }));
+    else if (this.#form.streamAlways && status === 200)
+      this.#exchange.reply(200, SSE_HEADERS, formatSseEvent({ data: text }));
     else this.#exchange.reply(status, JSON_HEADERS, text);
-  }
-
-  #answerAsEvent(text: string): void {
-    attempt(
-      streaming,
-      ({ replyAsEvent }) => replyAsEvent(this.#exchange, text),
-      (error) => refuseFailed(this.#exchange, this.#endpoint.runtime, error, this.call.id),
-    );
   }
 
   /** A stream ends without an answer; without one yet, the client learns why. */
@@ -135,31 +112,10 @@ export class ModernReply implements ServerWire, Quiet {
     this.#exchange.reply(503, JSON_HEADERS, formatFailure(this.call.id, error));
   }
 
-  #speak(say: Say): void | Promise<void> {
-    if (this.#ended) return;
-    const part = this.#loading ?? streaming();
-    return part instanceof Promise ? this.#speakAfter(part, say) : say(this.#open(part));
-  }
-
-  /** Those who speak while what streams is loaded are heard in their order. */
-  #speakAfter(loading: Promise<Part>, say: Say): Promise<void> {
-    let written: void | Promise<void>;
-    const turn: Promise<Part> = loading.then((part) => {
-      if (this.#loading === turn) this.#loading = undefined;
-      if (!this.#ended) written = say(this.#open(part));
-      return part;
-    });
-    this.#loading = turn;
-    return turn.then(
-      () => written,
-      (error: unknown) => this.#endpoint.runtime.report(error, { where: "stream", id: this.call.id }),
-    );
-  }
-
-  #open({ ReplyStream }: Part): ReplyStream {
+  #openStream(): SseStream {
     const { runtime, maxBehind } = this.#endpoint;
     const onLost = () => this.#abort("the client does not read its stream");
-    this.#stream ??= new ReplyStream(this.#exchange, maxBehind, onLost);
+    this.#stream ??= new SseStream(this.#exchange, undefined, maxBehind, onLost);
     this.spokeAt = runtime.clock.now();
     return this.#stream;
   }

@@ -1,9 +1,7 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import type { Clock } from "../../call/clock.js";
-import { DefinitionError, ToolError, toError } from "../../protocol/errors.js";
-import type { CallToolResult, ContentBlock } from "../../protocol/types/index.js";
+import { ToolError } from "../../protocol/errors.js";
 import type { Context } from "../context.js";
-import { failed, toContent } from "./tool-result.js";
 
 export interface ToolLimits {
   readonly timeoutMs?: number;
@@ -87,53 +85,4 @@ async function withinTime<T>(
     clock.cancel(timer);
     ctx.signal.removeEventListener("abort", follow);
   }
-}
-
-/** Who hears of failures, and whether the model does. */
-interface FailureOptions {
-  readonly report: (error: unknown, tool: string) => void;
-  readonly maskErrors: boolean;
-}
-
-/** A library's schema may throw instead of saying what is wrong: that is nothing to tell a caller. */
-export function schemaThrew(name: string, what: string, cause: unknown, { report }: FailureOptions): never {
-  report(new DefinitionError(`tool "${name}" ${what}: its schema threw`, { cause }), name);
-  throw new ToolError(`Tool ${name} could not check its ${what}`);
-}
-
-/** A tool did not keep to its output schema. */
-export function nonconforming(name: string, problem: string, { report, maskErrors }: FailureOptions): CallToolResult {
-  const message = `Tool ${name} has an output schema and returned ${problem}`;
-  report(new DefinitionError(message), name);
-  return failed(maskErrors ? "The tool failed" : message);
-}
-
-/** What cannot be written is a defect of the server that a model cannot mend. */
-export function unwritable(name: string, error: unknown): CallToolResult {
-  if (error instanceof ToolError) return failed(error.message);
-  throw new TypeError(`tool "${name}" returned what JSON cannot hold: ${toError(error).message}`, { cause: error });
-}
-
-/**
- * Runs a generator to its end: what it yields is shown as progress, what it returns is the result. When it returns
- * nothing, all that it yielded is.
- */
-export async function drain(generator: AsyncGenerator<unknown, unknown, void>, ctx: Context): Promise<unknown> {
-  const shown: ContentBlock[] = [];
-  for (;;) {
-    const { done, value } = await generator.next();
-    if (done === true) return value === undefined && shown.length > 0 ? shown : value;
-    const { content } = toContent(value);
-    shown.push(...content);
-    await ctx.partial(content, textOf(content));
-    if (ctx.signal.aborted) {
-      await generator.return(undefined);
-      throw ctx.signal.reason;
-    }
-  }
-}
-
-function textOf(content: readonly ContentBlock[]): string | undefined {
-  const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  return texts.length === 0 ? undefined : texts.join("\n");
 }

@@ -1,0 +1,59 @@
+import type { HttpExchange, HttpHeaders, HttpStream } from "../exchange.js";
+import { SSE_HEADERS, sseComment } from "./writer.js";
+
+/** An exchange that is answered by an event stream. Bounds how much waits for a reader that has stopped reading. */
+export class SseStream {
+  readonly #stream: HttpStream;
+  readonly #maxBehind: number;
+  readonly #onLost: () => void;
+  /** Characters written since the reader fell behind. */
+  #behind = 0;
+  #drained: Promise<void> | undefined;
+
+  /** Sends the headers at once. `onLost` is called when a reader is more than `maxBehind` characters behind and is cut off. */
+  constructor(exchange: HttpExchange, headers: HttpHeaders | undefined, maxBehind: number, onLost: () => void) {
+    this.#stream = exchange.stream(200, headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers });
+    this.#maxBehind = maxBehind;
+    this.#onLost = onLost;
+  }
+
+  /** Settles when a reader that is behind has caught up or gone; undefined while none is behind. */
+  get drained(): Promise<void> | undefined {
+    return this.#drained;
+  }
+
+  /** Writes an event. Gives a promise where the reader is behind. */
+  write(event: string): void | Promise<void> {
+    if (this.#stream.write(event)) return;
+    this.#behind += event.length;
+    this.#drained ??= this.#untilDrained();
+    if (this.#behind <= this.#maxBehind) return this.#drained;
+    this.#onLost();
+    this.#stream.destroy();
+  }
+
+  /** Shows that the connection lives. A reader that is behind has bytes on the way already. */
+  comment(): void {
+    if (this.#drained === undefined) this.#stream.write(sseComment());
+  }
+
+  /** Writes the last event, however far the reader is behind, and ends the stream. */
+  finish(event: string): void {
+    this.#stream.write(event);
+    this.#stream.end();
+  }
+
+  end(): void {
+    this.#stream.end();
+  }
+
+  #untilDrained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#stream.onDrain(() => {
+        this.#behind = 0;
+        this.#drained = undefined;
+        resolve();
+      });
+    });
+  }
+}
