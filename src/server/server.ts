@@ -210,9 +210,9 @@ export class Server<
     const { running = 0, ...http } = this.#http?.stats() ?? {};
     return {
       ...http,
-      running: running + this.#channels.running,
       connections: this.#channels.size,
       subscriptions: this.core.subscriptions.open,
+      running: running + this.#channels.running,
     };
   }
 
