@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { at, wantsJson } from "../lib/project.mjs";
 import { buildBase } from "./base-build.mjs";
-import { countCorpus, createCorpus } from "./corpus.mjs";
+import { countCorpus, createCorpus } from "./corpus/corpus.mjs";
 import { diffTranscripts } from "./diff.mjs";
 import { transcribe } from "./transcripts.mjs";
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { execNode } from "../lib/exec.mjs";
 import { at } from "../lib/project.mjs";
 
-const CHILD = fileURLToPath(new URL("child.mjs", import.meta.url));
+const CHILD = fileURLToPath(new URL("play/child.mjs", import.meta.url));
 
 /**
  * Plays the corpus against a build in a process of its own.

@@ -40,3 +40,14 @@ export function openingOf({ isModern, version }) {
     { on: "initialize", reply: { result: initialized(version), headers: { "mcp-session-id": "s-1" } } },
   ];
 }
+
+/** A script against a server of the world; its own rules come before those of the opening. */
+export const script = (world, name, rules, steps, more) => ({
+  name: `${world.wire} ${world.version} ${name}`,
+  wire: world.wire,
+  rules: [...rules, ...openingOf(world)],
+  steps,
+  ...more,
+});
+
+export const CALL = { call: "callTool", args: ["echo", { text: "t" }], options: { onProgress: true } };

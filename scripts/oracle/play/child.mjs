@@ -1,7 +1,7 @@
 import { createWriteStream } from "node:fs";
+import { createCorpus } from "../corpus/corpus.mjs";
 import { playChannel } from "./channel-player.mjs";
 import { playClient } from "./client-player.mjs";
-import { createCorpus } from "./corpus.mjs";
 import { playHttp } from "./http-player.mjs";
 import { Mask } from "./mask.mjs";
 import { prepareProcess } from "./quiet.mjs";

@@ -13,8 +13,8 @@ import { ChannelPeer, HttpPeer } from "./scripted-peer.mjs";
  * @param {any} scenario
  */
 export async function playClient(sdk, scenario) {
-  const journal = new Journal();
   const clock = new sdk.FakeClock();
+  const journal = new Journal(() => clock.now());
   const peer =
     scenario.wire === "http"
       ? new HttpPeer(scenario.rules, journal, scenario.url)
@@ -77,7 +77,7 @@ class Play {
     else if (step.abort !== undefined)
       this.#aborts.get(step.abort)?.abort(step.reason === undefined ? undefined : new Error(step.reason));
     else if (step.unwatch !== undefined) await this.#watches.get(step.unwatch)?.close();
-    else if (step.advance !== undefined) this.#clock.advance(step.advance);
+    else if (step.advance !== undefined) await this.#advance(step);
     else if (step.push !== undefined) this.#peer.push(step.push);
     else if (step.finish !== undefined) this.#peer.end(step.finish);
     else if (step.cut !== undefined) this.#peer.cut(step.cut);
@@ -92,6 +92,13 @@ class Play {
     await quiet();
     this.#clock.advance(120_000);
     await quiet();
+  }
+
+  async #advance({ advance, times = 1 }) {
+    for (let done = 0; done < times; done++) {
+      this.#clock.advance(advance);
+      await quiet();
+    }
   }
 
   #call({ call, args = [], options, as = call }) {

@@ -1,6 +1,5 @@
-import { complete, openingOf, said } from "./client-words.mjs";
+import { CALL, complete, openingOf, said } from "./client-words.mjs";
 
-const CALL = { call: "callTool", args: ["echo", { text: "t" }], options: { onProgress: true } };
 const LIST = { call: "tools" };
 
 /** Answers that no server should give, and answers of HTTP that are not 200. */

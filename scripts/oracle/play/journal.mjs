@@ -10,6 +10,7 @@ export class Journal {
   seen = [];
   /** The port that the system chose, if there is one. */
   port;
+  #now;
 
   /** The options of a server or client that write here. */
   get options() {
@@ -24,12 +25,21 @@ export class Journal {
     };
   }
 
+  /** @param {() => number} [now] the time of the script, for what depends on it */
+  constructor(now = () => 0) {
+    this.#now = now;
+  }
+
   answer(entry) {
-    this.answers.push(entry);
+    this.answers.push(...this.#time(), entry);
   }
 
   saw(what, value) {
-    this.seen.push(value === undefined ? what : [what, describeValue(value)]);
+    this.seen.push(...this.#time(), value === undefined ? what : [what, describeValue(value)]);
+  }
+
+  #time() {
+    return this.#now() === 0 ? [] : [`at ${this.#now()} ms`];
   }
 
   toJSON() {
