@@ -11,7 +11,17 @@ const help = `npm run bench -- [options]
   --rounds <n>      rounds in which all take turns (5, short 3, targets 12)
   --json            one JSON document on stdout
   --out <folder>    where the results go (bench/results)
-  --docs            also docs/performance.md, .json and .svg`;
+  --docs            also docs/performance.md, .json and .svg
+
+npm run bench -- --base <git ref> [--only <wire>] [--pairs <n>] [--json]
+
+  --base <git ref>  compare the working tree with this commit, each as its package is installed: CPU time per call of the
+                    server, on each wire (in process, of server and client); about 5 minutes, and no peer is needed
+  --only <wire>     only wires whose name begins so; may be repeated
+  --pairs <n>       pairs of windows per wire (40); each 8 have fresh processes
+
+Per wire: the median paired difference with its 95 % interval, and a verdict. "at most 3 % worse": the whole interval is
+below +3 %; "worse": the whole interval is above; "undecided": neither, so take more pairs or a quieter machine.`;
 
 const FORMS = {
   short: { rounds: 3, windowMs: 80 },
@@ -24,6 +34,11 @@ export function parseOptions(args) {
   if (values.help) leave(0, help);
   if (values.docs && (values.only ?? values.peer)) leave(2, "--docs tells of a whole run: leave --only and --peer out");
   if (values.docs && values.targets) leave(2, "--docs tells of a whole run: leave --targets out");
+  if (values.base === undefined && values.pairs !== undefined) leave(2, "--pairs belongs to --base");
+  const foreign = ["short", "targets", "docs", "peer", "rounds", "out"].filter((name) => values[name] !== undefined);
+  if (values.base !== undefined && foreign.length > 0) leave(2, `--base goes without --${foreign.join(" and --")}`);
+  const pairs = Number(values.pairs ?? 40);
+  if (!Number.isInteger(pairs) || pairs < 1) leave(2, "--pairs takes a whole number from 1");
   // Whatever else runs on a machine comes and goes by the second: turns that are short and many see the same of it.
   const form = values.short ? FORMS.short : values.targets ? FORMS.targets : FORMS.whole;
   const rounds = Number(values.rounds ?? form.rounds);
@@ -33,6 +48,8 @@ export function parseOptions(args) {
     narrow: values.short === true || values.targets === true,
     docs: values.docs === true,
     json: wantsJson(),
+    base: values.base,
+    pairs,
     only: values.only ?? [],
     peers: values.peer,
     rounds,
@@ -57,6 +74,8 @@ function parse(args) {
         peer: { type: "string", multiple: true },
         rounds: { type: "string" },
         out: { type: "string" },
+        base: { type: "string" },
+        pairs: { type: "string" },
       },
     });
   } catch (error) {

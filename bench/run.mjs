@@ -6,13 +6,14 @@ import { endChildren } from "./lib/child.mjs";
 import { createProgress } from "./lib/terminal.mjs";
 import { describeMachine } from "./machine.mjs";
 import { parseOptions } from "./options.mjs";
+import { toComparison } from "./report/compare.mjs";
 import { writeDocs } from "./report/docs.mjs";
 import { toJson } from "./report/json.mjs";
 import { toMarkdown } from "./report/markdown.mjs";
 import { toSvg } from "./report/svg.mjs";
 import { judge, readTargets, toLines } from "./report/targets.mjs";
 
-/** Measures Bowline against its peers and the floors. `npm run bench -- --help` tells the options. */
+/** Measures Bowline against its peers and the floors, or against another build of itself. `npm run bench -- --help` tells the options. */
 const options = parseOptions(process.argv.slice(2));
 
 process.on("exit", endChildren);
@@ -21,6 +22,8 @@ for (const [signal, code] of [
   ["SIGTERM", 143],
 ])
   process.on(signal, () => process.exit(code));
+
+if (options.base !== undefined) await endWithComparison();
 
 await install();
 const { sections } = await import("./sections.mjs");
@@ -60,6 +63,19 @@ if (run.windows.noisy > run.windows.all / 5) {
 if (options.docs) writeDocs(document);
 const told = options.json ? toJson(document) : toLines(document.targets).join("\n");
 process.stdout.write(`${told}\n`, () => process.exit(results.failures.length === 0 ? 0 : 1));
+
+/** Compares two builds of Bowline in place of everything else. The peers are not needed, so they are not installed. */
+async function endWithComparison() {
+  try {
+    const { compare } = await import("./compare.mjs");
+    const document = await compare(options);
+    const told = options.json ? toJson(document) : toComparison(document);
+    await new Promise((resolve) => process.stdout.write(`${told}\n`, resolve));
+  } catch (error) {
+    fail(process.env.BENCH_DEBUG ? error.stack : error.message);
+  }
+  process.exit(0);
+}
 
 function isChosen({ name, long, aside }) {
   if (options.only.length > 0) return options.only.some((word) => name.startsWith(word));

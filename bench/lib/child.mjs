@@ -1,8 +1,10 @@
 import { fork } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pin } from "./pin.mjs";
 
 const living = new Set();
+const bench = fileURLToPath(new URL("..", import.meta.url));
 
 /** Ends every child that still lives, at once: for the end of the run, whatever its reason. */
 export function endChildren() {
@@ -16,7 +18,10 @@ export function keepTrack(child) {
   return child;
 }
 
-/** A host in a process of its own, with its main thread on a core of its own; questions and answers go over IPC. */
+/**
+ * A host in a process of its own, with its main thread on a core of its own; questions and answers go over IPC. `folder` is
+ * where its `hosts` are.
+ */
 export class Child {
   #waiting = new Map();
   #asked = 0;
@@ -24,17 +29,16 @@ export class Child {
   #name;
   ready;
 
-  constructor(host, args, { core, env = {}, pipes = false }) {
+  constructor(host, args, { core, env = {}, pipes = false, folder = bench }) {
     this.#name = args.slice(0, 2).join(", ");
     const stream = pipes ? "pipe" : "ignore";
     const errors = process.env.BENCH_DEBUG ? "inherit" : "ignore";
-    const path = fileURLToPath(new URL(`../hosts/${host}.mjs`, import.meta.url));
     const options = {
       execArgv: ["--expose-gc"],
       env: { ...process.env, ...env },
       stdio: [stream, stream, errors, "ipc"],
     };
-    this.#process = keepTrack(fork(path, args, options));
+    this.#process = keepTrack(fork(join(folder, "hosts", `${host}.mjs`), args, options));
     this.ready = this.#begin(core);
     this.ready.catch(() => {});
   }

@@ -30,3 +30,41 @@ export function ratio(values, others) {
 export function round(value, digits = 3) {
   return Number.isFinite(value) ? Number(value.toPrecision(digits)) : undefined;
 }
+
+/** How much the second of each pair is over the first, as a share of the first. */
+export const pairedDifferences = (pairs) => pairs.map(([before, after]) => (after - before) / before);
+
+const resamples = 2000;
+
+/**
+ * The median of all values of some groups and its 95 % interval: `{ median, low, high }`. Values of one group share what
+ * is particular to it, so each resample of the bootstrap draws groups first and then values within them. The draws are the
+ * same each time.
+ */
+export function groupedMedian(groups) {
+  const known = groups.map((group) => group.filter(Number.isFinite)).filter((group) => group.length > 0);
+  const draw = drawer(1);
+  const medians = Array.from({ length: known.length === 0 ? 0 : resamples }, () =>
+    median(known.flatMap(() => resample(draw(known), draw))),
+  ).sort((a, b) => a - b);
+  return { median: median(known.flat()), low: quantile(medians, 0.025), high: quantile(medians, 0.975) };
+}
+
+const resample = (values, draw) => values.map(() => draw(values));
+
+/** Gives a function that draws an element of an array; equal seeds draw alike (mulberry32). */
+function drawer(seed) {
+  let state = seed;
+  return (values) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return values[Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * values.length)];
+  };
+}
+
+/** Judges the interval of a difference by how much worse is accepted. */
+export function verdictOn({ low, high }, accepted) {
+  if (high <= accepted) return `at most ${round(accepted * 100)} % worse`;
+  return low > accepted ? "worse" : "undecided";
+}

@@ -12,9 +12,9 @@ import { wires } from "../workload/wires.mjs";
  */
 
 /** A peer's server in a process of its own, under load from here by hand. */
-export async function rawSubject(peer, wire, { name = peer, env } = {}) {
+export async function rawSubject(peer, wire, { name = peer, env, folder } = {}) {
   const stdio = wires[wire].transport === "stdio";
-  const child = new Child("server", [peer, wire], { core: cores.measured, env, pipes: stdio });
+  const child = new Child("server", [peer, wire], { core: cores.measured, env, pipes: stdio, folder });
   const { port } = await child.ready;
   const load = stdio
     ? new PipeLoad(child.pipes, wires[wire])
@@ -37,10 +37,11 @@ export async function rawSubject(peer, wire, { name = peer, env } = {}) {
 }
 
 /** A peer's own client in a process of its own: with its server in the same process, or with another peer's. */
-export async function clientSubject(peer, wire, { name = peer, server } = {}) {
+export async function clientSubject(peer, wire, { name = peer, server, folder } = {}) {
   const target = targetOf(peer, wire, server);
   const args = [peer, wire, ...(target === undefined ? [] : [JSON.stringify(target)])];
-  const child = new Child("client", args, { core: target === undefined ? cores.measured : cores.load });
+  const core = target === undefined ? cores.measured : cores.load;
+  const child = new Child("client", args, { core, folder });
   const { can } = await child.ready;
   return {
     name,

@@ -1,0 +1,81 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { exec, execNode, execTsc, lines } from "../../scripts/lib/exec.mjs";
+import { at, shown } from "../../scripts/lib/project.mjs";
+
+const cache = "build/base";
+
+/** What a host loads beside the package; the same copies serve both builds. */
+const hostParts = ["hosts", "load", "workload", "adapters/bowline"];
+
+/** Gives the commit that a git ref names. */
+export async function commitOf(ref) {
+  const { code, stdout } = await git("rev-parse", "--verify", "--quiet", `${ref}^{commit}`);
+  if (code !== 0) throw new Error(`git knows no commit ${ref}`);
+  return stdout.trim();
+}
+
+/** Tells whether the working tree differs from its commit. */
+export async function hasChanges() {
+  const { stdout } = await git("status", "--porcelain");
+  return stdout.trim() !== "";
+}
+
+const git = (...args) => exec("git", args);
+
+/**
+ * Gives the folder of the package that a commit stages, built on first use. The commit's own script stages it, with the
+ * dependencies that are installed now.
+ */
+export async function basePackage(commit) {
+  const folder = at(cache, commit);
+  if (existsSync(folder)) return folder;
+  mkdirSync(at(cache), { recursive: true });
+  const tree = mkdtempSync(at(cache, "tree-"));
+  try {
+    const staged = await buildTree(tree, commit);
+    if (!existsSync(folder)) renameSync(staged, folder); // another run may have built it meanwhile
+    return folder;
+  } finally {
+    rmSync(tree, { recursive: true, force: true });
+  }
+}
+
+/** Builds a commit in an empty folder; gives the folder of the staged package. */
+async function buildTree(tree, commit) {
+  const archive = join(tree, "tree.tar");
+  await must("git archive", exec("git", ["archive", "--format=tar", `--output=${archive}`, commit]));
+  await must("tar", exec("tar", ["-xf", archive, "-C", tree]));
+  symlinkSync(at("node_modules"), join(tree, "node_modules"), "junction");
+  await must("tsc -b src", execTsc(["-b", "src"], { cwd: tree }));
+  const script = join("scripts", "package.mjs");
+  if (!existsSync(join(tree, script))) throw new Error(`${commit} has no ${shown(at(script))} to stage its package`);
+  const { stdout } = await must(shown(at(script)), execNode([script], { cwd: tree }));
+  const staged = join(tree, lines(stdout).at(-1)?.trim() ?? "");
+  if (!existsSync(join(staged, "package.json"))) throw new Error(`${shown(at(script))} of ${commit} stages no package`);
+  return staged;
+}
+
+async function must(name, running) {
+  const result = await running;
+  if (result.code !== 0) throw new Error(`${name} of the base ends with ${result.code}:\n${result.output.trim()}`);
+  return result;
+}
+
+/**
+ * Makes a folder of hosts per package: `{ name: packageFolder }` as `{ name: hostFolder }`. A host resolves the package as
+ * a user's program does, by its exports. The folders are copies, so that a package that is staged anew changes no run. They
+ * are removed when the process exits.
+ */
+export function makeHostFolders(packages) {
+  const parent = mkdtempSync(at("build", "compare-"));
+  process.on("exit", () => rmSync(parent, { recursive: true, force: true }));
+  return Object.fromEntries(
+    Object.entries(packages).map(([name, packageFolder]) => {
+      const folder = join(parent, name);
+      for (const part of hostParts) cpSync(at("bench", part), join(folder, part), { recursive: true });
+      cpSync(packageFolder, join(folder, "node_modules", "bowline"), { recursive: true });
+      return [name, folder];
+    }),
+  );
+}
