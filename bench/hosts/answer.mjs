@@ -35,6 +35,9 @@ const commands = {
     return profile;
   },
 
+  /** The file that an import in this process loads. */
+  resolve: (specifier) => import.meta.resolve(specifier),
+
   counts: () => ({ started: seen.started, cancelled: seen.cancelled }),
 
   /** What is left once the garbage is gone. */

@@ -1,5 +1,16 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { exec, execNode, execTsc, lines } from "../../scripts/lib/exec.mjs";
 import { at, shown } from "../../scripts/lib/project.mjs";
 
@@ -68,6 +79,7 @@ async function must(name, running) {
  * are removed when the process exits.
  */
 export function makeHostFolders(packages) {
+  mkdirSync(at("build"), { recursive: true });
   const parent = mkdtempSync(at("build", "compare-"));
   process.on("exit", () => rmSync(parent, { recursive: true, force: true }));
   return Object.fromEntries(
@@ -75,7 +87,15 @@ export function makeHostFolders(packages) {
       const folder = join(parent, name);
       for (const part of hostParts) cpSync(at("bench", part), join(folder, part), { recursive: true });
       cpSync(packageFolder, join(folder, "node_modules", "bowline"), { recursive: true });
+      // Without a manifest here the project's own is the nearest, and its name resolves to the working tree's build.
+      writeFileSync(join(folder, "package.json"), '{ "name": "bench-hosts", "private": true, "type": "module" }\n');
       return [name, folder];
     }),
   );
+}
+
+/** Throws unless what a host resolved, a URL, is in the package of its folder. */
+export function assertOwnPackage(url, folder) {
+  const own = pathToFileURL(join(realpathSync(folder), "node_modules", "bowline")).href;
+  if (!url.startsWith(`${own}/`)) throw new Error(`the host loads ${url}, which is not in the package to measure`);
 }

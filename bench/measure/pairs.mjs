@@ -1,3 +1,4 @@
+import { assertOwnPackage } from "../lib/builds.mjs";
 import { cores, pin } from "../lib/pin.mjs";
 import { wires } from "../workload/wires.mjs";
 import { clientSubject, rawSubject, withSubjects } from "./subjects.mjs";
@@ -47,6 +48,9 @@ function measureGroup(run, wire, folders, index, count) {
   const start = wires[wire].transport === "memory" ? clientSubject : rawSubject;
   const starts = order.map((name) => () => start("bowline", wire, { name, folder: folders[name] }));
   return withSubjects(starts, async (subjects) => {
+    for (const { name, child } of subjects) {
+      assertOwnPackage(await child.ask("resolve", "bowline/server"), folders[name]);
+    }
     await warmUp(run, subjects);
     const calls = await callsPerSlice(run, subjects[0]);
     const pairs = [];
