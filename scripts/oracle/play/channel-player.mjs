@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { Journal } from "./journal.mjs";
 import { createServer } from "./kinds.mjs";
 import { during, quiet } from "./quiet.mjs";
-import { Values } from "./values.mjs";
+import { sortedStats, Values } from "./values.mjs";
 
 /**
  * Plays a script of frames against a fresh server, over a channel in memory or over byte streams.
@@ -26,7 +26,7 @@ export async function playChannel(sdk, scenario) {
     await quiet();
     values.take({ chunks: wire.frames.map((frame) => `${frame}\n`) });
   }
-  journal.saw("stats", server.stats());
+  journal.saw("stats", sortedStats(server));
   await during(server.close());
   await quiet();
   wire.end();

@@ -2,7 +2,7 @@ import { Journal } from "./journal.mjs";
 import { createServer } from "./kinds.mjs";
 import { during, quiet, settles } from "./quiet.mjs";
 import { sendBySocket, startListener } from "./sockets.mjs";
-import { Values } from "./values.mjs";
+import { sortedStats, Values } from "./values.mjs";
 
 /**
  * Plays a script of HTTP requests against a fresh server and writes down every answer.
@@ -26,7 +26,7 @@ export async function playHttp(sdk, scenario) {
     await wire.settle(sent.at(-1), step);
     for (const one of sent) values.take(one.answer());
   }
-  journal.answer({ stats: server.stats() });
+  journal.answer({ stats: sortedStats(server) });
   for (const one of sent) one.leave();
   await wire.end(server);
   for (const one of sent) journal.answer(one.answer());

@@ -51,3 +51,8 @@ function parse(text) {
     return undefined;
   }
 }
+
+/** The counts of a server, by name: their order says nothing. */
+export function sortedStats(server) {
+  return Object.fromEntries(Object.entries(server.stats()).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -35,5 +35,6 @@ export const modernServer: ServerEra = {
   http: (runtime, options) => new ModernBinding(modernServer, runtime, options),
   attach: (runtime, wire) => new ModernSession(modernServer, runtime, wire),
   httpMethods: () => [],
+  noStats: { openRequests: 0 },
   load: () => modernServer,
 };
