@@ -27,9 +27,25 @@ const forbidden = {
   "./json-schema": ["dist/client/", "dist/server/", "dist/era/", "dist/node/", "node:"],
   // What costs node milliseconds is loaded by those who use it, not by every server on stdio.
   "./node": ["dist/auth/client/oauth.js", "node:http", "node:child_process", "node:crypto"],
-  "./auth/client": ["dist/server/", "dist/client/", "dist/node/", "node:"],
-  "./auth/server": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
-  "./auth/issuer": ["dist/server/", "dist/client/", "dist/era/", "dist/auth/client/", "dist/node/", "node:"],
+  "./auth/client": ["dist/server/", "dist/client/", "dist/auth/server/", "dist/auth/issuer/", "dist/node/", "node:"],
+  "./auth/server": [
+    "dist/server/",
+    "dist/client/",
+    "dist/era/",
+    "dist/auth/client/",
+    "dist/auth/issuer/",
+    "dist/node/",
+    "node:",
+  ],
+  "./auth/issuer": [
+    "dist/server/",
+    "dist/client/",
+    "dist/era/",
+    "dist/auth/client/",
+    "dist/auth/server/",
+    "dist/node/",
+    "node:",
+  ],
   "./otel": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
 };

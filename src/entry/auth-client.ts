@@ -18,7 +18,6 @@ export function createAuthSteps(server: string | URL, options: OAuthOptions = {}
 }
 
 export { type BearerOptions, createBearer } from "../auth/client/bearer.js";
-export type { AssertionSource, KnownClient, SigningKey } from "../auth/client/client-auth.js";
 export type { Attempt, Callback } from "../auth/client/code-flow.js";
 export type { Guard } from "../auth/client/discover.js";
 export type { DpopOptions } from "../auth/client/dpop.js";
@@ -39,4 +38,5 @@ export type { AuthorizeContext, OAuthOptions } from "../auth/client/options.js";
 export type { ClientMetadata } from "../auth/client/register.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
 export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
+export type { AssertionSource, KnownClient, SigningKey } from "../auth/client-auth.js";
 export { AuthError, type AuthStep } from "../protocol/auth-error.js";

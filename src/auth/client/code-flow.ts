@@ -1,11 +1,15 @@
-import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from "oauth4webapi";
+import {
+  type AuthorizationServer,
+  calculatePKCECodeChallenge,
+  generateRandomCodeVerifier,
+  generateRandomState,
+} from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { isLoopback } from "../addresses.js";
+import { oneLine, shown } from "../errors.js";
 import type { Guard } from "./discover.js";
-import { oneLine, shown } from "./errors.js";
 import type { Identity } from "./identify.js";
 import { scopesOf } from "./scope.js";
-import { assertCodeFlow } from "./server-metadata.js";
 import type { AuthRecords } from "./store.js";
 
 /** A user who has been sent to an authorization server: all that the answer is checked against. */
@@ -57,6 +61,21 @@ export async function startAttempt(
   }
   const attempt = { state, verifier, server, guard, clientId, redirectUrl, scope, startedAt };
   return { attempt, url };
+}
+
+/** What the authorization-code flow takes: a code, and proof that whoever redeems it asked for it. */
+function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean): void {
+  if (guessed) return;
+  const { response_types_supported: types, code_challenge_methods_supported: methods, issuer } = metadata;
+  if (Array.isArray(types) && !types.includes("code")) {
+    throw new AuthError("authorize", `The authorization server ${issuer} gives out no codes`);
+  }
+  if (!Array.isArray(methods) || !methods.includes("S256")) {
+    throw new AuthError(
+      "authorize",
+      `The authorization server ${issuer} does not say that it supports PKCE with S256. If it does, option serverMetadata can say so`,
+    );
+  }
 }
 
 function authorizationUrl(endpoint: unknown, issuer: string): URL {

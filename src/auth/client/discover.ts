@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
+import { findServerMetadata } from "../authorization-server.js";
+import { isPlain, quoted } from "../errors.js";
+import type { AuthRun, OAuthHttp } from "../http.js";
 import type { Demand } from "./challenge.js";
-import { isPlain, quoted } from "./errors.js";
-import type { AuthRun, OAuthHttp } from "./http.js";
-import { findServerMetadata } from "./server-metadata.js";
 
 /** What is known about who guards an MCP server. Plain data: it is kept in the store. */
 export interface Guard {

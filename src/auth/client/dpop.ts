@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
+import { oneLine } from "../errors.js";
 import type { Guard } from "./discover.js";
-import { oneLine } from "./errors.js";
 import type { AuthRecords } from "./store.js";
 
 export interface DpopOptions {

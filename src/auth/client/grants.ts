@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { BUILT_IN_EXTENSIONS } from "../../protocol/meta.js";
-import { readOAuthError, shown } from "./errors.js";
+import { readOAuthError, shown } from "../errors.js";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";

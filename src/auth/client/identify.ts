@@ -1,8 +1,8 @@
 import { AuthError } from "../../protocol/auth-error.js";
-import { type Authentication, chooseMethod, type KnownClient } from "./client-auth.js";
+import { type Authentication, chooseMethod, type KnownClient } from "../client-auth.js";
+import type { AuthRun, OAuthHttp } from "../http.js";
 import type { Guard } from "./discover.js";
-import type { AuthRun, OAuthHttp } from "./http.js";
-import type { RegistrationOptions } from "./register.js";
+import { type RegistrationOptions, register } from "./register.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
 
 export interface IdentityOptions extends RegistrationOptions {
@@ -51,7 +51,6 @@ async function registerAt(
       { tried: run.tried },
     );
   }
-  const { register } = await import("./register.js");
   const record = await register(http, guard, options, run);
   await records.saveClient(record);
   return toIdentity(record);

@@ -7,9 +7,9 @@ import {
 import { discard } from "../../http/client/read.js";
 import type { FetchInit } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
+import { oneLine } from "../errors.js";
 import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";
 import { Attempts, type Callback, parseCallback } from "./code-flow.js";
-import { oneLine } from "./errors.js";
 import type { OAuthOptions } from "./options.js";
 import { ServerAuth } from "./server-auth.js";
 import { type Settings, toSettings } from "./settings.js";

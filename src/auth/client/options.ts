@@ -1,5 +1,5 @@
 import type { Fetch } from "../../http/client/send.js";
-import type { KnownClient } from "./client-auth.js";
+import type { KnownClient } from "../client-auth.js";
 import type { Callback } from "./code-flow.js";
 import type { DiscoverOptions } from "./discover.js";
 import type { DpopOptions } from "./dpop.js";

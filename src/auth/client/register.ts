@@ -1,10 +1,10 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { warnByProcess, warnOnce } from "../../protocol/deprecations.js";
 import { isLoopback } from "../addresses.js";
-import { chooseMethod } from "./client-auth.js";
+import { chooseMethod } from "../client-auth.js";
+import { quoted, readOAuthError, shown } from "../errors.js";
+import type { AuthRun, OAuthHttp } from "../http.js";
 import type { Guard } from "./discover.js";
-import { quoted, readOAuthError, shown } from "./errors.js";
-import type { AuthRun, OAuthHttp } from "./http.js";
 import type { ClientRecord } from "./store.js";
 
 const REGISTRATION = {

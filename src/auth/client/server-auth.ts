@@ -1,8 +1,8 @@
 import { AuthError } from "../../protocol/auth-error.js";
+import type { AuthRun, OAuthHttp } from "../http.js";
 import { type Demand, NO_DEMAND } from "./challenge.js";
 import type { Attempt } from "./code-flow.js";
 import { discover, type Guard } from "./discover.js";
-import type { AuthRun, OAuthHttp } from "./http.js";
 import type { Identity } from "./identify.js";
 import { includesScopes, joinScopes, selectScope } from "./scope.js";
 import type { Settings } from "./settings.js";

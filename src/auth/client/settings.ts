@@ -1,10 +1,10 @@
 import type { Fetch } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { isLoopback, isPrivate } from "../addresses.js";
+import { OAuthHttp } from "../http.js";
 import type { DiscoverOptions } from "./discover.js";
 import { DpopKeys, type DpopOptions } from "./dpop.js";
 import type { Grant } from "./grants.js";
-import { OAuthHttp } from "./http.js";
 import type { IdentityOptions } from "./identify.js";
 import { assertMetadataUrl } from "./metadata-document.js";
 import type { OAuthOptions } from "./options.js";

@@ -1,7 +1,7 @@
+import type { AuthRun } from "../http.js";
 import { demandOf, NO_DEMAND } from "./challenge.js";
 import { type Attempt, type Callback, parseCallback, startAttempt } from "./code-flow.js";
 import { discover, type Guard } from "./discover.js";
-import type { AuthRun } from "./http.js";
 import { type Identity, identify } from "./identify.js";
 import { selectScope } from "./scope.js";
 import type { Settings } from "./settings.js";

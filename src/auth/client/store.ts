@@ -1,6 +1,6 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { McpError } from "../../protocol/errors.js";
-import { messageOf } from "./errors.js";
+import { messageOf } from "../errors.js";
 import { endingWith } from "./shared-run.js";
 
 /**

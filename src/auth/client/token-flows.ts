@@ -1,10 +1,10 @@
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { McpError } from "../../protocol/errors.js";
+import { messageOf } from "../errors.js";
+import type { AuthRun, OAuthHttp } from "../http.js";
 import { type Attempt, Attempts, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
 import type { Guard } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
-import { messageOf } from "./errors.js";
-import type { AuthRun, OAuthHttp } from "./http.js";
 import { type Identity, identify, recall } from "./identify.js";
 import { grantedScope, withOfflineAccess } from "./scope.js";
 import type { Settings } from "./settings.js";

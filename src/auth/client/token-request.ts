@@ -1,10 +1,10 @@
 import * as oauth from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
+import { toClientAuth } from "../client-auth.js";
+import { oneLine, readOAuthError, shown } from "../errors.js";
+import type { AuthRun, OAuthHttp } from "../http.js";
 import { isHeaderSafe } from "./bearer.js";
-import { toClientAuth } from "./client-auth.js";
 import type { Guard } from "./discover.js";
-import { oneLine, readOAuthError, shown } from "./errors.js";
-import type { AuthRun, OAuthHttp } from "./http.js";
 import type { Identity } from "./identify.js";
 import type { TokenRecord } from "./store.js";
 

@@ -1,7 +1,7 @@
 import type { JWK, JWTPayload } from "jose";
 import type { Fetch } from "../../http/client/send.js";
 import type { DpopOptions } from "../dpop/check.js";
-import type { IssuerKeyOptions } from "../server/issuer-keys.js";
+import type { IssuerKeyOptions } from "../issuer-keys.js";
 import type { ConfiguredClient, IssuerClient } from "./clients/client.js";
 import type { ClientMetadata } from "./clients/metadata.js";
 import type { IssuerStore } from "./store/store.js";

@@ -1,4 +1,4 @@
-import { canonicalResource } from "../server/resource-id.js";
+import { canonicalResource } from "../resource.js";
 import { OAuthProblem } from "./problem.js";
 
 /** Scope tokens as RFC 6749 has them. */

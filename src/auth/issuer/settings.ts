@@ -1,6 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { canonicalResource } from "../server/resource-id.js";
+import { canonicalResource } from "../resource.js";
 import { privateKeyJwt } from "./clients/assertion.js";
 import { secretBasic, secretPost } from "./clients/authentication.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./clients/client.js";
@@ -9,7 +9,7 @@ import { createDocumentClients, DocumentFetcher } from "./clients/document.js";
 import { ClientKeys } from "./clients/keys.js";
 import type { GrantHandler, IssuerCore, IssuerExtension, Login } from "./core.js";
 import { createDpop } from "./dpop.js";
-import { createAssertions, JWT_BEARER } from "./grants/assertions.js";
+import { createAssertions, JWT_BEARER } from "./grants/assertion.js";
 import { clientCredentials } from "./grants/client-credentials.js";
 import { codeGrant } from "./grants/code.js";
 import { refreshGrant } from "./grants/refresh.js";

@@ -1,6 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isLoopback } from "../addresses.js";
-import type { Upstream } from "./metadata.js";
+import type { Upstream } from "../authorization-server.js";
 
 /** An answer to whoever asks for a document. */
 export interface DocumentReply {

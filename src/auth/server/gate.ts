@@ -2,8 +2,8 @@ import type { GateAdmission, GateRefusal, Operation } from "../../http/exchange.
 import { trimHeader } from "../../http/header-value.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";
+import { isFor, statesAudience } from "../resource.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
-import { isFor, statesAudience } from "./resource-id.js";
 import type { ScopeRules } from "./scopes.js";
 
 export interface BearerGateParts {

@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import type { KnownClient } from "../client/client-auth.js";
+import { Upstream, type UpstreamOptions } from "../authorization-server.js";
+import { chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
-import { Upstream, type UpstreamOptions } from "./metadata.js";
 import { KeptTokens, toAuthInfo } from "./verified-tokens.js";
 
 export interface IntrospectionVerifierOptions extends UpstreamOptions {
@@ -97,8 +97,6 @@ class Asker {
   }
 
   async #toRequest(metadata: AuthorizationServer, token: string): Promise<RequestInit> {
-    // Loaded when it is needed: tokens that are verified otherwise need none of it.
-    const { chooseMethod, toClientAuth } = await import("../client/client-auth.js");
     const { client } = this.#options;
     const { secret, key, assertion } = client;
     const hasKey = key !== undefined || assertion !== undefined;

@@ -1,6 +1,6 @@
 import { errors } from "jose";
+import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
-import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "./issuer-keys.js";
 import { KeptTokens, toAuthInfo } from "./verified-tokens.js";
 
 export interface JwtVerifierOptions extends IssuerKeyOptions {

@@ -1,12 +1,12 @@
 import type { GateAdmission, GateRefusal, HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import { Upstream, type UpstreamOptions } from "../authorization-server.js";
 import { DpopCheck, type DpopOptions } from "../dpop/check.js";
+import { assertResource, metadataUrl } from "../resource.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { assertIssuers, createMirror, type DocumentReply, Documents, toMetadata } from "./documents.js";
 import { BearerGate } from "./gate.js";
-import { Upstream, type UpstreamOptions } from "./metadata.js";
-import { assertResource, metadataUrl } from "./resource-id.js";
 import { offlineWarning, type ScopeOptions, ScopeRules, toScopes } from "./scopes.js";
 
 export interface ProtectOptions extends ScopeOptions, Pick<UpstreamOptions, "fetch" | "now"> {

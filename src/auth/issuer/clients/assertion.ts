@@ -1,6 +1,6 @@
 import * as jose from "jose";
 import { digestOf } from "../../crypto.js";
-import { isUnknownKey } from "../../server/remote-keys.js";
+import { isUnknownKey } from "../../issuer-keys.js";
 import type { ClientAuthenticator, IssuerCore } from "../core.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";

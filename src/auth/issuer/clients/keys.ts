@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from "jose";
-import { RemoteKeys } from "../../server/remote-keys.js";
+import { RemoteKeys } from "../../issuer-keys.js";
 import type { DocumentFetcher } from "./document.js";
 
 const MAX_KEPT = 1_000;

@@ -1,13 +1,18 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
+import { DefinitionError } from "../../../protocol/errors.js";
 import { digestOf, randomToken } from "../../crypto.js";
-import { IssuerKeys, toJwtType } from "../../server/issuer-keys.js";
-import { canonicalResource } from "../../server/resource-id.js";
-import type { IssuerCore, TokenRequest } from "../core.js";
+import { IssuerKeys, toJwtType } from "../../issuer-keys.js";
+import { canonicalResource } from "../../resource.js";
+import type { IssuerClient } from "../clients/client.js";
+import type { IssuerCore, IssuerExtension, TokenRequest } from "../core.js";
 import type { IdentityAssertionOptions, TrustedIssuer, WorkloadGrant, WorkloadIdentityOptions } from "../options.js";
 import { invalidGrant, OAuthProblem } from "../problem.js";
+import { isSecureUri } from "../redirect-uri.js";
 import { assertScopes, requestedResources, requestedScopes, scopesOf } from "../rules.js";
 import type { Granted } from "../store/records.js";
 
+export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 const ID_JAG = "oauth-id-jag+jwt";
 /** What is signed for other purposes is nobody's word for a workload. */
 const OTHER_TYPES = [ID_JAG, "at+jwt", "dpop+jwt", "logout+jwt"];
@@ -16,8 +21,52 @@ const SKEW = 10;
 /** Longer ones are not read. */
 const MAX_LENGTH = 16_384;
 
+/** Stands for a workload until its assertion has been read: it has no id and no secret here. */
+const WORKLOAD: IssuerClient = {
+  id: "",
+  source: "configured",
+  redirectUris: [],
+  method: "none",
+  grantTypes: [JWT_BEARER],
+};
+
+/** Tokens by the word of somebody who is trusted (RFC 7523). */
+export function createAssertions(
+  identity: IdentityAssertionOptions | undefined,
+  workload: WorkloadIdentityOptions | undefined,
+): IssuerExtension {
+  if (identity !== undefined) assertTrusted("identityAssertion.providers", identity.providers);
+  if (identity !== undefined && identity.subject === undefined && identity.providers.length > 1) {
+    throw new DefinitionError("identityAssertion.subject: two providers may have users of the same name");
+  }
+  if (workload !== undefined) assertTrusted("workloadIdentity.issuers", workload.issuers);
+  let grant: AssertionGrant | undefined;
+  return {
+    ...(identity === undefined ? {} : { metadata: { authorization_grant_profiles_supported: [PROFILE] } }),
+    ...(workload === undefined ? {} : { anonymous: (grantType) => (grantType === JWT_BEARER ? WORKLOAD : undefined) }),
+    grants: {
+      [JWT_BEARER]: async (core, request) => {
+        grant ??= new AssertionGrant(core, identity, workload);
+        return await grant.serve(request);
+      },
+    },
+  };
+}
+
+function assertTrusted(option: string, trusted: readonly TrustedIssuer[]): void {
+  if (trusted.length === 0) throw new DefinitionError(`${option}: there is nobody to trust`);
+  if (new Set(trusted.map(({ issuer }) => issuer)).size < trusted.length) {
+    throw new DefinitionError(`${option}: two have the same issuer`);
+  }
+  for (const { issuer, jwksUri = issuer, keys } of trusted) {
+    if (issuer === "" || (keys === undefined && !isSecureUri(jwksUri))) {
+      throw new DefinitionError(`${option}: the keys of ${JSON.stringify(issuer)} cannot be had over https`);
+    }
+  }
+}
+
 /** Serves tokens for assertions, of identity providers for their users and of platforms for their workloads. */
-export class AssertionGrant {
+class AssertionGrant {
   readonly #core: IssuerCore;
   readonly #identity: IdentityAssertionOptions | undefined;
   readonly #workload: WorkloadIdentityOptions | undefined;

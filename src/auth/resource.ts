@@ -1,4 +1,4 @@
-import { DefinitionError } from "../../protocol/errors.js";
+import { DefinitionError } from "../protocol/errors.js";
 
 const URI = /^([a-z][a-z0-9+.-]*):\/\/([^/?#@[\]:]+|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?(\/[^?#]*)?(\?[^#]*)?$/i;
 const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };

@@ -1,5 +1,5 @@
-import * as oauth from "oauth4webapi";
-import { AuthError } from "../../protocol/auth-error.js";
+import type { AuthorizationServer, ClientAuth } from "oauth4webapi";
+import { AuthError } from "../protocol/auth-error.js";
 import { oneLine, quoted } from "./errors.js";
 
 /** A private key that signs assertions: of Web Crypto, as a JWK, or as PKCS #8 in PEM. The last two need `jose`. */
@@ -48,16 +48,16 @@ export interface Authentication {
 /** How requests to the token endpoint say who sends them. Rejects before anything is sent when that cannot work. */
 export async function toClientAuth(
   { clientId, secret, method, signer }: Authentication,
-  metadata: oauth.AuthorizationServer,
+  metadata: AuthorizationServer,
   signal: AbortSignal,
-): Promise<oauth.ClientAuth> {
+): Promise<ClientAuth> {
   switch (method) {
     case "none":
-      return clientId === undefined ? () => {} : oauth.None();
+      return clientId === undefined ? () => {} : identified;
     case "client_secret_basic":
       return basic(needed(secret, method));
     case "client_secret_post":
-      return oauth.ClientSecretPost(needed(secret, method));
+      return posted(needed(secret, method));
     case "private_key_jwt":
       return signer?.assertion === undefined
         ? await signing(signer ?? {}, metadata)
@@ -67,8 +67,20 @@ export async function toClientAuth(
   }
 }
 
+/** A public client says who it is and proves nothing. */
+const identified: ClientAuth = (_server, client, body) => {
+  body.set("client_id", client.client_id);
+};
+
+function posted(secret: string): ClientAuth {
+  return (_server, client, body) => {
+    body.set("client_id", client.client_id);
+    body.set("client_secret", secret);
+  };
+}
+
 /** Id and secret are form-encoded, but no more than that: many servers compare them without decoding. */
-function basic(secret: string): oauth.ClientAuth {
+function basic(secret: string): ClientAuth {
   const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
   return (_server, client, _body, headers) => {
     headers.set("authorization", `Basic ${btoa(`${encode(client.client_id)}:${encode(secret)}`)}`);
@@ -80,7 +92,7 @@ function needed(secret: string | undefined, method: string): string {
   throw new AuthError("configuration", `The client has no secret to authenticate by ${method}`);
 }
 
-function presenting(source: string | AssertionSource, audience: string, signal: AbortSignal): oauth.ClientAuth {
+function presenting(source: string | AssertionSource, audience: string, signal: AbortSignal): ClientAuth {
   return async (_server, client, body) => {
     const assertion = typeof source === "string" ? source : await source({ audience, signal });
     body.set("client_id", client.client_id);
@@ -91,8 +103,8 @@ function presenting(source: string | AssertionSource, audience: string, signal: 
 
 async function signing(
   { key, keyId, alg = "ES256" }: NonNullable<Authentication["signer"]>,
-  metadata: oauth.AuthorizationServer,
-): Promise<oauth.ClientAuth> {
+  metadata: AuthorizationServer,
+): Promise<ClientAuth> {
   if (key === undefined) throw new AuthError("configuration", "The client has no key to sign its assertion with");
   const listed: unknown = metadata.token_endpoint_auth_signing_alg_values_supported;
   if (Array.isArray(listed) && !listed.includes(alg)) {
@@ -101,9 +113,11 @@ async function signing(
       `${metadata.issuer} takes assertions signed by ${oneLine(listed.join(", "))}, not ${alg}`,
     );
   }
+  // An optional peer: a server that introspects with a secret has no need of it.
+  const { PrivateKeyJwt } = await import("oauth4webapi");
   try {
     const imported = await importKey(key, alg);
-    return oauth.PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
+    return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
   } catch {
     // The cause may quote the key.
     throw new AuthError("configuration", `The client's key cannot sign by ${alg}`);

@@ -1,7 +1,7 @@
-import { discard, readText } from "../../http/client/read.js";
-import type { Fetch } from "../../http/client/send.js";
-import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
-import { type AddressPolicy, addressProblem } from "../addresses.js";
+import { discard, readText } from "../http/client/read.js";
+import type { Fetch } from "../http/client/send.js";
+import { AuthError, type AuthStep } from "../protocol/auth-error.js";
+import { type AddressPolicy, addressProblem } from "./addresses.js";
 import { messageOf } from "./errors.js";
 
 /** One run of an authorization: what ends it, and which addresses it has asked. */

@@ -1,0 +1,105 @@
+import type { AuthorizationServer } from "oauth4webapi";
+import type { Fetch } from "../http/client/send.js";
+import { AuthError, type AuthStep } from "../protocol/auth-error.js";
+import { isPlain, quoted } from "./errors.js";
+import { type AuthRun, type Document, OAuthHttp } from "./http.js";
+
+export interface ServerMetadataOptions {
+  readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
+  readonly allowIssuerMismatch?: boolean | undefined;
+  /** The identifier is the MCP server's origin, made up by this client: a slash at its end does not matter. */
+  readonly isOrigin: boolean;
+}
+
+/** The places of an authorization server's metadata, in the order in which they are asked. */
+export function metadataCandidates(issuer: string): URL[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+  ];
+  if (path !== "") places.push(`${origin}${path}/.well-known/openid-configuration`);
+  return places.map((place) => new URL(place));
+}
+
+/** Gets the metadata of an issuer; undefined when no place has any. Metadata of another issuer ends the run. */
+export async function findServerMetadata(
+  http: OAuthHttp,
+  issuer: string,
+  options: ServerMetadataOptions,
+  run: AuthRun,
+): Promise<AuthorizationServer | undefined> {
+  const known = [options.serverMetadata ?? []].flat().find((each) => each.issuer === issuer);
+  if (known !== undefined) return known;
+  for (const url of metadataCandidates(issuer)) {
+    const document = await http.getDocument(url, run, "server_metadata");
+    const stated = document.kind === "absent" ? undefined : document.json.issuer;
+    if (document.kind === "absent" || typeof stated !== "string") continue;
+    assertIssuer(stated, issuer, options, run);
+    return document.json as unknown as AuthorizationServer;
+  }
+  return undefined;
+}
+
+function assertIssuer(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
+  if (stated === asked || (options.allowIssuerMismatch === true && isPlain(stated))) return;
+  if (options.isOrigin && stated === `${asked}/`) return;
+  throw new AuthError(
+    "issuer",
+    `The metadata at ${run.tried.at(-1)} is of the issuer ${quoted(stated)}, not of ${quoted(asked)}`,
+    { tried: run.tried },
+  );
+}
+
+export interface UpstreamOptions {
+  /** Takes the place of the global `fetch` in requests to the authorization server. */
+  readonly fetch?: typeof fetch;
+  /** How long one request to it may take. 5 s unless told otherwise. */
+  readonly timeoutMs?: number;
+  /** Plain HTTP to other machines, which anybody on the way can change. For tests alone. */
+  readonly allowInsecure?: boolean;
+  /** The time, in milliseconds since 1970; for tests. */
+  readonly now?: () => number;
+}
+
+const TIMEOUT_MS = 5_000;
+
+/** The way to an authorization server: addresses are checked, answers are bounded in size and time. */
+export class Upstream {
+  readonly now: () => number;
+  readonly #http: OAuthHttp;
+  readonly #timeoutMs: number;
+
+  constructor({ fetch, timeoutMs = TIMEOUT_MS, allowInsecure = false, now = Date.now }: UpstreamOptions) {
+    const send: Fetch = (url, init) => (fetch ?? globalThis.fetch)(url, init);
+    // The author names these addresses, so that private ones are as good as others.
+    this.#http = new OAuthHttp(send, { allowInsecure, allowPrivate: true }, {});
+    this.#timeoutMs = timeoutMs;
+    this.now = now;
+  }
+
+  /** The metadata of an issuer, by the issuer's own word. Rejects where there is none. */
+  async metadata(issuer: string): Promise<AuthorizationServer> {
+    const run = this.#run();
+    const found = await findServerMetadata(this.#http, issuer, { isOrigin: false }, run);
+    if (found !== undefined) return found;
+    throw new AuthError("server_metadata", `${issuer} has no metadata`, { tried: run.tried });
+  }
+
+  async get(url: string, step: AuthStep): Promise<{ readonly [member: string]: unknown }> {
+    const run = this.#run();
+    const document: Document = await this.#http.getDocument(new URL(url), run, step);
+    if (document.kind === "found") return document.json;
+    throw new AuthError(step, `${url}: no usable answer (${document.why})`, { tried: run.tried });
+  }
+
+  post(url: string, init: RequestInit, step: AuthStep): Promise<Response> {
+    return this.#http.post(new URL(url), init, this.#run(), step);
+  }
+
+  /** One request, or a few that belong together, with an end of its own: nobody who waits for it can end it. */
+  #run(): AuthRun {
+    return { signal: AbortSignal.timeout(this.#timeoutMs), tried: [], now: this.now };
+  }
+}
