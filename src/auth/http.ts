@@ -1,6 +1,7 @@
 import { discard, readText } from "../http/client/read.js";
 import type { Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
+import { withinTime } from "./abortable.js";
 import { type AddressPolicy, addressProblem } from "./addresses.js";
 import { messageOf } from "./errors.js";
 
@@ -35,7 +36,7 @@ export class OAuthHttp {
 
   /** Gets a metadata document. Rejects only when the network fails or the run ends. */
   getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
-    return withinTime(run, (signal) => this.#follow(url, run, step, signal));
+    return withinTime(run.signal, REQUEST_MS, (signal) => this.#follow(url, run, step, signal));
   }
 
   async #follow(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Document> {
@@ -59,7 +60,7 @@ export class OAuthHttp {
     if (refusal !== undefined) throw notAsked(url, refusal, run);
     run.tried.push(url.href);
     try {
-      return await withinTime(run, async (signal) => {
+      return await withinTime(run.signal, REQUEST_MS, async (signal) => {
         const response = await this.#fetch(url, { ...init, method: "POST", redirect: "manual", signal });
         const text = await readText(response, MAX_BYTES, { signal });
         const body = text === "" ? null : text;
@@ -115,22 +116,6 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
     return { kind: "absent", why: "not a JSON object", status };
   }
   return { kind: "found", json: json as { [member: string]: unknown } };
-}
-
-/** Runs `work` with a signal that fires when the run ends, or when this has taken too long by itself. */
-async function withinTime<T>({ signal }: AuthRun, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const limit = new AbortController();
-  const end = () => limit.abort(signal.reason);
-  const late = () => limit.abort(new DOMException(`not within ${REQUEST_MS} ms`, "TimeoutError"));
-  const timer = setTimeout(late, REQUEST_MS);
-  signal.addEventListener("abort", end, { once: true });
-  if (signal.aborted) end();
-  try {
-    return await work(limit.signal);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", end);
-  }
 }
 
 /** In a browser, a refused CORS preflight looks like a network failure; without the extra header there is none. */

@@ -6,12 +6,32 @@ const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 /** Longer ones are no identifiers that anybody gave to a server. */
 const MAX_LENGTH = 2048;
 
+/** The `resource` that a client sends for an MCP server: no fragment, no default port, no slash after a bare origin. */
+export function resourceIdentifier(server: URL): string {
+  const path = server.pathname === "/" && server.search === "" ? "" : server.pathname;
+  return `${server.origin}${path}${server.search}`;
+}
+
 /**
- * A resource identifier as it is compared: scheme and host in lower case, no default port, no slash at the end. All else
+ * Whether a resource that metadata names is the server or an ancestor of it: the same origin, and a path that ends on a
+ * segment boundary of the server's path.
+ */
+export function covers(resource: string, server: URL): boolean {
+  if (!URL.canParse(resource)) return false;
+  const named = new URL(resource);
+  if (named.origin !== server.origin || resource.includes("#")) return false;
+  if (named.username !== "" || named.password !== "") return false;
+  if (named.search !== "" && named.search !== server.search) return false;
+  const path = named.pathname.replace(/\/$/, "");
+  return server.pathname === path || server.pathname.startsWith(`${path}/`);
+}
+
+/**
+ * A resource identifier in the form that is compared: scheme and host in lower case, no default port, no slash at the end. All else
  * stays as it is, since `/mcp` and `/MCP`, or `/mcp` and `/mcp?x=1`, are different resources. Undefined for what is no
  * such identifier: relative, with user, password or fragment, or with an impossible port.
  */
-export function canonicalResource(value: unknown): string | undefined {
+export function normalizeResource(value: unknown): string | undefined {
   if (typeof value !== "string" || value.length > MAX_LENGTH) return undefined;
   const match = URI.exec(value);
   if (match === null) return undefined;
@@ -26,7 +46,7 @@ export function canonicalResource(value: unknown): string | undefined {
 /** Whether one of the audiences that a token states is this resource. What cannot be read matches nothing. */
 export function isFor(audience: unknown, resource: string): boolean {
   const stated: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
-  return stated.some((one) => canonicalResource(one) === resource);
+  return stated.some((one) => normalizeResource(one) === resource);
 }
 
 /** Whether a token states any audience at all. */
@@ -40,14 +60,14 @@ export function statesAudience(audience: unknown): boolean {
 }
 
 /** Where the metadata of a resource is: the well-known segment goes between host and path. */
-export function metadataUrl(resource: string): URL {
+export function resourceMetadataUrl(resource: string | URL): URL {
   const { origin, pathname, search } = new URL(resource);
   return new URL(`${origin}${WELL_KNOWN}${pathname === "/" ? "" : pathname}${search}`);
 }
 
 /** Throws for what cannot identify an MCP server over HTTP. */
 export function assertResource(resource: string): string {
-  const canonical = canonicalResource(resource);
+  const canonical = normalizeResource(resource);
   if (canonical !== undefined && /^https?:/.test(canonical) && URL.canParse(resource)) return canonical;
   throw new DefinitionError(
     `resource: ${JSON.stringify(resource)} is not an absolute http(s) address without user, password and fragment`,

@@ -7,9 +7,9 @@ import {
 import { AuthError } from "../../protocol/auth-error.js";
 import { isLoopback } from "../addresses.js";
 import { oneLine, shown } from "../errors.js";
+import { scopesOf } from "../scopes.js";
 import type { Guard } from "./discover.js";
 import type { Identity } from "./identify.js";
-import { scopesOf } from "./scope.js";
 import type { AuthRecords } from "./store.js";
 
 /** A user who has been sent to an authorization server: all that the answer is checked against. */

@@ -3,6 +3,7 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { findServerMetadata } from "../authorization-server.js";
 import { isPlain, quoted } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
+import { covers, resourceIdentifier, resourceMetadataUrl } from "../resource.js";
 import type { Demand } from "./challenge.js";
 
 /** What is known about who guards an MCP server. Plain data: it is kept in the store. */
@@ -97,9 +98,7 @@ async function findResourceMetadata(
 }
 
 export function resourceCandidates(server: URL, named: string | undefined): URL[] {
-  const place = "/.well-known/oauth-protected-resource";
-  const path = server.pathname === "/" ? "" : server.pathname;
-  const all = [`${server.origin}${place}${path}${server.search}`, `${server.origin}${place}`];
+  const all = [resourceMetadataUrl(server).href, resourceMetadataUrl(server.origin).href];
   if (named !== undefined && /^https?:\/\//i.test(named) && URL.canParse(named)) all.unshift(named);
   return [...new Set(all.map((url) => new URL(url).href))].map((url) => new URL(url));
 }
@@ -123,11 +122,11 @@ function chooseResource(
   run: AuthRun,
 ): string | undefined {
   if (validateResource !== undefined) return validateResource(server, named);
-  if (named === undefined) return canonicalResource(server);
+  if (named === undefined) return resourceIdentifier(server);
   if (covers(named, server)) return named;
   throw new AuthError(
     "resource_metadata",
-    `The metadata is for the resource ${quoted(named)}, which is not ${canonicalResource(server)}`,
+    `The metadata is for the resource ${quoted(named)}, which is not ${resourceIdentifier(server)}`,
     { tried: run.tried },
   );
 }
@@ -153,24 +152,4 @@ function defaults({ origin }: URL): AuthorizationServer {
     token_endpoint: `${origin}/token`,
     registration_endpoint: `${origin}/register`,
   };
-}
-
-/** The address of an MCP server as its tokens name it: no fragment, no default port, no slash after a bare origin. */
-export function canonicalResource(server: URL): string {
-  const path = server.pathname === "/" && server.search === "" ? "" : server.pathname;
-  return `${server.origin}${path}${server.search}`;
-}
-
-/**
- * Whether a resource that metadata names is the server or an ancestor of it: the same origin, and a path that ends on a
- * segment boundary of the server's path.
- */
-export function covers(resource: string, server: URL): boolean {
-  if (!URL.canParse(resource)) return false;
-  const named = new URL(resource);
-  if (named.origin !== server.origin || resource.includes("#")) return false;
-  if (named.username !== "" || named.password !== "") return false;
-  if (named.search !== "" && named.search !== server.search) return false;
-  const path = named.pathname.replace(/\/$/, "");
-  return server.pathname === path || server.pathname.startsWith(`${path}/`);
 }

@@ -1,23 +1,12 @@
 import { AuthError } from "../../protocol/auth-error.js";
+import { clientDocumentUrlProblem } from "../client-document.js";
 import type { ClientMetadata } from "./register.js";
 
-/** Throws unless the text, as it is, can be the id of a client: https, a path, nothing that would be read in two ways. */
+/** Throws unless the text can be the id of a client. */
 export function assertMetadataUrl(text: string): void {
-  const problem = problemOf(text);
+  const problem = clientDocumentUrlProblem(text);
   if (problem === undefined) return;
   throw new AuthError("configuration", `The address of the client's metadata document ${problem}`);
-}
-
-function problemOf(text: string): string | undefined {
-  if (!URL.canParse(text)) return "is not a URL";
-  const url = new URL(text);
-  const path = text.replace(/[?#].*$/s, "").replace(/^[a-z]+:\/\/[^/]*/i, "");
-  if (url.protocol !== "https:") return "is not https";
-  if (url.pathname === "/") return "has no path";
-  if (text.includes("#")) return "has a fragment";
-  if (url.username !== "" || url.password !== "") return "carries credentials";
-  if (path.split("/").some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return "has dot segments";
-  return undefined;
 }
 
 export interface ClientDocument extends ClientMetadata {

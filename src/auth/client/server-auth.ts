@@ -1,12 +1,13 @@
 import { AuthError } from "../../protocol/auth-error.js";
+import { orAborted } from "../abortable.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
+import { includesScopes, joinScopes, selectScope } from "../scopes.js";
 import { type Demand, NO_DEMAND } from "./challenge.js";
 import type { Attempt } from "./code-flow.js";
 import { discover, type Guard } from "./discover.js";
 import type { Identity } from "./identify.js";
-import { includesScopes, joinScopes, selectScope } from "./scope.js";
 import type { Settings } from "./settings.js";
-import { endingWith, SharedRun } from "./shared-run.js";
+import { SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
 import { isForgottenClient, TokenFlows } from "./token-flows.js";
 
@@ -184,7 +185,7 @@ export class ServerAuth {
   #start(scope: string | undefined, work: (run: AuthRun) => Promise<TokenRecord | undefined>): Running {
     const begin = async (ended: AbortSignal) => {
       try {
-        return await endingWith(work(this.#begin(ended)), ended);
+        return await orAborted(work(this.#begin(ended)), ended);
       } catch (error) {
         if (error instanceof AuthError) this.#failure = { after: this.#ended + 1, error };
         throw error;

@@ -3,16 +3,6 @@ import { TimeoutError } from "../../protocol/errors.js";
 /** What timers can count to. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The outcome of `work`, or the reason of the signal when that fires first: work need not listen to it. */
-export function endingWith<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = () => reject(signal.reason);
-    if (signal.aborted) giveUp();
-    else signal.addEventListener("abort", giveUp, { once: true });
-    work.finally(() => signal.removeEventListener("abort", giveUp)).then(resolve, reject);
-  });
-}
-
 /**
  * Work that several callers wait for. It ends early when its time is up, or when the last of them has given up; a caller
  * that gives up gets the reason of its own signal.

@@ -1,9 +1,9 @@
 import type { AuthRun } from "../http.js";
+import { selectScope } from "../scopes.js";
 import { demandOf, NO_DEMAND } from "./challenge.js";
 import { type Attempt, type Callback, parseCallback, startAttempt } from "./code-flow.js";
 import { discover, type Guard } from "./discover.js";
 import { type Identity, identify } from "./identify.js";
-import { selectScope } from "./scope.js";
 import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 import { TokenFlows } from "./token-flows.js";

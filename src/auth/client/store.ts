@@ -1,7 +1,7 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { McpError } from "../../protocol/errors.js";
+import { orAborted } from "../abortable.js";
 import { messageOf } from "../errors.js";
-import { endingWith } from "./shared-run.js";
 
 /**
  * Where clients, tokens and started attempts are kept. Keys are opaque text; values are plain data, except that a store
@@ -99,13 +99,13 @@ export class AuthRecords {
   /** Runs `work` alone: in this client always, among all who share the store if that has a lock. */
   async locked<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let busy = this.#busy.get(name); busy !== undefined; busy = this.#busy.get(name)) {
-      await endingWith(
+      await orAborted(
         busy.catch(() => {}),
         signal,
       );
     }
     signal.throwIfAborted();
-    const bounded = () => endingWith(work(), signal);
+    const bounded = () => orAborted(work(), signal);
     const run = this.store.lock === undefined ? bounded() : this.#lockStore(name, bounded, signal);
     this.#busy.set(name, run);
     try {

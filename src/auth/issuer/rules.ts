@@ -1,12 +1,6 @@
-import { canonicalResource } from "../resource.js";
+import { normalizeResource } from "../resource.js";
+import { isScope, scopesOf } from "../scopes.js";
 import { OAuthProblem } from "./problem.js";
-
-/** Scope tokens as RFC 6749 has them. */
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
-
-export function scopesOf(scope: string | undefined): readonly string[] {
-  return [...new Set((scope ?? "").split(" ").filter((item) => item !== ""))];
-}
 
 export interface ScopeLimits {
   /** What this server has. */
@@ -30,7 +24,7 @@ export function requestedScopes(scope: string | undefined, limits: ScopeLimits):
 export function assertScopes(asked: readonly string[], allowed: readonly string[]): void {
   const refused = asked.filter((item) => !allowed.includes(item));
   if (refused.length === 0) return;
-  const names = refused.filter((item) => SCOPE.test(item) && item.length < 100).join(" ");
+  const names = refused.filter((item) => isScope(item) && item.length < 100).join(" ");
   throw new OAuthProblem("invalid_scope", `not available: ${names === "" ? "a scope that is none" : names}`);
 }
 
@@ -58,8 +52,8 @@ export function narrowedAudience(named: readonly string[], granted: readonly str
 }
 
 function find(resource: string, among: readonly string[]): string {
-  const key = canonicalResource(resource);
-  const found = key === undefined ? undefined : among.find((candidate) => canonicalResource(candidate) === key);
+  const key = normalizeResource(resource);
+  const found = key === undefined ? undefined : among.find((candidate) => normalizeResource(candidate) === key);
   if (found !== undefined) return found;
   throw new OAuthProblem("invalid_target", "resource is none that this grant can be for");
 }

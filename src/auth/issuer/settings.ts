@@ -1,6 +1,7 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { canonicalResource } from "../resource.js";
+import { normalizeResource } from "../resource.js";
+import { isScope } from "../scopes.js";
 import { privateKeyJwt } from "./clients/assertion.js";
 import { secretBasic, secretPost } from "./clients/authentication.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./clients/client.js";
@@ -145,7 +146,7 @@ function toLifetimes(given: Lifetimes = {}): Required<Lifetimes> {
 function toScopes(scopes: IssuerOptions["scopes"] = []): ReadonlyMap<string, string> {
   const entries = Array.isArray(scopes) ? scopes.map((scope: string) => [scope, ""] as const) : Object.entries(scopes);
   for (const [scope] of entries) {
-    if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) throw new DefinitionError(`${JSON.stringify(scope)} is no scope`);
+    if (!isScope(scope)) throw new DefinitionError(`${JSON.stringify(scope)} is no scope`);
   }
   return new Map(entries as [string, string][]);
 }
@@ -155,7 +156,7 @@ function toResources(given: IssuerOptions["resources"]): readonly string[] {
   if (!Array.isArray(given)) throw new DefinitionError("resources has to be a list of addresses");
   const resources = given.map(toResource);
   for (const resource of resources) {
-    if (canonicalResource(resource) === undefined)
+    if (normalizeResource(resource) === undefined)
       throw new DefinitionError(`${JSON.stringify(resource)} is no resource`);
   }
   if (resources.length === 0) throw new DefinitionError("resources: an issuer without any has nothing to issue");
@@ -170,8 +171,8 @@ function toResource(resource: string | URL): string {
 
 function toDefaultResource({ defaultResource }: IssuerOptions, resources: readonly string[]): string | undefined {
   if (defaultResource === undefined) return resources.length === 1 ? resources[0] : undefined;
-  const key = canonicalResource(toResource(defaultResource));
-  const found = resources.find((resource) => canonicalResource(resource) === key);
+  const key = normalizeResource(toResource(defaultResource));
+  const found = resources.find((resource) => normalizeResource(resource) === key);
   if (found === undefined) throw new DefinitionError("defaultResource is none of the resources");
   return found;
 }

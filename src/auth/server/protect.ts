@@ -3,7 +3,7 @@ import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { Upstream, type UpstreamOptions } from "../authorization-server.js";
 import { DpopCheck, type DpopOptions } from "../dpop/check.js";
-import { assertResource, metadataUrl } from "../resource.js";
+import { assertResource, resourceMetadataUrl } from "../resource.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { assertIssuers, createMirror, type DocumentReply, Documents, toMetadata } from "./documents.js";
 import { BearerGate } from "./gate.js";
@@ -68,7 +68,7 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
     verify: options.verify,
     scopes,
     dpop,
-    metadataUrl: resource === undefined ? undefined : metadataUrl(resource).href,
+    metadataUrl: resource === undefined ? undefined : resourceMetadataUrl(resource).href,
     principalOf: options.principal ?? principalOf,
     rules: {
       resource: canonical,
@@ -127,7 +127,7 @@ function createDocuments(
   });
   const [issuer = ""] = authorizationServers;
   const mirror = mirrorMetadata === true ? createMirror(issuer, new Upstream(options), now) : undefined;
-  return new Documents(metadataUrl(resource), metadata, mirror);
+  return new Documents(resourceMetadataUrl(resource), metadata, mirror);
 }
 
 /** Undefined where the token says nothing of who it is for. A user may have a name alone (RFC 7662). */

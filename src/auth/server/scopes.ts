@@ -1,5 +1,6 @@
 import type { Operation } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import { isScope } from "../scopes.js";
 
 /** Whether what was granted covers a scope. */
 export type Satisfies = (granted: readonly string[], required: string) => boolean;
@@ -13,23 +14,22 @@ export interface ScopeOptions {
   readonly satisfies?: Satisfies | undefined;
 }
 
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 /** It is for the authorization server alone: refresh tokens are no business of a resource. */
-const NOT_OURS = "offline_access";
+const OFFLINE_ACCESS = "offline_access";
 
 /** Scopes as they are asked for: each once, without the one that no resource asks for. Throws for what is no scope. */
 export function toScopes(option: string, scopes: readonly string[]): readonly string[] {
   for (const scope of scopes) {
-    if (typeof scope !== "string" || !SCOPE.test(scope)) {
+    if (!isScope(scope)) {
       throw new DefinitionError(`${option}: ${JSON.stringify(scope)} is not a scope`);
     }
   }
-  return [...new Set(scopes)].filter((scope) => scope !== NOT_OURS);
+  return [...new Set(scopes)].filter((scope) => scope !== OFFLINE_ACCESS);
 }
 
 /** What to tell an author who asks for what a resource does not ask for. */
 export function offlineWarning(option: string, scopes: readonly string[] = []): readonly string[] {
-  if (!scopes.includes(NOT_OURS)) return [];
+  if (!scopes.includes(OFFLINE_ACCESS)) return [];
   return [`protect: ${option} has offline_access, which is between client and authorization server; it is left out`];
 }
 

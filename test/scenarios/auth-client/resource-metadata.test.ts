@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { parseChallenges } from "#src/auth/client/challenge.js";
-import { canonicalResource } from "#src/auth/client/discover.js";
+import { resourceIdentifier } from "#src/auth/resource.js";
 import { type AuthWorld, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -268,7 +268,7 @@ proves("client-auth:resource-parameter:canonical-form", { wire: "http" }, "the s
     ["https://mcp.example.com/a/", "https://mcp.example.com/a/"],
     ["https://mcp.example.com:8443", "https://mcp.example.com:8443"],
   ]) {
-    equal(canonicalResource(new URL(address as string)), resource);
+    equal(resourceIdentifier(new URL(address as string)), resource);
   }
 });
 

@@ -7,7 +7,7 @@ import { createChannelPair } from "bowline/testing";
 import fc from "fast-check";
 import { parseChallenges } from "#src/auth/client/challenge.js";
 import { ReplayCache } from "#src/auth/dpop/check.js";
-import { canonicalResource, metadataUrl } from "#src/auth/resource.js";
+import { normalizeResource, resourceMetadataUrl } from "#src/auth/resource.js";
 import { formatChallenge } from "#src/auth/server/gate.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { DpopClient } from "../../support/dpop-client.js";
@@ -71,14 +71,14 @@ test("a proof that cannot be remembered is not taken, and the operator learns wh
 test("canonical identifiers are stable, and metadata lies between host and path", () => {
   fc.assert(
     fc.property(fc.webUrl({ withQueryParameters: true }), (url) => {
-      const once = canonicalResource(url);
+      const once = normalizeResource(url);
       ok(once !== undefined, url);
-      if (!/\/\/(\?|$)/.test(url)) equal(canonicalResource(once), once);
-      equal(canonicalResource(url.replace(/^https/, "HTTPS")), once);
+      if (!/\/\/(\?|$)/.test(url)) equal(normalizeResource(once), once);
+      equal(normalizeResource(url.replace(/^https/, "HTTPS")), once);
     }),
   );
-  fc.assert(fc.property(fc.anything(), (value) => void canonicalResource(value)));
-  equal(metadataUrl("https://h/a?x=1").href, "https://h/.well-known/oauth-protected-resource/a?x=1");
+  fc.assert(fc.property(fc.anything(), (value) => void normalizeResource(value)));
+  equal(resourceMetadataUrl("https://h/a?x=1").href, "https://h/.well-known/oauth-protected-resource/a?x=1");
 });
 
 test("scopes that a definition requires are asked of handlers' context too", async () => {

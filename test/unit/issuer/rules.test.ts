@@ -5,7 +5,8 @@ import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/crypto
 import { Params } from "#src/auth/issuer/forms.js";
 import { html, shownText } from "#src/auth/issuer/pages/page.js";
 import { matchesRedirectUri, redirectUriProblem, withParams } from "#src/auth/issuer/redirect-uri.js";
-import { narrowedAudience, requestedResources, requestedScopes, scopesOf } from "#src/auth/issuer/rules.js";
+import { narrowedAudience, requestedResources, requestedScopes } from "#src/auth/issuer/rules.js";
+import { scopesOf } from "#src/auth/scopes.js";
 
 test("a redirect URI matches itself, and another only by the port on loopback", () => {
   const path = fc.string({ unit: fc.constantFrom("a", "A", "/", "?", "%", ".", "=") });

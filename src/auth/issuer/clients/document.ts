@@ -1,6 +1,8 @@
 import { discard, readText } from "../../../http/client/read.js";
 import type { Fetch } from "../../../http/client/send.js";
+import { orAborted } from "../../abortable.js";
 import { type AddressPolicy, addressProblem } from "../../addresses.js";
+import { clientDocumentUrlProblem } from "../../client-document.js";
 import { mediaType } from "../forms.js";
 import type { ClientDocumentOptions } from "../options.js";
 import { OAuthProblem } from "../problem.js";
@@ -32,7 +34,8 @@ export function createDocumentClients(
 
   return {
     async find(clientId) {
-      const url = documentUrl(clientId);
+      if (clientDocumentUrlProblem(clientId) !== undefined) throw refused("the id of the app is not valid");
+      const url = new URL(clientId);
       const cached = cache.get(clientId);
       if (cached !== undefined && now() < cached.expiresAt) return cached.client;
       cache.delete(clientId);
@@ -44,16 +47,6 @@ export function createDocumentClients(
       return client;
     },
   };
-}
-
-/** An https address with a path, and without anything by which two texts could mean one document. */
-export function documentUrl(clientId: string): URL {
-  const url = URL.canParse(clientId) ? new URL(clientId) : undefined;
-  const path = /^https:\/\/[^/?#@\\\s]+(\/[^?#\\\s]+)(\?[^#\\\s]*)?$/.exec(clientId)?.[1] ?? "";
-  const dotted = path.split("/").some((segment) => /^(\.|%2e){1,2}$/i.test(segment));
-  if (url === undefined || path === "" || dotted || url.hostname === "")
-    throw refused("the id of the app is not valid");
-  return url;
 }
 
 function parseDocument(clientId: string, { json }: FetchedDocument, rules: MetadataRules): IssuerClient {
@@ -117,7 +110,7 @@ export class DocumentFetcher {
       if ((await addressProblem(url, this.#policy)) !== undefined) throw new Error("the address is not asked");
       const headers = { accept: "application/json" };
       const init = { method: "GET", headers, redirect: "manual", credentials: "omit", signal } as const;
-      const response = await beforeEnd(this.#fetch(url, init), signal);
+      const response = await orAborted(this.#fetch(url, init), signal);
       if (response.status !== 200 || !isJson(response)) {
         discard(response);
         throw new Error("not a JSON document");
@@ -127,15 +120,6 @@ export class DocumentFetcher {
       throw new OAuthProblem("invalid_client", "the document of the app cannot be had", { cause });
     }
   }
-}
-
-/** A `fetch` of the operator's need not heed the signal. */
-function beforeEnd<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 function isJson(response: Response): boolean {

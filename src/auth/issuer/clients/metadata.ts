@@ -1,7 +1,8 @@
 import type { JSONWebKeySet } from "jose";
+import { scopesOf } from "../../scopes.js";
 import { OAuthProblem } from "../problem.js";
 import { isSecureUri, redirectUriProblem } from "../redirect-uri.js";
-import { includesAll, scopesOf } from "../rules.js";
+import { includesAll } from "../rules.js";
 import { type ClientMethod, CODE_GRANT, type IssuerClient } from "./client.js";
 
 export type Json = { readonly [member: string]: unknown };

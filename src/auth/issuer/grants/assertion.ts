@@ -2,13 +2,14 @@ import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose"
 import { DefinitionError } from "../../../protocol/errors.js";
 import { digestOf, randomToken } from "../../crypto.js";
 import { IssuerKeys, toJwtType } from "../../issuer-keys.js";
-import { canonicalResource } from "../../resource.js";
+import { normalizeResource } from "../../resource.js";
+import { scopesOf } from "../../scopes.js";
 import type { IssuerClient } from "../clients/client.js";
 import type { IssuerCore, IssuerExtension, TokenRequest } from "../core.js";
 import type { IdentityAssertionOptions, TrustedIssuer, WorkloadGrant, WorkloadIdentityOptions } from "../options.js";
 import { invalidGrant, OAuthProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
-import { assertScopes, requestedResources, requestedScopes, scopesOf } from "../rules.js";
+import { assertScopes, requestedResources, requestedScopes } from "../rules.js";
 import type { Granted } from "../store/records.js";
 
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -202,8 +203,8 @@ function assertConfidential({ client }: TokenRequest): void {
 }
 
 function assertSame(named: readonly string[], audience: readonly string[]): void {
-  const keys = audience.map(canonicalResource);
-  if (named.every((resource) => keys.includes(canonicalResource(resource)))) return;
+  const keys = audience.map(normalizeResource);
+  if (named.every((resource) => keys.includes(normalizeResource(resource)))) return;
   throw new OAuthProblem("invalid_target", "the assertion is for another resource");
 }
 

@@ -1,8 +1,9 @@
 import { digestOf, randomToken, sameText } from "../../crypto.js";
+import { scopesOf } from "../../scopes.js";
 import { REFRESH_GRANT } from "../clients/client.js";
 import type { GrantHandler, IssuerCore } from "../core.js";
 import { invalidGrant } from "../problem.js";
-import { assertScopes, narrowedAudience, scopesOf } from "../rules.js";
+import { assertScopes, narrowedAudience } from "../rules.js";
 import type { Grant, Granted, RefreshRecord } from "../store/records.js";
 
 /** How long two uses of one token may be under way at once; later ones see what the first has left. */

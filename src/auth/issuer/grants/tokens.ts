@@ -2,7 +2,7 @@ import type { CryptoKey, JWK, JWTPayload } from "jose";
 import * as jose from "jose";
 import { DefinitionError } from "../../../protocol/errors.js";
 import { ASYMMETRIC, randomToken } from "../../crypto.js";
-import { scopesOf } from "../rules.js";
+import { scopesOf } from "../../scopes.js";
 import type { Granted, TokenBinding } from "../store/records.js";
 import type { IssuerStore } from "../store/store.js";
 

@@ -1,3 +1,10 @@
+/** A scope token of RFC 6749, 3.3. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+export function isScope(value: unknown): value is string {
+  return typeof value === "string" && SCOPE.test(value);
+}
+
 /** The scopes in a scope string, each once. */
 export function scopesOf(scope: string | undefined): readonly string[] {
   return [...new Set((scope ?? "").split(" ").filter((item) => item !== ""))];

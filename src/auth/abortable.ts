@@ -1,0 +1,29 @@
+/** Gives the outcome of `work`, or the reason of the signal if that fires first. `work` need not listen to the signal. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    work.finally(() => signal.removeEventListener("abort", onAbort)).then(resolve, reject);
+  });
+}
+
+/** Runs `work` with a signal that fires with the caller's signal, or after `ms`. */
+export async function withinTime<T>(
+  signal: AbortSignal,
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const onAbort = () => limit.abort(signal.reason);
+  const onLate = () => limit.abort(new DOMException(`not within ${ms} ms`, "TimeoutError"));
+  const timer = setTimeout(onLate, ms);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
