@@ -79,12 +79,16 @@ function posted(secret: string): ClientAuth {
   };
 }
 
-/** Id and secret are form-encoded, but no more than that: many servers compare them without decoding. */
 function basic(secret: string): ClientAuth {
-  const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
   return (_server, client, _body, headers) => {
-    headers.set("authorization", `Basic ${btoa(`${encode(client.client_id)}:${encode(secret)}`)}`);
+    headers.set("authorization", basicCredentials(client.client_id, secret));
   };
+}
+
+/** Id and secret are form-encoded, but no more than that: many servers compare them without decoding. */
+export function basicCredentials(id: string, secret: string): string {
+  const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
+  return `Basic ${btoa(`${encode(id)}:${encode(secret)}`)}`;
 }
 
 function needed(secret: string | undefined, method: string): string {

@@ -1,3 +1,4 @@
+import { toBase64Url } from "../protocol/base64.js";
 import { DefinitionError } from "../protocol/errors.js";
 
 const encoder = new TextEncoder();
@@ -17,21 +18,6 @@ export function sameText(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at % Math.max(1, b.length));
   return difference === 0;
-}
-
-export function toBase64(bytes: Uint8Array): string {
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary);
-}
-
-export function toBase64Url(bytes: Uint8Array): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
-
-/** Throws for text that is not base64url. */
-export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
 }
 
 /** Signatures by key pairs: what verifies them cannot make them. */

@@ -1,7 +1,8 @@
 import { calculateJwkThumbprint, EmbeddedJWK, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from "jose";
 import { AuthError } from "../../protocol/auth-error.js";
+import { fromBase64Url, toBase64Url } from "../../protocol/base64.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { digestOf, fromBase64Url, toAlgorithms, toBase64Url } from "../crypto.js";
+import { digestOf, toAlgorithms } from "../crypto.js";
 
 /** What is looked at of a request. */
 export interface GatedRequest {

@@ -28,7 +28,7 @@ export interface SealOptions {
   readonly onRefused: (reason: string) => void;
 }
 
-export const KEY_BYTES = 32;
+const KEY_BYTES = 32;
 
 /** Says what is wrong with the options of a server that concern its seal. */
 export function assertSealOptions(

@@ -1,7 +1,9 @@
 import type { ServerRuntime, StateSeal } from "../../era/server-era.js";
+import { toBase64Url } from "../../protocol/base64.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
+import { KeyRing } from "../../protocol/key-ring.js";
 import { DEFAULTS, type ServerOptions } from "../options.js";
-import { KEY_BYTES, type SealKey, type SealOptions, type StateCodec } from "./options.js";
+import type { SealKey, SealOptions, StateCodec } from "./options.js";
 
 /** Turns a text that is bound to a request into one for the wire, and back. */
 export interface StateCipher {
@@ -10,58 +12,26 @@ export interface StateCipher {
   open(text: string, binding: string): Promise<{ readonly id: string; readonly plain: string }>;
 }
 
-const IV_BYTES = 12;
-
 /** AES-256-GCM with the binding authenticated beside the text. Any key of the ring opens; the first seals. */
 export function createKeyCipher(keys: readonly SealKey[] | undefined): StateCipher {
-  const ring = keys ?? [createProcessKey()];
-  const first = ring[0] as SealKey;
-  const imported = new Map<string, Promise<CryptoKey>>();
-
-  const keyFor = (key: SealKey): Promise<CryptoKey> => {
-    let ready = imported.get(key.id);
-    if (ready === undefined) {
-      const raw = Uint8Array.from(key.secret);
-      ready = crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
-      imported.set(key.id, ready);
-    }
-    return ready;
-  };
-
+  const ring = new KeyRing(keys);
   return {
     async close(plain, binding) {
-      const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
-      const cipher = { name: "AES-GCM", iv, additionalData: encodeText(binding) };
-      const sealed = new Uint8Array(await crypto.subtle.encrypt(cipher, await keyFor(first), encodeText(plain)));
-      return `${first.id}.${toBase64Url(iv)}.${toBase64Url(sealed)}`;
+      const { keyId, iv, data } = await ring.encrypt(plain, binding);
+      return `${keyId}.${iv}.${data}`;
     },
     async open(text, binding) {
-      const [id, iv, sealed, ...rest] = text.split(".");
-      const key = ring.find((candidate) => candidate.id === id);
-      if (iv === undefined || sealed === undefined || rest.length > 0) throw new Error("not in this server's format");
-      if (key === undefined) throw new Error(`sealed with key "${id}", which is not in this server's ring`);
+      const [keyId = "", iv, data, ...rest] = text.split(".");
+      if (iv === undefined || data === undefined || rest.length > 0) throw new Error("not in this server's format");
+      if (!ring.ids.includes(keyId)) throw new Error(`sealed with key "${keyId}", which is not in this server's ring`);
       try {
-        const cipher = { name: "AES-GCM", iv: fromBase64Url(iv), additionalData: encodeText(binding) };
-        const plain = await crypto.subtle.decrypt(cipher, await keyFor(key), fromBase64Url(sealed));
-        return { id: iv, plain: new TextDecoder().decode(plain) };
+        return { id: iv, plain: await ring.decrypt({ keyId, iv, data }, binding) };
       } catch (cause) {
         // Web Crypto says no more than that it failed.
         const why =
           "altered, made for another request or caller, or sealed by a process with another key: share stateKeys";
         throw new Error(why, { cause });
       }
-    },
-  };
-}
-
-/** Made when first used: some runtimes give no random bytes while a module is loaded, when most servers are made. */
-function createProcessKey(): SealKey {
-  let secret: Uint8Array | undefined;
-  return {
-    id: "process",
-    get secret() {
-      secret ??= crypto.getRandomValues(new Uint8Array(KEY_BYTES));
-      return secret;
     },
   };
 }
@@ -83,25 +53,7 @@ export function createCodecCipher(codec: StateCodec): StateCipher {
 }
 
 async function digest(text: string): Promise<string> {
-  return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", encodeText(text))));
-}
-
-function encodeText(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text);
-}
-
-function toBase64Url(bytes: Uint8Array): string {
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
-/** Throws for any text that the encoder would not have written, so that a state has one spelling. */
-function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
-  if (toBase64Url(bytes) !== text) throw new Error("not as it was encoded");
-  return bytes;
+  return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
 interface Payload {

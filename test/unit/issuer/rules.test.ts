@@ -1,12 +1,13 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { digestOf, fromBase64Url, sameText, toBase64Url } from "#src/auth/crypto.js";
+import { digestOf, sameText } from "#src/auth/crypto.js";
 import { Params } from "#src/auth/issuer/forms.js";
 import { html, shownText } from "#src/auth/issuer/pages/page.js";
 import { matchesRedirectUri, redirectUriProblem, withParams } from "#src/auth/issuer/redirect-uri.js";
 import { narrowedAudience, requestedResources, requestedScopes } from "#src/auth/issuer/rules.js";
 import { scopesOf } from "#src/auth/scopes.js";
+import { fromBase64Url, toBase64Url } from "#src/protocol/base64.js";
 
 test("a redirect URI matches itself, and another only by the port on loopback", () => {
   const path = fc.string({ unit: fc.constantFrom("a", "A", "/", "?", "%", ".", "=") });

@@ -1,5 +1,5 @@
 import { readText } from "../../../http/client/read.js";
-import { toBase64 } from "../../crypto.js";
+import { basicCredentials } from "../../client-auth.js";
 import type { IssuerCore } from "../core.js";
 import type { UpstreamOptions, UpstreamTokens } from "../options.js";
 
@@ -18,7 +18,7 @@ export async function requestUpstream(
   const body = new URLSearchParams(fields);
   const headers: Record<string, string> = { accept: "application/json" };
   const basic = clientSecret !== undefined && method === "client_secret_basic";
-  if (basic) headers.authorization = `Basic ${toBase64(encode(`${form(clientId)}:${form(clientSecret)}`))}`;
+  if (basic) headers.authorization = basicCredentials(clientId, clientSecret);
   else body.set("client_id", clientId);
   if (clientSecret !== undefined && !basic) body.set("client_secret", clientSecret);
   const signal = AbortSignal.timeout(TIMEOUT_MS);
@@ -129,12 +129,4 @@ function parsed(text: string): { readonly [member: string]: unknown } {
 
 function purpose({ issuer }: IssuerCore, grantId: string): string {
   return `upstream-tokens ${issuer} ${grantId}`;
-}
-
-function form(text: string): string {
-  return new URLSearchParams([["", text]]).toString().slice(1);
-}
-
-function encode(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
 }

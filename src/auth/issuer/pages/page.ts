@@ -1,4 +1,4 @@
-import { toBase64 } from "../../crypto.js";
+import { toBase64 } from "../../../protocol/base64.js";
 import { NOT_STORED } from "../replies.js";
 
 export interface Page {

@@ -1,0 +1,87 @@
+import { fromBase64Url, toBase64Url } from "./base64.js";
+
+/** A key for AES-256-GCM. `secret` is read when the key is first used. */
+export interface RingKey {
+  readonly id: string;
+  readonly secret: Uint8Array;
+}
+
+/** A text under one key of a ring. `iv` and `data` are base64url. */
+export interface Encrypted {
+  readonly keyId: string;
+  readonly iv: string;
+  readonly data: string;
+}
+
+export const KEY_BYTES = 32;
+const IV_BYTES = 12;
+
+/**
+ * Encrypts and authenticates texts by AES-256-GCM. The first key encrypts, each decrypts. A text is bound to a context: it
+ * cannot be decrypted in another one.
+ */
+export class KeyRing {
+  readonly #keys: readonly RingKey[];
+  readonly #imported = new Map<string, Promise<CryptoKey>>();
+
+  /** Without keys, one is made that lives as long as the process. */
+  constructor(keys: readonly RingKey[] = [createProcessKey()]) {
+    this.#keys = keys;
+  }
+
+  /** The ids of the keys. The first is the one that encrypts. */
+  get ids(): readonly string[] {
+    return this.#keys.map(({ id }) => id);
+  }
+
+  async encrypt(plain: string, context: string): Promise<Encrypted> {
+    const key = this.#keys[0] as RingKey;
+    const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
+    const data = await crypto.subtle.encrypt(toParams(iv, context), await this.#import(key), encode(plain));
+    return { keyId: key.id, iv: toBase64Url(iv), data: toBase64Url(new Uint8Array(data)) };
+  }
+
+  /** Rejects for a text that was altered, belongs to another context, or is under another key than it says. */
+  async decrypt({ keyId, iv, data }: Encrypted, context: string): Promise<string> {
+    const key = this.#keys.find(({ id }) => id === keyId);
+    if (key === undefined) throw new Error(`no key "${keyId}"`);
+    const params = toParams(decode(iv), context);
+    return new TextDecoder().decode(await crypto.subtle.decrypt(params, await this.#import(key), decode(data)));
+  }
+
+  #import({ id, secret }: RingKey): Promise<CryptoKey> {
+    let key = this.#imported.get(id);
+    if (key === undefined) {
+      key = crypto.subtle.importKey("raw", Uint8Array.from(secret), "AES-GCM", false, ["encrypt", "decrypt"]);
+      this.#imported.set(id, key);
+    }
+    return key;
+  }
+}
+
+/** Made when first used: some runtimes give no random bytes while a module is loaded, when most servers are made. */
+function createProcessKey(): RingKey {
+  let secret: Uint8Array | undefined;
+  return {
+    id: "process",
+    get secret() {
+      secret ??= crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+      return secret;
+    },
+  };
+}
+
+function toParams(iv: Uint8Array<ArrayBuffer>, context: string): AesGcmParams {
+  return { name: "AES-GCM", iv, additionalData: encode(context) };
+}
+
+function encode(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
+
+/** Throws for any text that the encoder would not have written, so that an encrypted text has one spelling. */
+function decode(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = fromBase64Url(text);
+  if (toBase64Url(bytes) !== text) throw new Error("not as it was encoded");
+  return bytes;
+}
