@@ -1,9 +1,9 @@
 import type { IssuerClient } from "./clients/client.js";
 import type { Clients } from "./clients/clients.js";
-import type { ClientKeys } from "./clients/keys.js";
+import type { ClientKeys } from "./clients/fetch.js";
 import type { MetadataRules } from "./clients/metadata.js";
-import type { Params } from "./forms.js";
 import type { Tokens } from "./grants/tokens.js";
+import type { Params } from "./http.js";
 import type { Consents } from "./login/consents.js";
 import type { ConsentQuestion, IssuerOptions, IssuerUser, RateLimit } from "./options.js";
 import type { Seal } from "./seal.js";

@@ -35,6 +35,13 @@ export function invalidGrant(message: string): OAuthProblem {
   return new OAuthProblem("invalid_grant", message);
 }
 
+/** What is told of an error: all of a problem, and nothing of anything else. */
+export function toProblem(core: { onError(error: unknown): void }, error: unknown): OAuthProblem {
+  if (error instanceof OAuthProblem) return error;
+  core.onError(error);
+  return new OAuthProblem("server_error", "something went wrong here", { status: 500 });
+}
+
 /** What RFC 6749 allows in a description. */
 export function printable(text: string): string {
   return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]+/g, "'");

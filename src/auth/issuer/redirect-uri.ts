@@ -34,11 +34,3 @@ export function matchesRedirectUri(registered: string, requested: string): boole
   if (a === null || b === null || redirectUriProblem(requested) !== undefined) return false;
   return /^http:/i.test(requested) && a[1] === b[1] && (a[3] ?? "") === (b[3] ?? "");
 }
-
-/** The address with the answer's parameters appended to the query it has. */
-export function withParams(uri: string, params: Readonly<Record<string, string | undefined>>): string {
-  const added = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) if (value !== undefined) added.set(name, value);
-  const glue = uri.includes("?") ? (/[?&]$/.test(uri) ? "" : "&") : "?";
-  return `${uri}${glue}${added}`;
-}

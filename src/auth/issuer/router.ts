@@ -5,10 +5,11 @@ import { jwks, metadata, metadataPath } from "./endpoints/metadata.js";
 import { register } from "./endpoints/register.js";
 import { revoke } from "./endpoints/revoke.js";
 import { token } from "./endpoints/token.js";
-import { apiFailure, pageFailure } from "./failures.js";
+import { json, NOT_STORED } from "./http.js";
 import { callback } from "./login/upstream.js";
 import type { LimitedEndpoint } from "./options.js";
-import { OAuthProblem } from "./problem.js";
+import { errorPage } from "./pages/page.js";
+import { OAuthProblem, toProblem } from "./problem.js";
 
 /** One address of the issuer. */
 export interface Endpoint {
@@ -73,8 +74,13 @@ async function answer(core: IssuerCore, endpoint: Endpoint, request: Request): P
     const response = await endpoint.serve(core, request);
     return request.method === "HEAD" ? new Response(null, response) : response;
   } catch (error) {
-    return endpoint.api ? apiFailure(core, error) : await pageFailure(core, error);
+    const problem = toProblem(core, error);
+    return endpoint.api ? jsonProblem(problem) : await errorPage(core.name, problem);
   }
+}
+
+function jsonProblem(problem: OAuthProblem): Response {
+  return json(problem.status, problem, { ...NOT_STORED, ...problem.headers });
 }
 
 function assertMethod({ methods }: Endpoint, { method }: Request): void {

@@ -1,6 +1,6 @@
 import { digestOf, sameText } from "../../crypto.js";
 import type { ClientAuthenticator, IssuerCore } from "../core.js";
-import type { Params } from "../forms.js";
+import type { Params } from "../http.js";
 import { invalidRequest, OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";
 

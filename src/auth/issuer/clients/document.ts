@@ -1,13 +1,9 @@
-import { discard, readText } from "../../../http/client/read.js";
-import type { Fetch } from "../../../http/client/send.js";
-import { orAborted } from "../../abortable.js";
-import { type AddressPolicy, addressProblem } from "../../addresses.js";
 import { clientDocumentUrlProblem } from "../../client-document.js";
-import { mediaType } from "../forms.js";
 import type { ClientDocumentOptions } from "../options.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";
 import type { DocumentClients } from "./clients.js";
+import type { DocumentFetcher, FetchedDocument } from "./fetch.js";
 import { type MetadataRules, parseClientMetadata, toClient } from "./metadata.js";
 
 const MAX_CACHED = 1_000;
@@ -76,52 +72,4 @@ export function freshMs(headers: Headers): number {
 
 function refused(message: string): OAuthProblem {
   return new OAuthProblem("invalid_client", message);
-}
-
-export interface FetchedDocument {
-  readonly json: unknown;
-  readonly headers: Headers;
-}
-
-const MAX_BYTES = 5_120;
-const TIMEOUT_MS = 5_000;
-
-/**
- * Fetches what clients name: their metadata documents and keys. No private address is asked, no redirect followed, and
- * time and size are bounded. Throws `invalid_client`, in words that tell nothing of what was found.
- */
-export class DocumentFetcher {
-  readonly #fetch: Fetch;
-  readonly #policy: AddressPolicy;
-  readonly #maxBytes: number;
-  readonly #timeoutMs: number;
-
-  constructor(options: ClientDocumentOptions) {
-    const { maxBytes = MAX_BYTES, timeoutMs = TIMEOUT_MS, allowLoopback = false, resolve } = options;
-    this.#fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
-    this.#policy = { allowInsecure: false, allowPrivate: false, allowLoopback, resolve };
-    this.#maxBytes = maxBytes;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  async get(url: URL): Promise<FetchedDocument> {
-    const signal = AbortSignal.timeout(this.#timeoutMs);
-    try {
-      if ((await addressProblem(url, this.#policy)) !== undefined) throw new Error("the address is not asked");
-      const headers = { accept: "application/json" };
-      const init = { method: "GET", headers, redirect: "manual", credentials: "omit", signal } as const;
-      const response = await orAborted(this.#fetch(url, init), signal);
-      if (response.status !== 200 || !isJson(response)) {
-        discard(response);
-        throw new Error("not a JSON document");
-      }
-      return { json: JSON.parse(await readText(response, this.#maxBytes, { signal })), headers: response.headers };
-    } catch (cause) {
-      throw new OAuthProblem("invalid_client", "the document of the app cannot be had", { cause });
-    }
-  }
-}
-
-function isJson(response: Response): boolean {
-  return /^application\/(json|[\w.+-]+\+json)$/.test(mediaType(response));
 }

@@ -1,17 +1,14 @@
+import { problemUri } from "../authorization-response.js";
 import { CODE_GRANT, type IssuerClient } from "../clients/client.js";
 import type { IssuerCore } from "../core.js";
-import { toProblem } from "../failures.js";
-import { Params, readForm } from "../forms.js";
+import { Params, readForm, redirect } from "../http.js";
 import type { ConsentQuestion } from "../options.js";
 import { type ConsentView, consentBody, consentTitle } from "../pages/consent.js";
-import { leavingPage } from "../pages/error.js";
-import { page } from "../pages/page.js";
-import { invalidRequest, OAuthProblem } from "../problem.js";
+import { leavingPage, page } from "../pages/page.js";
+import { invalidRequest, OAuthProblem, toProblem } from "../problem.js";
 import { isLoopbackUri, matchesRedirectUri } from "../redirect-uri.js";
-import { redirect } from "../replies.js";
 import { requestedResources, requestedScopes } from "../rules.js";
 import type { Asked } from "../store/records.js";
-import { problemUri } from "./redirect.js";
 
 /**
  * The authorization endpoint. What is wrong with the client or its redirect URI is told to the user alone; everything else

@@ -1,8 +1,7 @@
+import { problemUri } from "../authorization-response.js";
 import type { IssuerCore } from "../core.js";
-import { readForm } from "../forms.js";
+import { readForm, redirect } from "../http.js";
 import { OAuthProblem } from "../problem.js";
-import { redirect } from "../replies.js";
-import { problemUri } from "./redirect.js";
 
 /** Takes the user's answer: from the page that asked, in the browser that was asked, once. */
 export async function consent(core: IssuerCore, request: Request): Promise<Response> {

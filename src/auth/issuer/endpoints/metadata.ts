@@ -1,6 +1,6 @@
 import { ASSERTION_ALGORITHMS } from "../clients/assertion.js";
 import type { IssuerCore } from "../core.js";
-import { json } from "../replies.js";
+import { json } from "../http.js";
 
 /** Where RFC 8414 wants the metadata: between host and path of the issuer. */
 export function metadataPath(issuer: string): string {

@@ -2,10 +2,9 @@ import { digestOf, randomToken } from "../../crypto.js";
 import type { IssuerClient } from "../clients/client.js";
 import { type ClientMetadata, parseClientMetadata, toClient } from "../clients/metadata.js";
 import type { IssuerCore } from "../core.js";
-import { readJson } from "../forms.js";
+import { json, NOT_STORED, readJson } from "../http.js";
 import type { RegistrationOptions } from "../options.js";
 import { OAuthProblem } from "../problem.js";
-import { json, NOT_STORED } from "../replies.js";
 
 /** The registration endpoint (RFC 7591). All is checked before anything is made or kept. */
 export async function register(core: IssuerCore, request: Request): Promise<Response> {

@@ -1,8 +1,7 @@
 import { authenticateClient } from "../clients/authentication.js";
 import type { IssuerCore } from "../core.js";
-import { readStrictForm } from "../forms.js";
 import { endFamily, familyOf, findRefresh } from "../grants/refresh.js";
-import { NOT_STORED } from "../replies.js";
+import { NOT_STORED, readStrictForm } from "../http.js";
 import type { RefreshRecord } from "../store/records.js";
 
 /**

@@ -1,10 +1,9 @@
 import { authenticateClient } from "../clients/authentication.js";
 import type { IssuerClient } from "../clients/client.js";
 import type { IssuerCore, TokenRequest } from "../core.js";
-import { type Params, readStrictForm } from "../forms.js";
 import { createRefreshToken } from "../grants/refresh.js";
+import { json, NOT_STORED, type Params, readStrictForm } from "../http.js";
 import { OAuthProblem } from "../problem.js";
-import { json, NOT_STORED } from "../replies.js";
 import type { Granted, TokenBinding } from "../store/records.js";
 
 /** The token endpoint. */

@@ -1,5 +1,5 @@
+import { redirectWithCode } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
-import { redirectWithCode } from "../endpoints/redirect.js";
 import { createCode } from "../grants/code.js";
 import type { IssuerOptions } from "../options.js";
 import type { Asked } from "../store/records.js";

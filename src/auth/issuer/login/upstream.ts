@@ -1,14 +1,12 @@
 import { DefinitionError } from "../../../protocol/errors.js";
 import { digestOf, randomToken } from "../../crypto.js";
+import { problemUri, redirectWithCode } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
-import { problemUri, redirectWithCode } from "../endpoints/redirect.js";
-import { toProblem } from "../failures.js";
-import { Params } from "../forms.js";
 import { createCode } from "../grants/code.js";
+import { Params, redirect } from "../http.js";
 import type { UpstreamOptions } from "../options.js";
-import { invalidRequest, OAuthProblem } from "../problem.js";
+import { invalidRequest, OAuthProblem, toProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
-import { redirect } from "../replies.js";
 import type { Asked } from "../store/records.js";
 import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
 

@@ -1,5 +1,6 @@
 import { toBase64 } from "../../../protocol/base64.js";
-import { NOT_STORED } from "../replies.js";
+import { NOT_STORED } from "../http.js";
+import type { OAuthProblem } from "../problem.js";
 
 export interface Page {
   readonly status?: number;
@@ -178,4 +179,36 @@ export function shownText(text: string): string {
   const line = text.replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]+/gu, " ").trim();
   const chars = [...line];
   return chars.length > MAX_SHOWN ? `${chars.slice(0, MAX_SHOWN).join("")}…` : line;
+}
+
+/** Tells the user directly, where sending the browser anywhere would not be safe. */
+export function errorPage(server: string, problem: OAuthProblem): Promise<Response> {
+  const { status, headers } = problem;
+  return page({ status, title: errorTitle(server), headers, body: errorBody(server, problem) });
+}
+
+/** The same, with a link by which the user may go on to a place that nobody vouches for. */
+export function leavingPage(server: string, problem: OAuthProblem, location: string): Promise<Response> {
+  const { host } = new URL(location);
+  return page({
+    status: 400,
+    title: errorTitle(server),
+    body: html`${errorBody(server, problem)}
+<p class="warning">You have not used this app here before. Go on only if you know ${host}.</p>
+<a class="button" rel="noreferrer nofollow" href="${location}">Continue to ${host}</a>`,
+  });
+}
+
+function errorTitle(server: string): string {
+  return `This did not work - ${server}`;
+}
+
+function errorBody(server: string, { code, message }: OAuthProblem): Html {
+  return html`<p class="brand"><strong>${shownText(server)}</strong></p>
+<h1>This did not work</h1>
+<p>The app that sent you here made a request that cannot be answered. Nothing was allowed.</p>
+<dl>
+<div><dt>Problem</dt><dd>${message}</dd></div>
+<div><dt>Code</dt><dd><code>${code}</code></dd></div>
+</dl>`;
 }

@@ -1,8 +1,7 @@
-import type { IssuerCore } from "../core.js";
-import { type OAuthProblem, printable } from "../problem.js";
-import { withParams } from "../redirect-uri.js";
-import { redirect } from "../replies.js";
-import type { Asked } from "../store/records.js";
+import type { IssuerCore } from "./core.js";
+import { redirect } from "./http.js";
+import { type OAuthProblem, printable } from "./problem.js";
+import type { Asked } from "./store/records.js";
 
 /** Where an answer goes, and what the client told to send along. */
 type Addressee = Pick<Asked, "redirectUri" | "state">;
@@ -25,4 +24,12 @@ function toClientUri(
 ): string {
   const iss = core.options.issParameter === false ? undefined : core.issuer;
   return withParams(redirectUri, { ...answer, state, iss });
+}
+
+/** The address with the answer's parameters appended to the query it has. */
+export function withParams(uri: string, params: Readonly<Record<string, string | undefined>>): string {
+  const added = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) if (value !== undefined) added.set(name, value);
+  const glue = uri.includes("?") ? (/[?&]$/.test(uri) ? "" : "&") : "?";
+  return `${uri}${glue}${added}`;
 }
