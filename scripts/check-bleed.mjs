@@ -8,7 +8,7 @@ import { at, packageEntries, shown } from "./lib/project.mjs";
 const lateInServer = [
   "dist/era/modern/server/replay.js",
   "dist/server/state/seal.js",
-  "dist/schema/json-schema/builder.js",
+  "dist/schema/json-schema/validator.js",
 ];
 
 /** Parts of dist that an entry must not load; `node:` stands for node's own modules. */

@@ -1,5 +1,5 @@
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";
 export { isSafePattern } from "../schema/json-schema/pattern-safety.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/types.js";
 export type {
   CompiledSchema,
   JsonSchema,

@@ -4,8 +4,8 @@ export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream,
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";
 export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/types.js";
 export type { Changes, ServerEdit } from "../server/changes.js";
 export type { Context } from "../server/context.js";
 export type { AccessOptions } from "../server/definitions/access.js";

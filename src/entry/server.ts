@@ -3,7 +3,7 @@ import { legacyDescriptor } from "../era/legacy/server/descriptor.js";
 import { modernServer } from "../era/modern/server/era.js";
 import type { OfferedEra } from "../era/server-era.js";
 import type { Implementation } from "../protocol/types/index.js";
-import { lateValidator } from "../schema/json-schema/lazy-validator.js";
+import { lazyValidator } from "../schema/json-schema/lazy-validator.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server } from "../server/server.js";
 import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
@@ -24,7 +24,7 @@ export class McpServer<
 > extends Server<Tools, Prompts, Resources> {
   // biome-ignore-end lint/complexity/noBannedTypes: the empty start of a chain of intersections
   constructor(info: Implementation, options: ServerOptions = {}) {
-    super(info, options, [modernServer, offeredLegacy], lateValidator);
+    super(info, options, [modernServer, offeredLegacy], lazyValidator);
   }
 }
 

@@ -1,9 +1,8 @@
 /** Results that mean the same in every protocol version; each era adds its own. */
 import type { Check } from "../protocol/json.js";
-import { result } from "../protocol/shapes/common.js";
-import { contentBlock, resource, tool } from "../protocol/shapes/content.js";
+import { completion, page, result } from "../protocol/shapes/common.js";
+import { contentBlock, prompt, resource, resourceTemplate, tool } from "../protocol/shapes/content.js";
 import { anything, array, boolean } from "../protocol/shapes/kit.js";
-import { completion, page, prompt, resourceTemplate } from "../protocol/shapes/results.js";
 import type { ResultTable } from "./server-era.js";
 
 const toolContent = array(contentBlock);

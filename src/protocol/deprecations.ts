@@ -6,14 +6,14 @@ export interface Deprecation {
   readonly message: string;
 }
 
+type Warn = (message: string, fields: { readonly code: string }) => void;
+
 /** Capabilities that are on their way out, and what to use instead. */
 const CAPABILITIES = {
   roots: "pass folders in tool arguments, resource URIs or the server's configuration",
   sampling: "call the provider of the model",
   logging: "write to stderr, or use OpenTelemetry",
 } as const;
-
-type Warn = (message: string, fields: { readonly code: string }) => void;
 
 const warned = new Set<string>();
 

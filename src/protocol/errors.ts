@@ -1,5 +1,9 @@
 import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
 
+export const USER_REJECTED = -1;
+
+export const URL_ELICITATION_REQUIRED = -32042;
+
 /**
  * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
  * The classes exist so that `instanceof` reads well; messages may change.
@@ -105,7 +109,25 @@ export class UserRejectedError extends RpcError {
   }
 }
 
-export const USER_REJECTED = -1;
+/** A page that the user must visit. */
+export interface RequiredUrl {
+  readonly mode?: "url";
+  readonly message: string;
+  readonly url: string;
+  readonly elicitationId: string;
+}
+
+/** The server cannot go on before the user has been at these addresses. */
+export class UrlElicitationRequiredError extends RpcError {
+  readonly elicitations: readonly RequiredUrl[];
+  constructor(elicitations: readonly RequiredUrl[], message = "The user must visit a page first") {
+    const problem = requiredUrlProblem(elicitations);
+    if (problem !== undefined) throw new TypeError(`UrlElicitationRequiredError: ${problem}`);
+    const listed = elicitations.map((one) => ({ ...one, mode: "url" as const }));
+    super(URL_ELICITATION_REQUIRED, message, { elicitations: listed });
+    this.elicitations = listed;
+  }
+}
 
 /** The peer broke the protocol: the message says what and where. */
 export class ProtocolError extends McpError {
@@ -219,11 +241,6 @@ export class DefinitionError extends McpError {
   }
 }
 
-/** Whether a value lists protocol versions, one at least. */
-export function isVersionList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
-}
-
 /** What was thrown, as an error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
@@ -233,26 +250,9 @@ export function notConnected(reason?: Error): ConnectionError {
   return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
 }
 
-export const URL_ELICITATION_REQUIRED = -32042;
-
-/** The server cannot go on before the user has been at these addresses. */
-export class UrlElicitationRequiredError extends RpcError {
-  readonly elicitations: readonly RequiredUrl[];
-  constructor(elicitations: readonly RequiredUrl[], message = "The user must visit a page first") {
-    const problem = requiredUrlProblem(elicitations);
-    if (problem !== undefined) throw new TypeError(`UrlElicitationRequiredError: ${problem}`);
-    const listed = elicitations.map((one) => ({ ...one, mode: "url" as const }));
-    super(URL_ELICITATION_REQUIRED, message, { elicitations: listed });
-    this.elicitations = listed;
-  }
-}
-
-/** A page that the user must visit. */
-export interface RequiredUrl {
-  readonly mode?: "url";
-  readonly message: string;
-  readonly url: string;
-  readonly elicitationId: string;
+/** Whether a value lists protocol versions, one at least. */
+export function isVersionList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
 }
 
 /** What keeps a value from being a list of pages to visit. */

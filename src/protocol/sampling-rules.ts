@@ -1,5 +1,4 @@
 import type { Problem } from "./json.js";
-import { toolChoiceOf } from "./tool-choice.js";
 import type { CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage } from "./types/index.js";
 
 /**
@@ -31,6 +30,11 @@ export function findSamplingAnswerProblem(
   if (params.tools === undefined) return { path: "/content", expected: "free of tool_use: no tools were offered" };
   if (toolChoiceOf(params) === "none") return { path: "/content", expected: "free of tool_use: toolChoice is none" };
   return undefined;
+}
+
+/** Whether the model may, must or must not use tools; what is left open means that it may. */
+export function toolChoiceOf(params: CreateMessageParams): "auto" | "required" | "none" {
+  return params.toolChoice?.mode ?? "auto";
 }
 
 function blocksOf({ content }: SamplingMessage | CreateMessageResult): readonly SamplingContent[] {

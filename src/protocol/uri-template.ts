@@ -1,10 +1,5 @@
 import { DefinitionError } from "./errors.js";
 
-const MAX_LENGTH = 2048;
-const MAX_VARIABLES = 32;
-const NAME = /^(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*$/;
-const NOT_LITERAL = /[\s\p{Cc}"<>\\^`|}]|%(?![0-9A-Fa-f]{2})/u;
-
 export interface TemplateVariable {
   readonly name: string;
   readonly explode: boolean;
@@ -33,6 +28,11 @@ export const OPERATORS: Readonly<Record<string, Operator>> = {
   "?": { first: "?", separator: "&", named: true },
   "&": { first: "&", separator: "&", named: true },
 };
+
+const MAX_LENGTH = 2048;
+const MAX_VARIABLES = 32;
+const NAME = /^(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*$/;
+const NOT_LITERAL = /[\s\p{Cc}"<>\\^`|}]|%(?![0-9A-Fa-f]{2})/u;
 
 /** Reads the syntax of a URI template: literal texts and expressions, in order. */
 export function parseTemplateParts(text: string): readonly TemplatePart[] {

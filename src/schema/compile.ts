@@ -17,15 +17,33 @@ export * from "./standard-schema.js";
 /** `input` describes what callers may send and must be an object; `output` describes what is sent to them. */
 export type SchemaDirection = "input" | "output";
 
-const NO_VALIDATOR =
-  "plain JSON Schema needs a validator: give jsonSchemaValidator of bowline/json-schema as the option `validator`";
-
 export interface UsableSchema {
   /** What to show to the other side. A plain JSON Schema is the author's own object. */
   readonly jsonSchema: JsonSchema;
   /** A promise only where the author's schema validates asynchronously. */
   parse(value: unknown): ParseOutcome | Promise<ParseOutcome>;
 }
+
+const NO_VALIDATOR =
+  "plain JSON Schema needs a validator: give jsonSchemaValidator of bowline/json-schema as the option `validator`";
+
+/** What would be the same if it were not said; the bounds are those of every integer in JavaScript. */
+const NOISE: ReadonlySet<string> = new Set([
+  "required[]",
+  "minimum-9007199254740991",
+  "maximum9007199254740991",
+  'propertyNames{"type":"string"}',
+  "additionalProperties{}",
+]);
+
+/** How to come by schemas that describe themselves, where the newest version does not do it. */
+const DESCRIBED_BY: Readonly<Record<string, string>> = {
+  valibot: "toStandardJsonSchema() of @valibot/to-json-schema",
+  zod: 'zod 4.2 or newer, imported from "zod" (not "zod/v3" or "zod/mini")',
+};
+
+/** What authors wrote for schemas that cannot describe themselves. */
+const written = new WeakMap<StandardSchema, JsonSchema>();
 
 /**
  * Makes an author's schema ready for use. `where` names it in errors, as in `tool "forecast" input`. Plain JSON Schema
@@ -56,10 +74,6 @@ export function compileSchema(
   };
 }
 
-function outcomeOf(value: unknown, issues: readonly SchemaIssue[]): ParseOutcome {
-  return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
-}
-
 /** The schema as JSON Schema: what an author wrote by reference, a library's converted and compacted. */
 export function toJsonSchema(schema: AnySchema, where: string, direction: SchemaDirection): JsonSchema {
   if (isStandardSchema(schema))
@@ -67,9 +81,6 @@ export function toJsonSchema(schema: AnySchema, where: string, direction: Schema
   if (isObject(schema)) return schema;
   throw new DefinitionError(`${where}: expected a JSON Schema object or a schema of a Standard Schema library`);
 }
-
-/** What authors wrote for schemas that cannot describe themselves. */
-const written = new WeakMap<StandardSchema, JsonSchema>();
 
 /** Gives a validator that cannot describe itself the JSON Schema to show. Values are still checked by the validator. */
 export function withJsonSchema<S extends StandardSchema>(
@@ -83,17 +94,21 @@ export function withJsonSchema<S extends StandardSchema>(
   return described;
 }
 
-/** What would be the same if it were not said; the bounds are those of every integer in JavaScript. */
-const NOISE: ReadonlySet<string> = new Set([
-  "required[]",
-  "minimum-9007199254740991",
-  "maximum9007199254740991",
-  'propertyNames{"type":"string"}',
-  "additionalProperties{}",
-]);
+function outcomeOf(value: unknown, issues: readonly SchemaIssue[]): ParseOutcome {
+  return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
+}
+
+/** Runs a definition step so that its error names the thing being defined. */
+function named<T>(where: string, run: () => T): T {
+  try {
+    return run();
+  } catch (cause) {
+    throw new DefinitionError(`${where}: ${toError(cause).message}`, { cause });
+  }
+}
 
 /** Drops what tells a host nothing, and names the type of a union of objects. */
-export function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
+function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
   const { $schema, "~standard": _, ...rest } = converted;
   const schema = structuredClone(rest);
   tidy(schema, direction);
@@ -127,12 +142,6 @@ function isObjectShape(schema: unknown, root: Record<string, unknown>, depth: nu
   const defs = isObject($defs) ? $defs : root.$defs;
   return typeof $ref === "string" && isObject(defs) && again(defs[$ref.replace("#/$defs/", "")]);
 }
-
-/** How to come by schemas that describe themselves, where the newest version does not do it. */
-const DESCRIBED_BY: Readonly<Record<string, string>> = {
-  valibot: "toStandardJsonSchema() of @valibot/to-json-schema",
-  zod: 'zod 4.2 or newer, imported from "zod" (not "zod/v3" or "zod/mini")',
-};
 
 function convert(schema: StandardSchema, where: string, direction: SchemaDirection): Record<string, unknown> {
   const { vendor, jsonSchema } = schema["~standard"];
@@ -203,19 +212,5 @@ function converts(schema: unknown, direction: SchemaDirection): boolean {
     );
   } catch {
     return false;
-  }
-}
-
-/** What a library makes of a value that fits its schema's description. Plain JSON Schema has no more to say. */
-export function parseWith(schema: AnySchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
-  return isStandardSchema(schema) ? parseStandard(schema, value) : { ok: true, value };
-}
-
-/** Runs a definition step so that its error names the thing being defined. */
-function named<T>(where: string, run: () => T): T {
-  try {
-    return run();
-  } catch (cause) {
-    throw new DefinitionError(`${where}: ${toError(cause).message}`, { cause });
   }
 }

@@ -1,5 +1,6 @@
 import { isObject, pointerTo } from "../protocol/json.js";
-import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
+import { isDate } from "../protocol/shapes/kit.js";
+import { isMultiple, type JsonSchema, type SchemaIssue, toPattern } from "./json-schema/types.js";
 
 /** A form to ask a user to fill in: a flat object of fields. */
 export interface RequestedSchema {
@@ -10,7 +11,7 @@ export interface RequestedSchema {
 }
 
 /** One field: text, number, yes or no, one choice, or several. */
-export type FieldSchema = {
+type FieldSchema = {
   readonly type: "string" | "number" | "integer" | "boolean" | "array";
   readonly title?: string;
   readonly description?: string;
@@ -32,7 +33,7 @@ export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
   uri: (text) => /^[A-Za-z][A-Za-z0-9+.-]*:/.test(text) && URL.canParse(text),
   date: isDate,
-  "date-time": isDateTime,
+  "date-time": isRfc3339,
 };
 
 /** Keywords that would make a field or form more than its type says. */
@@ -167,26 +168,8 @@ export function titled(list: unknown): readonly string[] | undefined {
   return texts(list.map((item: JsonSchema) => item.const));
 }
 
-export function toPattern(source: string): RegExp | undefined {
-  try {
-    return new RegExp(source, "u");
-  } catch {
-    return undefined;
-  }
-}
-
-function isMultiple(value: number, factor: number): boolean {
-  const quotient = value / factor;
-  return Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient);
-}
-
-function isDate(text: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
-  const day = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
-}
-
-function isDateTime(text: string): boolean {
+/** As RFC 3339 has it: unlike the times of the protocol itself, with leap seconds, a blank or small letters. */
+function isRfc3339(text: string): boolean {
   const parts = /^(\d{4}-\d\d-\d\d)[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/.exec(
     text,
   );

@@ -19,11 +19,10 @@ import {
   type RequestedSchema,
   texts,
   titled,
-  toPattern,
 } from "./elicitation-answer.js";
-import { expectDialect, type JsonSchema, type SchemaIssue } from "./json-schema/types.js";
+import { expectDialect } from "./json-schema/document.js";
+import { type JsonSchema, type SchemaIssue, toPattern } from "./json-schema/types.js";
 
-const SIMPLE = ["string", "number", "integer", "boolean"];
 /** What an author may describe a form with. */
 export type FormSchema = StandardSchema<FormInput, unknown> | RequestedSchema;
 type FormInput = { readonly [field: string]: string | number | boolean | readonly string[] | undefined };
@@ -33,6 +32,8 @@ export interface Form {
   readonly requestedSchema: RequestedSchema;
   parse(content: AnswerContent): ParseOutcome | Promise<ParseOutcome>;
 }
+
+const SIMPLE = ["string", "number", "integer", "boolean"];
 
 const forms = new WeakMap<object, Form>();
 
@@ -71,6 +72,16 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
     fields.push([name, shown]);
   }
   return (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
+}
+
+/** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
+export function applyDefaults(form: RequestedSchema, content: AnswerContent): AnswerContent {
+  const filled: Record<string, AnswerContent[string]> = { ...content };
+  for (const [name, field] of Object.entries(form.properties ?? {})) {
+    const value = isObject(field) ? field.default : undefined;
+    if (value !== undefined && (filled[name] === undefined || !Object.hasOwn(filled, name))) filled[name] = value;
+  }
+  return filled;
 }
 
 /** What keeps a field from being shown, or undefined. */
@@ -129,14 +140,4 @@ function fromUnion(union: readonly unknown[], rest: Record<string, unknown>, key
   if (titled(union) === undefined) return { ...rest, type: "string", enum: values };
   const choices = (union as JsonSchema[]).map((branch) => ({ const: branch.const, title: branch.title }));
   return keyword === "anyOf" ? { ...rest, anyOf: choices } : { ...rest, type: "string", oneOf: choices };
-}
-
-/** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
-export function applyDefaults(form: RequestedSchema, content: AnswerContent): AnswerContent {
-  const filled: Record<string, AnswerContent[string]> = { ...content };
-  for (const [name, field] of Object.entries(form.properties ?? {})) {
-    const value = isObject(field) ? field.default : undefined;
-    if (value !== undefined && (filled[name] === undefined || !Object.hasOwn(filled, name))) filled[name] = value;
-  }
-  return filled;
 }

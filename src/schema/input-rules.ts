@@ -12,11 +12,22 @@ import type {
 import type { RequestedSchema } from "./elicitation-answer.js";
 import { compileForm } from "./elicitation-form.js";
 
-/** What questions and answers must be beyond their shapes. Both sides hold themselves, and each other, to it. */
+/** The rules for questions and answers beyond their shapes. Both sides hold themselves, and each other, to them. */
 
-/** An absolute address that a browser may be sent to. */
-export function isWebUrl(url: string): boolean {
-  return /^https?:\/\//i.test(url) && URL.canParse(url);
+/** What keeps a question from being asked, whatever the client. */
+export function questionProblem(request: InputRequest): McpError | undefined {
+  const { method } = request;
+  const problem = inputShapes.get(method)?.params(request.params) ?? findQuestionProblem(request);
+  if (problem !== undefined) {
+    return new McpError("invalid_question", `${method} was not asked: ${problem.path} must be ${problem.expected}`);
+  }
+  if (method !== "elicitation/create" || request.params.mode === "url") return undefined;
+  try {
+    compileForm(request.params.requestedSchema as unknown as RequestedSchema, method);
+    return undefined;
+  } catch (error) {
+    return error as DefinitionError;
+  }
 }
 
 /** What is wrong with a question of the right shape. */
@@ -43,25 +54,14 @@ export function findAnswerProblem(
     : { path: `/roots/${at}/uri`, expected: "a file:// address without .. or hidden separators" };
 }
 
+/** An absolute address that a browser may be sent to. */
+function isWebUrl(url: string): boolean {
+  return /^https?:\/\//i.test(url) && URL.canParse(url);
+}
+
 /** A file address that means the folder it shows: nothing climbs, and no separator or NUL hides in an escape. */
-export function isRootUri(uri: string): boolean {
+function isRootUri(uri: string): boolean {
   if (!/^file:\/\//i.test(uri) || !URL.canParse(uri) || /%(?:2f|5c|00)|[\\\0]/i.test(uri)) return false;
   const path = uri.slice("file://".length).replace(/%2e/gi, ".");
   return !path.split(/[/?#]/).includes("..");
-}
-
-/** What keeps a question from being asked, whatever the client. */
-export function questionProblem(request: InputRequest): McpError | undefined {
-  const { method } = request;
-  const problem = inputShapes.get(method)?.params(request.params) ?? findQuestionProblem(request);
-  if (problem !== undefined) {
-    return new McpError("invalid_question", `${method} was not asked: ${problem.path} must be ${problem.expected}`);
-  }
-  if (method !== "elicitation/create" || request.params.mode === "url") return undefined;
-  try {
-    compileForm(request.params.requestedSchema as unknown as RequestedSchema, method);
-    return undefined;
-  } catch (error) {
-    return error as DefinitionError;
-  }
 }

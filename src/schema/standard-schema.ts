@@ -12,7 +12,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-export interface StandardConverter {
+interface StandardConverter {
   readonly input: (options: ConverterOptions) => Record<string, unknown>;
   readonly output: (options: ConverterOptions) => Record<string, unknown>;
 }
@@ -23,11 +23,11 @@ interface ConverterOptions {
   readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
-export type StandardResult<Output> =
+type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
-export interface StandardIssue {
+interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { McpServer } from "bowline/server";
 import { createArrayExchange } from "bowline/testing";
 import { lazyModule } from "#src/call/lazy.js";
-import { lateValidator } from "#src/schema/json-schema/lazy-validator.js";
+import { lazyValidator } from "#src/schema/json-schema/lazy-validator.js";
 import { defaultValidator } from "#src/schema/json-schema/validator.js";
 import { gate } from "../support/gate.js";
 import { modernRequest } from "../support/modern-request.js";
@@ -54,7 +54,7 @@ test("a subscription that waits for what serves it is ended by the server's end"
 
 test("a schema is judged when it is defined, and by the same rules, whenever values are checked", async () => {
   const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
-  const check = lateValidator.compile(schema);
+  const check = lazyValidator.compile(schema);
   const first = check({ n: "x" });
   ok(first instanceof Promise);
   deepEqual(await first, defaultValidator.compile(schema)({ n: "x" }));
@@ -69,7 +69,7 @@ test("a schema is judged when it is defined, and by the same rules, whenever val
     { items: 5 },
   ];
   for (const schema of wrong) {
-    const messages = [lateValidator, defaultValidator].map(({ compile }) => {
+    const messages = [lazyValidator, defaultValidator].map(({ compile }) => {
       try {
         compile(schema);
       } catch (error) {

@@ -6,7 +6,7 @@ import { legacyResults } from "#src/era/legacy/results.js";
 import { modernMethods, modernNotifications } from "#src/era/modern/methods.js";
 import { modernResults } from "#src/era/modern/results.js";
 import { type Check, isObject } from "#src/protocol/json.js";
-import { clientCapabilities } from "#src/protocol/shapes/common.js";
+import { clientCapabilities, serverCapabilities } from "#src/protocol/shapes/common.js";
 import * as content from "#src/protocol/shapes/content.js";
 import {
   inputRequests,
@@ -16,13 +16,9 @@ import {
   samplingContent,
   samplingMessage,
 } from "#src/protocol/shapes/input.js";
-import * as basic from "#src/protocol/shapes/kit.js";
-import * as more from "#src/protocol/shapes/kit.js";
-import * as resultShapes from "#src/protocol/shapes/results.js";
+import * as kit from "#src/protocol/shapes/kit.js";
 import { mutantsOf } from "../support/mutants.js";
 import { protocolExamples } from "../support/protocol-examples.js";
-
-const kit = { ...basic, ...more };
 
 type Judge = (value: unknown) => boolean;
 type Zod = { safeParse(value: unknown): { success: boolean } };
@@ -196,7 +192,7 @@ const pairs: { [type: string]: Pair } = {
   ResourceLink: pair(kind("resource_link", content.contentBlock), core.ResourceLinkSchema),
   Root: pair(root, core.RootSchema),
   SamplingMessage: pair(samplingMessage, core.SamplingMessageSchema),
-  ServerCapabilities: pair(resultShapes.serverCapabilities, core.ServerCapabilitiesSchema),
+  ServerCapabilities: pair(serverCapabilities, core.ServerCapabilitiesSchema),
   TextContent: pair(kind("text", content.contentBlock), core.TextContentSchema),
   TextResourceContents: pair(content.textResourceContents, core.TextResourceContentsSchema),
   Tool: pair(content.tool, core.ToolSchema),

@@ -5,10 +5,7 @@ import fc from "fast-check";
 import type { Check } from "#src/protocol/json.js";
 import { annotations } from "#src/protocol/shapes/common.js";
 import * as content from "#src/protocol/shapes/content.js";
-import * as basic from "#src/protocol/shapes/kit.js";
-import * as more from "#src/protocol/shapes/kit.js";
-
-const shape = { ...basic, ...more };
+import * as shape from "#src/protocol/shapes/kit.js";
 
 function fits(check: Check, ...values: unknown[]): void {
   for (const value of values) equal(check(value), undefined, `${JSON.stringify(value)} fits`);
@@ -58,7 +55,7 @@ describe("the shape kit", () => {
 
   test("escapes member names in a path as a JSON pointer does", () => {
     deepEqual(shape.record(shape.string)({ "a/b~c": 1 }), { path: "/a~1b~0c", expected: "a string" });
-    deepEqual(shape.within("params", { path: "/name", expected: "a string" }), {
+    deepEqual(shape.below("params", { path: "/name", expected: "a string" }), {
       path: "/params/name",
       expected: "a string",
     });

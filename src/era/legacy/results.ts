@@ -1,9 +1,8 @@
 /** The results of 2024-11-05 to 2025-11-25: the union of what those versions allow. */
 
-import { implementation, result } from "../../protocol/shapes/common.js";
+import { implementation, result, serverCapabilities } from "../../protocol/shapes/common.js";
 import { getPromptResult, readResourceResult } from "../../protocol/shapes/content.js";
 import { string } from "../../protocol/shapes/kit.js";
-import { serverCapabilities } from "../../protocol/shapes/results.js";
 import * as features from "../result-shapes.js";
 import type { ResultTable } from "../server-era.js";
 

@@ -1,9 +1,8 @@
 /** The results of 2026-07-28. A question in the place of a result is `inputRequiredResult`. */
 
-import { result } from "../../protocol/shapes/common.js";
+import { result, serverCapabilities } from "../../protocol/shapes/common.js";
 import { getPromptResult, readResourceResult } from "../../protocol/shapes/content.js";
 import { array, object, string, stringOrInteger } from "../../protocol/shapes/kit.js";
-import { serverCapabilities } from "../../protocol/shapes/results.js";
 import * as features from "../result-shapes.js";
 import type { ResultTable } from "../server-era.js";
 

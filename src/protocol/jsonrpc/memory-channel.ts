@@ -1,6 +1,10 @@
 import { ConnectionError, McpError } from "../errors.js";
 import type { Channel, ChannelEvents } from "./channel.js";
 
+/** Cheaper than `queueMicrotask`, which enters an async scope of its own for each callback. */
+const NEXT_TURN = Promise.resolve();
+const NOTHING: string[] = [];
+
 /**
  * Two ends of a pipe within one process. Frames are texts, so neither side can reach into the other's objects; they are
  * delivered in order, in a turn of their own. What comes before an end is open waits for it.
@@ -12,10 +16,6 @@ export function createChannelPair(): [Channel, Channel] {
   right.other = left;
   return [left, right];
 }
-
-/** Cheaper than `queueMicrotask`, which enters an async scope of its own for each callback. */
-const NEXT_TURN = Promise.resolve();
-const NOTHING: string[] = [];
 
 class MemoryChannel implements Channel {
   other!: MemoryChannel;

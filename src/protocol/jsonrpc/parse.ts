@@ -19,6 +19,10 @@ export type Parsed =
   | { readonly kind: "batch"; readonly items: readonly unknown[] }
   | { readonly kind: "invalid"; readonly failure: ParseFailure };
 
+export function parseFrame(text: string): Parsed {
+  return parseText(text, classify);
+}
+
 /** Reads a text; what is one JSON value is for `classify` to tell. */
 export function parseText<T>(text: string, classify: (value: unknown) => T): Parsed | T {
   let value: unknown;
@@ -33,9 +37,14 @@ export function parseText<T>(text: string, classify: (value: unknown) => T): Par
   return Array.isArray(value) ? { kind: "batch", items: value } : classify(value);
 }
 
+/** Tells what a parsed JSON value is on the wire. */
+export function classify(value: unknown): Parsed {
+  return classifyCall(value) ?? classifyResponse(value as Record<string, unknown>);
+}
+
 /**
- * Tells what a parsed JSON value is on the wire: undefined for what may be a response, of which `parse.ts` knows more.
- * Unknown members are allowed; known ones must have their type.
+ * The same of a request or a notification: undefined for what may be a response. Unknown members are allowed; known ones
+ * must have their type.
  */
 export function classifyCall(value: unknown): Parsed | undefined {
   if (!isObject(value)) return invalid("a message must be an object", undefined);
@@ -54,23 +63,16 @@ export function isRequestId(value: unknown): value is string | number {
   return typeof value === "string" || (typeof value === "number" && Number.isInteger(value));
 }
 
-function invalid(message: string, id: string | number | undefined): Parsed {
-  return { kind: "invalid", failure: { code: -32600, message: `Invalid request: ${message}`, id, answer: false } };
+export function isFailure(
+  response: RpcMessage,
+): response is RpcResponse & { error: { code: number; message: string } } {
+  return "error" in response;
 }
 
 /** The id that an error in answer to this message carries, where one can be read. */
 export function answerableId(parsed: Parsed): RequestId | undefined {
   if (parsed.kind === "request") return parsed.message.id;
   return parsed.kind === "invalid" && !parsed.failure.answer ? parsed.failure.id : undefined;
-}
-
-export function parseFrame(text: string): Parsed {
-  return parseText(text, classify);
-}
-
-/** Tells what a parsed JSON value is on the wire. */
-export function classify(value: unknown): Parsed {
-  return classifyCall(value) ?? classifyResponse(value as Record<string, unknown>);
 }
 
 function classifyResponse(message: Record<string, unknown>): Parsed {
@@ -92,12 +94,10 @@ function isErrorObject(value: unknown): boolean {
   return Number.isInteger(error.code) && typeof error.message === "string";
 }
 
-function invalidAnswer(message: string, id: string | number | undefined): Parsed {
-  return { kind: "invalid", failure: { code: -32600, message: `Invalid response: ${message}`, id, answer: true } };
+function invalid(message: string, id: string | number | undefined): Parsed {
+  return { kind: "invalid", failure: { code: -32600, message: `Invalid request: ${message}`, id, answer: false } };
 }
 
-export function isFailure(
-  response: RpcMessage,
-): response is RpcResponse & { error: { code: number; message: string } } {
-  return "error" in response;
+function invalidAnswer(message: string, id: string | number | undefined): Parsed {
+  return { kind: "invalid", failure: { code: -32600, message: `Invalid response: ${message}`, id, answer: true } };
 }

@@ -1,7 +1,9 @@
-/** The shapes of what servers show: content, resources, tools and messages. */
+import { isBase64 } from "../base64.js";
 import type { Check } from "../json.js";
 import { annotations, icons, result, role } from "./common.js";
 import { anyObject, array, boolean, choose, number, object, oneOf, satisfying, string, tagged } from "./kit.js";
+
+/** The shapes of content, resources, tools and prompts. */
 
 const strings = array(string);
 export const base64: Check = satisfying("base64", (value) => typeof value === "string" && isBase64(value));
@@ -13,6 +15,11 @@ export const described = { title: string, description: string, icons, _meta: any
 export const resource: Check = object(
   { name: string, uri: string },
   { ...described, mimeType: string, size: number, annotations },
+);
+
+export const resourceTemplate: Check = object(
+  { name: string, uriTemplate: string },
+  { ...described, mimeType: string, annotations },
 );
 
 const contentsExtras = { mimeType: string, _meta: anyObject };
@@ -54,21 +61,17 @@ export const tool: Check = object(
   },
 );
 
+export const prompt: Check = object(
+  { name: string },
+  {
+    ...described,
+    arguments: array(object({ name: string }, { title: string, description: string, required: boolean })),
+  },
+);
+
 export const promptMessage: Check = object({ role, content: contentBlock });
 
 /* Results that servers hold their authors to, and clients their servers. */
 
 export const getPromptResult: Check = result({ messages: array(promptMessage) }, { description: string });
 export const readResourceResult: Check = result({ contents: array(resourceContents) });
-
-const outsideBase64 = /[^A-Za-z0-9+/]/;
-
-/** Standard alphabet, padding complete or absent, white space allowed: what `atob` takes, without decoding. */
-function isBase64(text: string): boolean {
-  const first = text.search(outsideBase64);
-  if (first === -1) return text.length % 4 !== 1;
-  const tail = text.slice(first);
-  if (tail === "=" || tail === "==") return text.length % 4 === 0;
-  const packed = text.replace(/[\t\n\f\r ]+/g, "");
-  return packed.length < text.length && isBase64(packed);
-}

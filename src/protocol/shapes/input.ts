@@ -1,4 +1,3 @@
-/** What a server may ask of a client in the middle of a request, and what the client answers. */
 import type { Check } from "../json.js";
 import { params, result, role } from "./common.js";
 import { contentBlock, media, text, tool } from "./content.js";
@@ -24,14 +23,13 @@ import {
   url,
 } from "./kit.js";
 
+/** The shapes of questions that a server asks a client in the middle of a request, and of their answers. */
 export interface InputShape {
   readonly params: Check;
   readonly result: Check;
 }
 
 /* Forms */
-
-const strings = array(string);
 
 /** A form that is received may hold more than forms should: it is the handler's to make sense of. */
 const elicitForm = params({ message: string, requestedSchema: anyObject }, { mode: oneOf("form") });
@@ -83,7 +81,7 @@ const sampling: InputShape = {
       systemPrompt: string,
       includeContext: oneOf("none", "thisServer", "allServers"),
       temperature: number,
-      stopSequences: strings,
+      stopSequences: array(string),
       metadata: anyObject,
       tools: array(tool),
       toolChoice: object({}, { mode: oneOf("auto", "required", "none") }),

@@ -1,5 +1,5 @@
 import { issue } from "./assertions.js";
-import { checkMember, quietly } from "./combine.js";
+import { checkMember, fits } from "./combine.js";
 import type { Site } from "./site.js";
 import type { Node } from "./types.js";
 
@@ -38,7 +38,7 @@ function containsNode(node: Node, min: number, max: number): Node {
     if (!Array.isArray(value)) return true;
     let matches = 0;
     for (const [index, item] of value.entries()) {
-      if (!quietly(node, item, run, undefined)) continue;
+      if (!fits(node, item, run, undefined)) continue;
       matches += 1;
       seen?.indexes.add(index);
     }

@@ -1,4 +1,5 @@
-import { isObject, keysOf, type Node, pointerTo, type Run, toPattern } from "./types.js";
+import { isObject, keysOf, pointerTo } from "../../protocol/json.js";
+import { isMultiple, type Node, type Run, toPattern } from "./types.js";
 
 const MAX_ISSUES = 32;
 
@@ -31,7 +32,7 @@ const type: Assertion<string | readonly string[]> = (limit) => {
 };
 
 /** A text that is equal for equal JSON values, whatever the order of their keys. */
-export function canonical(value: unknown, depth = 0): string {
+function canonical(value: unknown, depth = 0): string {
   if (depth > 512) throw new RangeError("nested too deeply");
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`;
   if (!isObject(value)) return JSON.stringify(value) ?? "null";
@@ -69,13 +70,6 @@ function oneOfValues(values: readonly unknown[]): Node {
 function numeric(test: (value: number, limit: number) => boolean, words: string): Assertion<number> {
   return (limit) => (value, run) =>
     typeof value !== "number" || test(value, limit) || issue(run, `must be ${words} ${limit}`);
-}
-
-function isMultiple(value: number, factor: number): boolean {
-  const quotient = value / factor;
-  return (
-    Number.isInteger(quotient) || Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient)
-  );
 }
 
 /** A bound on a size: `size` is undefined for a value that the keyword does not concern. */

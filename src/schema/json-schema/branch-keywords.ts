@@ -1,7 +1,8 @@
+import { isObject } from "../../protocol/json.js";
 import { hasKey, issue } from "./assertions.js";
-import { all, attempt, pass, quietly } from "./combine.js";
+import { all, fits, fitsBranch, pass } from "./combine.js";
 import type { Site } from "./site.js";
-import { isObject, type Node } from "./types.js";
+import type { Node } from "./types.js";
 
 /** The keywords that apply other schemas to the same value. */
 export function branchNodes(site: Site): Node[] {
@@ -16,7 +17,7 @@ export function branchNodes(site: Site): Node[] {
   if (anyOf !== undefined) nodes.push(anyNode(anyOf));
   if (oneOf !== undefined) nodes.push(oneNode(oneOf));
   if (not !== undefined)
-    nodes.push((value, run) => !quietly(not, value, run, undefined) || issue(run, "must not match the excluded shape"));
+    nodes.push((value, run) => !fits(not, value, run, undefined) || issue(run, "must not match the excluded shape"));
   if (test !== undefined) nodes.push(ifNode(test, site.one("then") ?? pass, site.one("else") ?? pass));
   for (const [key, node] of dependent ?? []) {
     nodes.push((value, run, seen) => !isObject(value) || !hasKey(value, key) || node(value, run, seen));
@@ -28,7 +29,7 @@ function anyNode(nodes: readonly Node[]): Node {
   return (value, run, seen) => {
     let ok = false;
     for (const node of nodes) {
-      if (!attempt(node, value, run, seen)) continue;
+      if (!fitsBranch(node, value, run, seen)) continue;
       if (seen === undefined) return true;
       ok = true;
     }
@@ -40,7 +41,7 @@ function oneNode(nodes: readonly Node[]): Node {
   return (value, run, seen) => {
     let matches = 0;
     for (const node of nodes) {
-      if (attempt(node, value, run, seen)) matches += 1;
+      if (fitsBranch(node, value, run, seen)) matches += 1;
       if (matches > 1) return issue(run, "must match exactly one of the allowed shapes, and matches several");
     }
     return matches === 1 || issue(run, "must match exactly one of the allowed shapes");
@@ -48,5 +49,5 @@ function oneNode(nodes: readonly Node[]): Node {
 }
 
 function ifNode(test: Node, yes: Node, no: Node): Node {
-  return (value, run, seen) => (attempt(test, value, run, seen) ? yes : no)(value, run, seen);
+  return (value, run, seen) => (fitsBranch(test, value, run, seen) ? yes : no)(value, run, seen);
 }

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../../protocol/errors.js";
-import { baseOf, draft7View, type Place, SchemaDocument } from "./document.js";
-import { expectDialect, isObject, isTextList, JSON_SCHEMA_DIALECTS, pointerTo, toPattern } from "./types.js";
+import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
+import { baseOf, draft7View, expectDialect, JSON_SCHEMA_DIALECTS, type Place, SchemaDocument } from "./document.js";
+import { toPattern } from "./types.js";
 
 /** A schema with which nothing is wrong. */
 export interface CheckedSchema {

@@ -1,5 +1,6 @@
+import { pointerTo } from "../../protocol/json.js";
 import { issue } from "./assertions.js";
-import { type Node, pointerTo, type Run, type Seen } from "./types.js";
+import type { Node, Run, Seen } from "./types.js";
 
 export const pass: Node = () => true;
 export const never: Node = (_value, run) => issue(run, "is not allowed");
@@ -21,18 +22,18 @@ export function all(nodes: readonly Node[]): Node {
 }
 
 /** Whether a branch passes, without a word about why not. */
-export function quietly(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
+export function fits(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
   run.quiet += 1;
   const ok = node(value, run, seen);
   run.quiet -= 1;
   return ok;
 }
 
-/** Like `quietly`, and what the branch evaluated counts only if it passes. */
-export function attempt(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
-  if (seen === undefined) return quietly(node, value, run, undefined);
+/** Like `fits`, and what the branch evaluated counts only if it passes. */
+export function fitsBranch(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
+  if (seen === undefined) return fits(node, value, run, undefined);
   const own = newSeen();
-  const ok = quietly(node, value, run, own);
+  const ok = fits(node, value, run, own);
   if (ok) mergeSeen(seen, own);
   return ok;
 }

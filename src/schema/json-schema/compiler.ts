@@ -1,3 +1,4 @@
+import { isObject } from "../../protocol/json.js";
 import { arrayNodes } from "./array-keywords.js";
 import { ASSERTIONS } from "./assertions.js";
 import { branchNodes } from "./branch-keywords.js";
@@ -6,7 +7,7 @@ import { all, inScope, never, pass, withOwnSeen } from "./combine.js";
 import { draft7View, type Place, type SchemaDocument } from "./document.js";
 import { objectNodes } from "./object-keywords.js";
 import { Site, type SubschemaCompiler } from "./site.js";
-import { isObject, type Node } from "./types.js";
+import type { Node } from "./types.js";
 
 /** Following more references than this at once, or in all, means a schema or value made to cost too much. */
 const MAX_REF_DEPTH = 512;

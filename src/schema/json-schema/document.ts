@@ -1,9 +1,37 @@
 import { DefinitionError } from "../../protocol/errors.js";
-import { isObject, isTextList, pointerTo } from "./types.js";
+import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
 
 const MAX_DEPTH = 64;
 const MAX_SUBSCHEMAS = 10_000;
 const ROOT = "bowline:///";
+
+/** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
+export const JSON_SCHEMA_DIALECTS: readonly string[] = [
+  "https://json-schema.org/draft/2020-12/schema",
+  "http://json-schema.org/draft-07/schema#",
+];
+
+/** Keywords that hold one schema or a list of schemas. */
+const ONE_OR_LIST = [
+  "additionalItems",
+  "additionalProperties",
+  "allOf",
+  "anyOf",
+  "contains",
+  "contentSchema",
+  "else",
+  "if",
+  "items",
+  "not",
+  "oneOf",
+  "prefixItems",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+];
+/** Keywords that hold schemas by name. */
+const MAPS = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
 /** A schema and the base URI that its own references are relative to. */
 export interface Place {
@@ -76,6 +104,43 @@ export function baseOf(schema: Record<string, unknown>, outer: string): string {
   return resolveUri($id, outer)?.replace(/#$/, "") ?? outer;
 }
 
+/** Gets a subschema, its pointer from its parent, the keyword it is under and, inside a map or list, its key there. */
+type Visit = (child: Record<string, unknown>, pointer: string, keyword: string, key?: PropertyKey) => void;
+
+/** Calls `visit` for each direct subschema of `schema`. Data (`const`, `default`, ...) is no schema. */
+export function eachSubschema(schema: Record<string, unknown>, visit: Visit): void {
+  for (const keyword of ONE_OR_LIST) {
+    const value = schema[keyword];
+    if (isObject(value)) visit(value, `/${keyword}`, keyword);
+    else if (Array.isArray(value)) visitAll(value.entries(), keyword, visit);
+  }
+  for (const keyword of MAPS) {
+    const value = schema[keyword];
+    if (isObject(value)) visitAll(Object.entries(value), keyword, visit);
+  }
+}
+
+/** The dialect that a `$schema` names; one that is not understood is an error, after `where` if that is given. */
+export function expectDialect(uri: unknown, where?: string): string {
+  const dialect = findDialect(uri);
+  if (dialect !== undefined) return dialect;
+  const problem = `the dialect ${JSON.stringify(uri)} ($schema) is not supported; use JSON Schema 2020-12`;
+  throw new DefinitionError(where === undefined ? problem : `${where}: ${problem}`);
+}
+
+/** A draft-07 schema object in the keywords of 2020-12. */
+export function draft7View(schema: Record<string, unknown>): Record<string, unknown> {
+  // In draft-07 a reference stands alone: what is beside it does not count.
+  if (schema.$ref !== undefined) return { $ref: schema.$ref, definitions: schema.definitions };
+  const { items, additionalItems, dependencies, ...rest } = schema;
+  const view = Array.isArray(items) ? { ...rest, prefixItems: items, items: additionalItems } : { ...rest, items };
+  if (!isObject(dependencies)) return view;
+  const entries = Object.entries(dependencies);
+  const names = entries.filter(([, needs]) => isTextList(needs));
+  const schemas = entries.filter(([, needs]) => !isTextList(needs));
+  return { ...view, dependentRequired: Object.fromEntries(names), dependentSchemas: Object.fromEntries(schemas) };
+}
+
 function resolveUri(reference: string, base: string): string | undefined {
   if (reference.startsWith("#")) return base + reference;
   return URL.canParse(reference, base) ? new URL(reference, base).href : undefined;
@@ -100,57 +165,15 @@ function follow(from: Place, pointer: string): Place | undefined {
   return { schema, base };
 }
 
-const ONE_OR_LIST = [
-  "additionalItems",
-  "additionalProperties",
-  "allOf",
-  "anyOf",
-  "contains",
-  "contentSchema",
-  "else",
-  "if",
-  "items",
-  "not",
-  "oneOf",
-  "prefixItems",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-];
-const MAPS = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
-
-/** Gets a subschema, its pointer from its parent, the keyword it is under and, inside a map or list, its key there. */
-type Visit = (child: Record<string, unknown>, pointer: string, keyword: string, key?: PropertyKey) => void;
-
-/** Calls `visit` for each direct subschema of `schema`. Data (`const`, `default`, ...) is no schema. */
-export function eachSubschema(schema: Record<string, unknown>, visit: Visit): void {
-  for (const keyword of ONE_OR_LIST) {
-    const value = schema[keyword];
-    if (isObject(value)) visit(value, `/${keyword}`, keyword);
-    else if (Array.isArray(value)) visitAll(value.entries(), keyword, visit);
-  }
-  for (const keyword of MAPS) {
-    const value = schema[keyword];
-    if (isObject(value)) visitAll(Object.entries(value), keyword, visit);
-  }
-}
-
 function visitAll(entries: Iterable<readonly [PropertyKey, unknown]>, keyword: string, visit: Visit): void {
   for (const [key, child] of entries) {
     if (isObject(child)) visit(child, `/${keyword}${pointerTo(key)}`, keyword, key);
   }
 }
 
-/** A draft-07 schema object in the keywords of 2020-12. */
-export function draft7View(schema: Record<string, unknown>): Record<string, unknown> {
-  // In draft-07 a reference stands alone: what is beside it does not count.
-  if (schema.$ref !== undefined) return { $ref: schema.$ref, definitions: schema.definitions };
-  const { items, additionalItems, dependencies, ...rest } = schema;
-  const view = Array.isArray(items) ? { ...rest, prefixItems: items, items: additionalItems } : { ...rest, items };
-  if (!isObject(dependencies)) return view;
-  const entries = Object.entries(dependencies);
-  const names = entries.filter(([, needs]) => isTextList(needs));
-  const schemas = entries.filter(([, needs]) => !isTextList(needs));
-  return { ...view, dependentRequired: Object.fromEntries(names), dependentSchemas: Object.fromEntries(schemas) };
+/** The dialect that a `$schema` names, whichever way its URI is written; undefined for one that is not understood. */
+function findDialect(uri: unknown): string | undefined {
+  if (typeof uri !== "string") return undefined;
+  const plain = (text: string) => text.replace(/^http:/, "https:").replace(/#$/, "");
+  return JSON_SCHEMA_DIALECTS.find((dialect) => plain(dialect) === plain(uri));
 }

@@ -2,26 +2,26 @@ import { lazyModule } from "../../call/lazy.js";
 import { checkSchema } from "./check-schema.js";
 import { type CompiledSchema, rememberSchemas, type SchemaCompiler } from "./types.js";
 
-type Part = typeof import("./builder.js");
+type Validator = typeof import("./validator.js");
 
-const building = lazyModule(() => import("./builder.js"));
+const validator = lazyModule(() => import("./validator.js"));
 
 let used = false;
 
-/** Says at once what is wrong with a schema. What checks values is loaded with the first value. */
-export const lateValidator: SchemaCompiler = {
+/** The validator of a server. It says at once what is wrong with a schema, and loads the rest with the first value. */
+export const lazyValidator: SchemaCompiler = {
   compile: rememberSchemas((schema) => {
     const checked = checkSchema(schema);
     used = true;
     let compiled: CompiledSchema | undefined;
-    const check = ({ build }: Part, value: unknown) => {
-      compiled ??= build(checked);
+    const check = ({ compileChecked }: Validator, value: unknown) => {
+      compiled ??= compileChecked(checked);
       return compiled(value);
     };
     return (value) => {
-      const part = building();
+      const part = validator();
       return part instanceof Promise ? part.then((loaded) => check(loaded, value)) : check(part, value);
     };
   }),
-  prepare: () => (used ? building() : undefined),
+  prepare: () => (used ? validator() : undefined),
 };

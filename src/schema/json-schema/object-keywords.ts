@@ -1,6 +1,7 @@
+import { isObject, keysOf } from "../../protocol/json.js";
 import { checkMember } from "./combine.js";
 import type { Site } from "./site.js";
-import { isObject, keysOf, type Node, toPattern } from "./types.js";
+import { type Node, toPattern } from "./types.js";
 
 /** The keywords that apply schemas to the properties of an object. `late` ones go by what the rest evaluated. */
 export function objectNodes(site: Site): { early: Node[]; late: Node[] } {

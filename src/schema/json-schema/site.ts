@@ -1,5 +1,6 @@
+import { isObject } from "../../protocol/json.js";
 import { baseOf } from "./document.js";
-import { isObject, type Node } from "./types.js";
+import type { Node } from "./types.js";
 
 /** What turns a subschema into a closure. */
 export interface SubschemaCompiler {

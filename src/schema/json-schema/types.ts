@@ -1,23 +1,7 @@
-import { DefinitionError } from "../../protocol/errors.js";
-
-export { isObject, keysOf, pointerTo } from "../../protocol/json.js";
-
-export function isTextList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
-export function toPattern(source: string): RegExp | undefined {
-  try {
-    return new RegExp(source, "u");
-  } catch {
-    return undefined;
-  }
-}
-
 /** A JSON Schema object as an author or a peer gives it. It is never changed and never copied. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** What is wrong with a value: `path` is a JSON pointer into the value, `message` never echoes the value. */
+/** Describes a mistake in a value: `path` is a JSON pointer into the value, `message` never echoes the value. */
 export interface SchemaIssue {
   readonly path: string;
   readonly message: string;
@@ -38,6 +22,9 @@ export interface SchemaCompiler {
   prepare?(): unknown;
 }
 
+/** A compiled schema or keyword: true when the value fits; else it has reported why, unless the run is quiet. */
+export type Node = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
+
 /** The state of one validation. */
 export interface Run {
   readonly issues: { path: string; message: string }[];
@@ -50,7 +37,7 @@ export interface Run {
   readonly scope: string[];
 }
 
-/** What was evaluated of an object or array so far; kept only where an `unevaluated*` keyword asks for it. */
+/** The parts of an object or array that were evaluated so far; kept only where an `unevaluated*` keyword asks for it. */
 export interface Seen {
   allKeys: boolean;
   readonly keys: Set<string>;
@@ -59,22 +46,19 @@ export interface Seen {
   readonly indexes: Set<number>;
 }
 
-/** A compiled schema or keyword: true when the value fits; else it has reported why, unless the run is quiet. */
-export type Node = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
-
-/** The dialect that a `$schema` names, whichever way its URI is written; undefined for one that is not understood. */
-function findDialect(uri: unknown): string | undefined {
-  if (typeof uri !== "string") return undefined;
-  const plain = (text: string) => text.replace(/^http:/, "https:").replace(/#$/, "");
-  return JSON_SCHEMA_DIALECTS.find((dialect) => plain(dialect) === plain(uri));
+/** The regular expression of a `pattern`; undefined for a text that is none. */
+export function toPattern(source: string): RegExp | undefined {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    return undefined;
+  }
 }
 
-/** The dialect that a `$schema` names; one that is not understood is an error, after `where` if that is given. */
-export function expectDialect(uri: unknown, where?: string): string {
-  const dialect = findDialect(uri);
-  if (dialect !== undefined) return dialect;
-  const problem = `the dialect ${JSON.stringify(uri)} ($schema) is not supported; use JSON Schema 2020-12`;
-  throw new DefinitionError(where === undefined ? problem : `${where}: ${problem}`);
+/** Whether a number fits `multipleOf`, as far as binary fractions can tell. */
+export function isMultiple(value: number, factor: number): boolean {
+  const quotient = value / factor;
+  return Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient);
 }
 
 /** The same for the same schema object, for as long as that lives. */
@@ -87,9 +71,3 @@ export function rememberSchemas<T>(compile: (schema: JsonSchema | boolean) => T)
     return entry.compiled;
   };
 }
-
-/** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
-export const JSON_SCHEMA_DIALECTS: readonly string[] = [
-  "https://json-schema.org/draft/2020-12/schema",
-  "http://json-schema.org/draft-07/schema#",
-];

@@ -1,3 +1,4 @@
+import { toBase64 } from "../../protocol/base64.js";
 import type {
   AudioContent,
   ContentBlock,
@@ -15,11 +16,11 @@ export function text(value: string): TextContent {
 
 /** Bytes, or base64 that was made already. */
 export function image(data: Uint8Array | string, mimeType: string): ImageContent {
-  return { type: "image", data: toBase64(data), mimeType };
+  return { type: "image", data: encoded(data), mimeType };
 }
 
 export function audio(data: Uint8Array | string, mimeType: string): AudioContent {
-  return { type: "audio", data: toBase64(data), mimeType };
+  return { type: "audio", data: encoded(data), mimeType };
 }
 
 export function embedded(resource: ResourceContents): EmbeddedResource {
@@ -37,9 +38,6 @@ export function isContentBlock(value: unknown): value is ContentBlock {
 }
 
 /** Bytes as base64; text is that already. */
-export function toBase64(data: Uint8Array | string): string {
-  if (typeof data === "string") return data;
-  let binary = "";
-  for (let at = 0; at < data.length; at += 0x8000) binary += String.fromCharCode(...data.subarray(at, at + 0x8000));
-  return btoa(binary);
+function encoded(data: Uint8Array | string): string {
+  return typeof data === "string" ? data : toBase64(data);
 }

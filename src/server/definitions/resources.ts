@@ -1,12 +1,12 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import type { ClientRequestsOpener } from "../../era/asking.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
+import { toBase64 } from "../../protocol/base64.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../../protocol/types/index.js";
 import { Context } from "../context.js";
-import { toBase64 } from "./content.js";
 import type { Registry } from "./registry.js";
 import { type RegisteredResource, type ResourcePart, type ResourceReturn, resourceNotFound } from "./resource.js";
 import { isInputRequired } from "./tool-result.js";
