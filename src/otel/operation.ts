@@ -31,6 +31,18 @@ export interface Operation {
 
 const KINDS = { client: SpanKind.CLIENT, server: SpanKind.SERVER } as const;
 
+interface Failure {
+  readonly attributes: Attributes;
+  readonly description?: string;
+  /** What was thrown, where it is a defect and not an answer. */
+  readonly thrown?: Error;
+}
+
+/** Without the text of the result, which is for the model and may repeat what was submitted. */
+const TOOL_FAILURE: Failure = { attributes: { "error.type": "tool_error" } };
+
+const CANCELLED: Failure = { attributes: { "error.type": "cancelled" } };
+
 /** Runs a request within a span, and measures it. Names and attributes are those of the conventions for MCP. */
 export async function observe<Outcome extends object>(
   telemetry: Telemetry,
@@ -82,18 +94,6 @@ function targetOf({
 function nameable(target: Attributes | undefined, failure: Failure | undefined): Attributes | undefined {
   return failure?.attributes["rpc.response.status_code"] === undefined ? target : undefined;
 }
-
-interface Failure {
-  readonly attributes: Attributes;
-  readonly description?: string;
-  /** What was thrown, where it is a defect and not an answer. */
-  readonly thrown?: Error;
-}
-
-/** Without the text of the result, which is for the model and may repeat what was submitted. */
-const TOOL_FAILURE: Failure = { attributes: { "error.type": "tool_error" } };
-
-const CANCELLED: Failure = { attributes: { "error.type": "cancelled" } };
 
 function toFailure(error: unknown, side: keyof typeof KINDS): Failure {
   if (error instanceof RpcError) {

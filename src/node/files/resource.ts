@@ -2,21 +2,6 @@ import { readFile, realpath } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { resourceNotFound } from "../../server/definitions/resource.js";
 
-/**
- * The real path of a file under a folder. Undefined for a value that ends outside of it: by `..`, as an absolute path, by
- * a NUL, or through a symbolic link; and for one that is not there.
- */
-export async function resolveInside(root: string, path: string): Promise<string | undefined> {
-  if (path.includes("\0") || isAbsolute(path) || /^[A-Za-z]:|^[\\/]/.test(path)) return undefined;
-  if (!isInside(resolve(root), resolve(root, path))) return undefined;
-  try {
-    const [base, real] = await Promise.all([realpath(root), realpath(resolve(root, path))]);
-    return isInside(base, real) ? real : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 export interface FileResourceOptions {
   /** The template's variable that names the file. `path` unless told otherwise. */
   readonly variable?: string;
@@ -39,6 +24,21 @@ export function fileResource(root: string, options: FileResourceOptions = {}) {
     });
     return text.some((ending) => file.endsWith(ending)) ? bytes.toString("utf8") : new Uint8Array(bytes);
   };
+}
+
+/**
+ * The real path of a file under a folder. Undefined for a value that ends outside of it: by `..`, as an absolute path, by
+ * a NUL, or through a symbolic link; and for one that is not there.
+ */
+export async function resolveInside(root: string, path: string): Promise<string | undefined> {
+  if (path.includes("\0") || isAbsolute(path) || /^[A-Za-z]:|^[\\/]/.test(path)) return undefined;
+  if (!isInside(resolve(root), resolve(root, path))) return undefined;
+  try {
+    const [base, real] = await Promise.all([realpath(root), realpath(resolve(root, path))]);
+    return isInside(base, real) ? real : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function isInside(base: string, path: string): boolean {

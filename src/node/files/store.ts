@@ -5,12 +5,17 @@ import { promisify } from "node:util";
 import type { AuthStore } from "../../auth/client/store.js";
 import { AuthError } from "../../protocol/auth-error.js";
 
-type Values = Record<string, unknown>;
-
 const HEADER = "bowline-store-1";
 const SALT_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+
+/** A holder that has not shown itself for this long is dead. */
+const STALE_MS = 15_000;
+const BEAT_MS = 3_000;
+const RETRY_MS = 20;
+
+type Values = Record<string, unknown>;
 
 /**
  * Keeps clients and tokens in a file that only its owner can read, encrypted (AES-256-GCM) with a key made of `secret`.
@@ -114,11 +119,6 @@ async function derive(secret: string | Uint8Array, salt: Buffer): Promise<Buffer
   const { scrypt } = await import("node:crypto");
   return (await promisify(scrypt)(secret, salt, 32)) as Buffer;
 }
-
-/** A holder that has not shown itself for this long is dead. */
-const STALE_MS = 15_000;
-const BEAT_MS = 3_000;
-const RETRY_MS = 20;
 
 /** Runs `work` while no other process, and nobody else in this one, holds the lock file. */
 export async function withFileLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {

@@ -7,6 +7,9 @@ export interface Remains {
   readonly spoke: boolean;
 }
 
+const MAX_LINES = 50;
+const MAX_CHARS = 8 * 1024;
+
 /** What runtimes and launchers say, and what it means. The first that fits is told. */
 const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [
@@ -48,9 +51,6 @@ export function lastWordsOf(stderr: readonly string[]): string | undefined {
 function isSaid(line: string): boolean {
   return line.trim() !== "";
 }
-
-const MAX_LINES = 50;
-const MAX_CHARS = 8 * 1024;
 
 /** Remembers the last lines of a text stream: at most 50 of them and 8 kB. A longer line counts as several. */
 export class StderrTail {

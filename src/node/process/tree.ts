@@ -6,14 +6,7 @@ export type EndTree =
   | { readonly by: "signal"; readonly group: number; readonly signal: "SIGTERM" | "SIGKILL" }
   | { readonly by: "command"; readonly command: string; readonly args: readonly string[] };
 
-/**
- * Elsewhere than on Windows the process leads a group of its own and the group is signalled. Windows has no signals, and a
- * polite `taskkill` does not reach a process without a window: both stages are forced there.
- */
-export function planEndTree(pid: number, signal: "SIGTERM" | "SIGKILL", platform: NodeJS.Platform): EndTree {
-  if (platform === "win32") return { by: "command", command: "taskkill", args: ["/pid", String(pid), "/T", "/F"] };
-  return { by: "signal", group: pid, signal };
-}
+const live = new Set<number>();
 
 /** Ends the tree. False when there is nothing left of it. */
 export function endTree(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
@@ -22,17 +15,6 @@ export function endTree(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
   spawn(plan.command, plan.args, { stdio: "ignore", windowsHide: true }).on("error", () => {});
   return true;
 }
-
-function signalGroup(group: number, signal: "SIGTERM" | "SIGKILL"): boolean {
-  try {
-    return process.kill(-group, signal);
-  } catch (error) {
-    // EPERM: the group exists, but a member may not be signalled. The others have been.
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
-  }
-}
-
-const live = new Set<number>();
 
 /**
  * Ends the tree if this process goes first; returns how to take that back. A server that leads its own group does not get
@@ -47,6 +29,24 @@ export function endTreeWithHost(pid: number): () => void {
     unwatch();
     if (live.delete(pid) && live.size === 0) process.off("exit", endLiveTrees);
   };
+}
+
+/**
+ * Elsewhere than on Windows the process leads a group of its own and the group is signalled. Windows has no signals, and a
+ * polite `taskkill` does not reach a process without a window: both stages are forced there.
+ */
+export function planEndTree(pid: number, signal: "SIGTERM" | "SIGKILL", platform: NodeJS.Platform): EndTree {
+  if (platform === "win32") return { by: "command", command: "taskkill", args: ["/pid", String(pid), "/T", "/F"] };
+  return { by: "signal", group: pid, signal };
+}
+
+function signalGroup(group: number, signal: "SIGTERM" | "SIGKILL"): boolean {
+  try {
+    return process.kill(-group, signal);
+  } catch (error) {
+    // EPERM: the group exists, but a member may not be signalled. The others have been.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }
 
 function endLiveTrees(): void {

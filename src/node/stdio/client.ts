@@ -29,6 +29,23 @@ export interface StdioClientChannel extends Channel {
   readonly stderrTail: readonly string[];
 }
 
+/** How long a server that is heard no more has to exit, so that the loss can be told with its exit code and last words. */
+const LAST_WORDS_MS = 250;
+
+const UNREAD_STDERR_BYTES = 1024 * 1024;
+
+/**
+ * A server process and the channel over its standard input and output.
+ *
+ * `open` starts the process, and rejects with a `ConnectionError` when it cannot be started; then no `onClose` follows.
+ * When the process goes away unasked, `onClose` gets a `ConnectionError` with its exit code or signal and its last lines
+ * on stderr; a process that only closes its output is lost too, and is ended beside that. `close` ends the server's input, and by force the process and its descendants if that does not suffice;
+ * it resolves when they are gone.
+ */
+export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
+  return new StdioClientChannelImpl(options);
+}
+
 /** Why a channel ends: this side asked, or the server went away (with what was seen of it first). */
 type Ending =
   | { readonly by: "us" }
@@ -45,23 +62,6 @@ interface Link {
   /** Whether the owner has been told of the end. */
   told: boolean;
 }
-
-/** How long a server that is heard no more has to exit, so that the loss can be told with its exit code and last words. */
-const LAST_WORDS_MS = 250;
-
-/**
- * A server process and the channel over its standard input and output.
- *
- * `open` starts the process, and rejects with a `ConnectionError` when it cannot be started; then no `onClose` follows.
- * When the process goes away unasked, `onClose` gets a `ConnectionError` with its exit code or signal and its last lines
- * on stderr; a process that only closes its output is lost too, and is ended beside that. `close` ends the server's input, and by force the process and its descendants if that does not suffice;
- * it resolves when they are gone.
- */
-export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
-  return new StdioClientChannelImpl(options);
-}
-
-const UNREAD_STDERR_BYTES = 1024 * 1024;
 
 class StdioClientChannelImpl implements StdioClientChannel {
   readonly #options: StdioClientOptions;

@@ -28,6 +28,13 @@ export interface ServeStdioOptions {
 
 const OPTIONS: Known<ServeStdioOptions> = { guardStdout: 1, signals: 1, watchParent: 1, maxLineBytes: 1, drainMs: 1 };
 
+const END_SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+/** How long the process may take to end by itself after it was told to. */
+const LINGER_MS = 2000;
+
+const CHECK_MS = 1000;
+
 /**
  * Serves the process's own stdin and stdout. Resolves when the client has gone and everything has been written; what runs
  * after it is the place to let go of what the server used.
@@ -56,17 +63,12 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
   }
 }
 
-const END_SIGNALS = ["SIGINT", "SIGTERM"] as const;
-
-/** How long the process may take to end by itself after it was told to. */
-const LINGER_MS = 2000;
-
 /**
  * Calls back at the first SIGINT or SIGTERM. The function returned stops listening; if a signal has come by then, the
  * process is set to end with the status that the signal stands for, and is ended by it if something keeps it alive. Where
  * others listen to the same signal, what it does to the process is up to them.
  */
-export function onEndSignal(callback: () => void): () => void {
+function onEndSignal(callback: () => void): () => void {
   let received: NodeJS.Signals | undefined;
   const listen = (signal: NodeJS.Signals) => {
     if (received !== undefined) return;
@@ -85,13 +87,11 @@ function endBy(signal: NodeJS.Signals): void {
   setTimeout(() => process.kill(process.pid, signal), LINGER_MS).unref();
 }
 
-const CHECK_MS = 1000;
-
 /**
  * Calls back once when the process that started this one is gone; returns how to stop looking. A dead parent mostly shows
  * as the end of the input, but not where another process holds the other end of the pipe.
  */
-export function onOrphaned(callback: () => void, checkMs = CHECK_MS): () => void {
+function onOrphaned(callback: () => void): () => void {
   const parent = process.ppid;
   // Whoever has no parent but the system's first process cannot lose it.
   if (parent <= 1) return () => {};
@@ -99,7 +99,7 @@ export function onOrphaned(callback: () => void, checkMs = CHECK_MS): () => void
     if (isParent(parent)) return;
     clearInterval(timer);
     callback();
-  }, checkMs).unref();
+  }, CHECK_MS).unref();
   return () => clearInterval(timer);
 }
 
