@@ -2,7 +2,7 @@ import { TimeoutError } from "../protocol/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { followSignal, unfollowSignal } from "./abortable.js";
 import { type Clock, isOnNode, systemClock } from "./clock.js";
-import type { Wait, Waiting } from "./shared-timers.js";
+import { shareTimer, type Wait, type Waiting } from "./shared-timers.js";
 
 export interface LifetimeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
@@ -91,8 +91,9 @@ export class CallLifetime extends AbortSwitch implements Waiting {
 
   #begin(now: number): void {
     const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
-    if (this.#clock === systemClock) this.#wait = (sharing ?? loadSharing())?.shareTimer(this, ms, now);
-    if (this.#wait === undefined) this.#arm(now);
+    // Off Node a timer may end with the request during which it was set: none is shared there.
+    if (isOnNode && this.#clock === systemClock) this.#wait = shareTimer(this, ms, now);
+    else this.#arm(now);
   }
 
   #arm(now: number): void {
@@ -130,21 +131,6 @@ export class CallLifetime extends AbortSwitch implements Waiting {
       this.#callerSignal = undefined;
     }
   }
-}
-
-/** What lets calls share timers, once it is there; null while it is on its way. */
-let sharing: typeof import("./shared-timers.js") | null | undefined;
-
-/** On Node alone: elsewhere a timer may end with the request during which it was set. */
-function loadSharing(): undefined {
-  if (sharing === null || !isOnNode) return;
-  sharing = null;
-  import("./shared-timers.js").then(
-    (part) => {
-      sharing = part;
-    },
-    () => {},
-  );
 }
 
 function limitOf(name: string, ms: number | undefined): number {

@@ -22,7 +22,7 @@ import type {
   ServerCapabilities,
   Tool,
 } from "../protocol/types/index.js";
-import type { TemplateValue } from "../protocol/uri-expand.js";
+import { expandUriTemplate, type TemplateValue } from "../protocol/uri-expand.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { CacheStats } from "./cache/cache.js";
 import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } from "./options.js";
@@ -30,7 +30,7 @@ import { parseOutput } from "./output-checks.js";
 import { Pages, type ReadPage } from "./pages.js";
 import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
 import { type ClientCore, ROOTS_CHANGED } from "./runtime.js";
-import type { Watch, WatchFilter, WatchOptions } from "./subscriptions/watch.js";
+import { openWatch, type Watch, type WatchFilter, type WatchOptions } from "./subscriptions/watch.js";
 
 /** What a client knows of a server's definition, as a type. Without one, any name goes. */
 export interface AnyServer {
@@ -53,9 +53,10 @@ type Uris<S extends AnyServer> = keyof S["shape"]["resources"] & string;
 type Variables<S extends AnyServer, Uri extends string> =
   Uri extends Uris<S>
     ? unknown extends S["shape"]["resources"][Uri]["variables"]
-      ? { readonly [name: string]: TemplateValue }
+      ? TemplateValues
       : S["shape"]["resources"][Uri]["variables"]
-    : { readonly [name: string]: TemplateValue };
+    : TemplateValues;
+type TemplateValues = { readonly [name: string]: TemplateValue };
 /** What may be left out when nothing in it is needed. */
 export type Given<Args, Options> =
   Record<never, never> extends Args ? [args?: Args, options?: Options] : [args: Args, options?: Options];
@@ -192,7 +193,7 @@ export class Client<S extends AnyServer = AnyServer> {
     options: ReadOptions<Variables<S, Uri>> = {},
   ): Promise<ReadResourceResult> {
     const { variables, ...rest } = options;
-    const full = variables === undefined ? uri : await expand(uri, variables as object);
+    const full = variables === undefined ? uri : expandUriTemplate(uri, variables as TemplateValues);
     return completed("resources/read", await this.request("resources/read", { uri: full }, rest));
   }
 
@@ -254,7 +255,6 @@ export class Client<S extends AnyServer = AnyServer> {
    */
   async watch(filter: WatchFilter, options: WatchOptions = {}): Promise<Watch> {
     this.#core.connected();
-    const { openWatch } = await import("./subscriptions/watch.js");
     return openWatch(this.#core, filter, options);
   }
 
@@ -309,12 +309,6 @@ export class Client<S extends AnyServer = AnyServer> {
   #pages<T>(kind: "tools" | "prompts" | "resources", member: string, read: ReadPage): Pages<T> {
     return new Pages(member, read, this.#core.options.maxPages, () => this.#core.missed([{ kind }]));
   }
-}
-
-/** Loaded when it is first needed. */
-async function expand(template: string, values: object): Promise<string> {
-  const { expandUriTemplate } = await import("../protocol/uri-expand.js");
-  return expandUriTemplate(template, values as { readonly [name: string]: TemplateValue });
 }
 
 /** A tool's result, when it is known to fit, as the caller's own schema reads it. */

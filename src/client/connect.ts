@@ -8,10 +8,14 @@ import { toError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { type AnyServer, Client } from "./client.js";
-import type { RestartLimits } from "./connections/restarting.js";
+import { RestartingConnection, type RestartLimits } from "./connections/restarting.js";
+import { UnverifiedConnection } from "./connections/unverified.js";
+import { Extensions } from "./extensions.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
+import { openChannel } from "./open-channel.js";
 import { type ClientOptions, type CommandTarget, DEFAULTS, type Target, unknownTarget } from "./options.js";
 import { ClientCore } from "./runtime.js";
+import { refreshLists } from "./subscriptions/list-refresh.js";
 
 /** What `connect` is made of: handed in where the package's entries are. */
 export interface Dialer {
@@ -34,7 +38,6 @@ export async function connectWith<S extends AnyServer>(
   const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
   const core = new ClientCore(options, clock, () => dialer.validator());
   if (options.extensions !== undefined) {
-    const { Extensions } = await import("./extensions.js");
     core.extensions = new Extensions(options, (method) => dialer.eras.some((era) => era.specifies(method)));
   }
   let nextId = () => 0;
@@ -73,14 +76,12 @@ export async function connectWith<S extends AnyServer>(
   const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
   let connection: Connection;
   if (restart !== undefined) {
-    const { RestartingConnection } = await import("./connections/restarting.js");
     connection = await RestartingConnection.open(core, restart, (runtime, again) =>
       again === undefined
         ? open(runtime, plan, options)
         : open(runtime, planAgain(plan, again.known), { ...options, signal: again.signal }),
     );
   } else if (isHearsay) {
-    const { UnverifiedConnection } = await import("./connections/unverified.js");
     connection = await UnverifiedConnection.open(core, (runtime, signal) =>
       signal === undefined
         ? open(runtime, plan, options)
@@ -146,7 +147,6 @@ async function openWire(
       },
     };
   }
-  const { openChannel } = await import("./open-channel.js");
   return {
     kind: "channel",
     link: await openChannel((command) => dialer.spawn(command), target, options, client, firstId),
@@ -172,7 +172,6 @@ export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<voi
   const report = (error: unknown) => core.onProblem(toError(error));
   if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(report);
   if (onListChanged === undefined) return;
-  const { refreshLists } = await import("./subscriptions/list-refresh.js");
   await refreshLists(onListChanged, {
     clock: core.clock,
     listening: core.listening,

@@ -33,7 +33,7 @@ import {
   DEFAULTS,
 } from "./options.js";
 import { OutputChecks } from "./output-checks.js";
-import type * as answers from "./server-requests.js";
+import { answerServerRequest, presentUrlElicitations } from "./server-requests.js";
 import type { Listening } from "./subscriptions/resilient.js";
 import { ToolHeaders } from "./tool-headers.js";
 import { UrlElicitationWaits } from "./url-elicitations.js";
@@ -120,7 +120,7 @@ export class ClientCore implements ClientRuntime {
             failed: (call, error) => cache.noteFailure(call, error),
           },
       this.#options,
-      (method, params, end) => answer(this.#options, method, params, end),
+      (method, params, end) => answerServerRequest(this.#options, method, params, end),
       this.clock,
       (problem) => this.onProblem(toError(problem)),
     );
@@ -288,7 +288,7 @@ export class ClientCore implements ClientRuntime {
       throw new RpcError(INVALID_PARAMS, `${method}: it belongs to no request of this client`);
     }
     if (typeof params?.elicitationId === "string") this.visits.expect(params.elicitationId);
-    const work = () => answer(this.#options, method, params, end, progress);
+    const work = () => answerServerRequest(this.#options, method, params, end, progress);
     return this.#caller === undefined ? work() : this.#caller.whileServerWaits(work);
   }
 
@@ -345,7 +345,6 @@ export class ClientCore implements ClientRuntime {
     const limits = { ...options, timeoutMs: Number.POSITIVE_INFINITY };
     await this.inScope("elicitation/create", limits, async (lifetime) => {
       this.#caller?.leaveWire(lifetime);
-      const { presentUrlElicitations } = await import("./server-requests.js");
       await presentUrlElicitations(this.#options, elicitations, lifetime);
     });
     throw error;
@@ -370,11 +369,6 @@ export class ClientCore implements ClientRuntime {
     if (this.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
     if (connection.server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
   }
-}
-
-/** Loaded with the first question: a client that is never asked does not pay for it. */
-async function answer(...question: Parameters<typeof answers.answerServerRequest>): Promise<ClientResult> {
-  return (await import("./server-requests.js")).answerServerRequest(...question);
 }
 
 const asItIs: ReadResult<ClientResult> = (result) => result;

@@ -28,7 +28,7 @@ export async function answerServerRequest(
   end: AbortSwitch,
   progress: AnswerContext["progress"] = () => {},
 ): Promise<ClientResult> {
-  // It may have been called off while this was being loaded.
+  // The call that it belongs to may be over already.
   end.throwIfAborted();
   const ctx: AnswerContext = {
     get signal() {

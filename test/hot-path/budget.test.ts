@@ -77,9 +77,6 @@ test("a call over HTTP in a session", async () => {
 for (const era of ["modern", "legacy"] as const) {
   test(`a call from a client in the same process, ${era}`, async () => {
     await using client = await connect(createServer(), { era });
-    // What lets calls share a timer is loaded with the first, in a turn of its own.
-    await import("#src/call/shared-timers.js");
-    await new Promise(setImmediate);
     const work = await measureWork(() => client.callTool("echo0", { text: "hello" }));
     assertWithin(work, { promises: 5, handles: 0, bytes: 8_000 });
   });

@@ -217,7 +217,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
   }
 }
 
-/** What starts processes is loaded with the first of them: a server that has none does without. */
+/** Loaded with the first process: `bowline/node` does not load `node:child_process` when it is imported. */
 async function start(options: ServerProcessOptions, stderr: "pipe" | "ignore"): Promise<ServerProcess> {
   const { startServerProcess } = await import("../process/server-process.js");
   return await startServerProcess(options, stderr);

@@ -1,4 +1,5 @@
 import { type ByteSource, type Send, sendBy } from "../../http/client/send.js";
+import { inflate } from "./inflate.js";
 import { DirectReply } from "./reply.js";
 
 /** What carries the requests of node's `fetch`; whoever replaces it, for a proxy or a test, replaces it for all. */
@@ -48,12 +49,11 @@ export const directSend: Send = (url, sending) => {
 const byFetch = sendBy((url, init) => fetch(url, init));
 const ALWAYS = { "accept-encoding": "gzip, br", "user-agent": "node" };
 
-/** What unpacks is loaded when something was packed. */
+/** The plain bytes of a source that was packed on the way. */
 function unpack(packed: ByteSource, encoding: string): ByteSource {
   return {
     async pump(onChunk) {
       try {
-        const { inflate } = await import("./inflate.js");
         await inflate(packed, encoding, onChunk);
       } finally {
         await packed.cancel();

@@ -20,6 +20,7 @@ import { capabilitiesAt, identityAt } from "../initialize.js";
 import { legacyResults } from "../results.js";
 import { LegacyConnection } from "./connection.js";
 import { LegacyHttpLink } from "./http.js";
+import { openSseLink } from "./sse.js";
 
 /** Opens a connection by the handshake. */
 export async function open(
@@ -70,10 +71,9 @@ function speaksSse(error: unknown, status: number | undefined, trigger: boolean 
   return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
 
-/** Loaded when it is needed: few servers still are. What refused the POST stays the error, unless the GET tells more. */
+/** What refused the POST stays the error, unless the GET tells more. */
 async function openOlder(target: HttpTarget, lifetime: CallLifetime, refused: unknown): Promise<Link> {
   try {
-    const { openSseLink } = await import("./sse.js");
     return await openSseLink(target, lifetime);
   } catch (error) {
     const authorization = error instanceof AuthError || error instanceof TimeoutError || isUnauthorized(error);

@@ -21,6 +21,7 @@ import {
 } from "../../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import { clientCapabilities } from "../../../protocol/shapes/common.js";
+import { inputRequiredResult } from "../../../protocol/shapes/input.js";
 import type {
   ClientCapabilities,
   DiscoverResult,
@@ -54,7 +55,7 @@ import {
 } from "../envelope.js";
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
 import { modernResults } from "../results.js";
-import type { ListenSubscription } from "./subscription.js";
+import { ListenSubscription } from "./subscription.js";
 
 interface LastEnvelope {
   readonly version: string;
@@ -173,7 +174,6 @@ export class ModernConnection implements Connection {
   }
 
   async watch(filter: SubscriptionFilter, events: WatchEvents, opening: CallLifetime): Promise<Subscription> {
-    const { ListenSubscription } = await import("./subscription.js");
     opening.throwIfAborted();
     const life = new CallLifetime("subscriptions/listen", {}, this.#runtime.clock);
     const subscription = new ListenSubscription(events, life);
@@ -264,13 +264,13 @@ export class ModernConnection implements Connection {
     return supported && this.#versions.find((version) => supported.includes(version));
   }
 
-  #decode(call: ConnectionCall, result: ClientResult): ClientResult | Promise<ClientResult> {
+  #decode(call: ConnectionCall, result: ClientResult): ClientResult {
     const { method, capabilities = this.#runtime.capabilities } = call;
     const type = result.resultType ?? "complete";
     if (this.#runtime.extensions?.accepts(type, method, capabilities)) return result;
     if (type === "complete") return fitting(method, result, modernResults.get(method));
     if (type !== "input_required") throw new ProtocolError(`${method}: unknown resultType ${JSON.stringify(type)}`);
-    if (modernMethods.get(method)?.asks === true) return fittingQuestion(method, result);
+    if (modernMethods.get(method)?.asks === true) return fitting(method, result, inputRequiredResult);
     throw new ProtocolError(`${method}: the server asked for input where it may not`);
   }
 
@@ -288,11 +288,6 @@ export class ModernConnection implements Connection {
   #endSubscription(id: unknown): void {
     if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.cancelledByServer();
   }
-}
-
-/** Loaded with the first question: many clients are never asked. */
-async function fittingQuestion(method: string, result: ClientResult): Promise<ClientResult> {
-  return fitting(method, result, (await import("../../../protocol/shapes/input.js")).inputRequiredResult);
 }
 
 function fitting(method: string, result: ClientResult, check: Check | undefined): ClientResult {
