@@ -2,7 +2,7 @@ import { TimeoutError } from "../protocol/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
 import { followSignal, unfollowSignal } from "./abortable.js";
 import { type Clock, isOnNode, systemClock } from "./clock.js";
-import { shareTimer, type Wait, type Waiting } from "./shared-timers.js";
+import { type Deadline, shareTimer, type Waiting } from "./deadline-queue.js";
 
 export interface LifetimeLimits {
   /** The caller's own signal: its reason is what the call rejects with. */
@@ -26,7 +26,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   #heardAt: number;
   /** A timer of its own, or a place among those who share one; one of the two until it ends, where there is a limit. */
   #timer: unknown;
-  #wait: Wait | undefined;
+  #wait: Deadline<Waiting> | undefined;
   #callerSignal: AbortSignal | undefined;
   #onCallerAbort: (() => void) | undefined;
   #closed = false;
@@ -93,7 +93,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
     // Off Node a timer may end with the request during which it was set: none is shared there.
     if (isOnNode && this.#clock === systemClock) this.#wait = shareTimer(this, ms, now);
-    else this.#arm(now);
+    if (this.#wait === undefined) this.#arm(now);
   }
 
   #arm(now: number): void {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ExpiryQueue } from "#src/call/expiry-queue.js";
+import { DeadlineQueue } from "#src/call/deadline-queue.js";
 import { CallLifetime } from "#src/call/lifetime.js";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import type { ServerWire } from "#src/era/server-era.js";
@@ -17,7 +17,7 @@ import { blocks, HandClock, LegacyEndpoint, messages, settle, status, until } fr
 test("an idle queue tells each item when its own time is over, and keeps one timer", () => {
   const clock = new HandClock();
   const told: string[] = [];
-  const queue = new ExpiryQueue<string>(clock, 100, (item) => told.push(`${item}@${clock.now()}`));
+  const queue = new DeadlineQueue<string>(clock, 100, (item) => told.push(`${item}@${clock.now()}`));
   const a = queue.add("a");
   clock.advance(30);
   queue.add("b");
@@ -34,7 +34,7 @@ test("an idle queue tells each item when its own time is over, and keeps one tim
 test("an item that is added again while it is told waits again, without delaying the others", () => {
   const clock = new HandClock();
   const told: string[] = [];
-  const queue: ExpiryQueue<string> = new ExpiryQueue(clock, 100, (item) => {
+  const queue: DeadlineQueue<string> = new DeadlineQueue(clock, 100, (item) => {
     told.push(`${item}@${clock.now()}`);
     if (item === "a" && told.length < 4) queue.add("a");
   });
@@ -50,7 +50,7 @@ test("an item that is added again while it is told waits again, without delaying
 test("an idle queue without a usable time tells nobody", () => {
   for (const idleMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
     const clock = new HandClock();
-    const queue = new ExpiryQueue<string>(clock, idleMs, () => assert.fail("told"));
+    const queue = new DeadlineQueue<string>(clock, idleMs, () => assert.fail("told"));
     queue.touch(queue.add("a"));
     assert.equal(clock.pending, 0);
   }

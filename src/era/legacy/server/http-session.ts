@@ -1,5 +1,5 @@
 import { type Clock, timeLeft } from "../../../call/clock.js";
-import type { ExpiryEntry } from "../../../call/expiry-queue.js";
+import type { Deadline } from "../../../call/deadline-queue.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
@@ -44,7 +44,7 @@ export class HttpSession implements ServerWire, StreamOwner, CallOwner {
   readonly shared = false;
   readonly id: string | undefined;
   /** Where the session waits for its time to run out. */
-  idlePlace: ExpiryEntry<HttpSession> | undefined;
+  idlePlace: Deadline<HttpSession> | undefined;
   readonly sessionId: string;
   /** Who opened it, and alone may use it. */
   readonly principal: string | undefined;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../call/clock.js";
-import { ExpiryQueue } from "../../../call/expiry-queue.js";
+import { DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { HttpRefusal } from "../../refuse.js";
 import type { SessionLimits } from "../../server-era.js";
 import type { HttpSession } from "./http-session.js";
@@ -8,14 +8,14 @@ import { sessionClosed } from "./refusals.js";
 /** The sessions of an endpoint: how many there may be, whose they are, and how long they live without being used. */
 export class SessionTable {
   readonly #sessions = new Map<string, HttpSession>();
-  readonly #idle: ExpiryQueue<HttpSession>;
+  readonly #idle: DeadlineQueue<HttpSession>;
   readonly #max: number;
   readonly #onEnd: (id: string) => void;
 
   constructor(limits: SessionLimits, clock: Clock, onEnd: (id: string) => void) {
     this.#max = limits.max;
     this.#onEnd = onEnd;
-    this.#idle = new ExpiryQueue(clock, limits.idleMs, (session) => this.#onIdle(session));
+    this.#idle = new DeadlineQueue(clock, limits.idleMs, (session) => this.#onIdle(session));
   }
 
   get size(): number {

@@ -2,13 +2,15 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { type Deadline, shareTimer, type Waiting } from "#src/call/deadline-queue.js";
 import { CallLifetime } from "#src/call/lifetime.js";
-import { shareTimer, type Wait } from "#src/call/shared-timers.js";
 
 const ms = 30;
 
+type Wait = Deadline<Waiting>;
+
 function wait(onTime: () => void): Wait {
-  return shareTimer({ onTime }, ms, performance.now());
+  return shareTimer({ onTime }, ms, performance.now()) as Wait;
 }
 
 test("each is told once, in order, and not before its time", async () => {
@@ -93,16 +95,13 @@ test("calls of different limits end each at its own", async () => {
   );
 });
 
-const [lifetimeUrl, timersUrl] = ["lifetime", "shared-timers"].map((name) =>
-  import.meta.resolve(`#src/call/${name}.js`),
-);
+const lifetimeUrl = import.meta.resolve("#src/call/lifetime.js");
 
 /** What a process writes that runs this code when there has been a call, and ends when nothing keeps it. */
 async function outputOf(code: string, before = ""): Promise<string> {
   const script = `
     ${before}
     const { CallLifetime } = await import(${JSON.stringify(lifetimeUrl)});
-    await import(${JSON.stringify(timersUrl)});
     new CallLifetime("before", { timeoutMs: 600_000 }).close();
     await new Promise(setImmediate);
     ${code}`;
