@@ -1,4 +1,4 @@
-import { type AbortSwitch, tellAll } from "./abort-switch.js";
+import { AbortSwitch, tellAll } from "./abort-switch.js";
 import type { Clock } from "./clock.js";
 
 /** Who ends with a signal. One listener per signal serves them all: platforms take more than a few for a leak. */
@@ -9,18 +9,22 @@ interface Following {
 
 const followed = new WeakMap<AbortSignal, Following>();
 
-/** Calls the follower once when the signal fires, at once if it has, unless it is taken away before. */
-export function followSignal(signal: AbortSignal, follower: () => void): void {
-  if (signal.aborted) return follower();
+/** Calls the follower once when the signal fires, at once if it has. Gives the way to call that off. */
+export function followSignal(signal: AbortSignal, follower: () => void): () => void {
+  if (signal.aborted) {
+    follower();
+    return () => {};
+  }
   let following = followed.get(signal);
   if (following === undefined) {
     following = start(signal);
     followed.set(signal, following);
   }
   following.followers.add(follower);
+  return () => unfollow(signal, follower);
 }
 
-export function unfollowSignal(signal: AbortSignal, follower: () => void): void {
+function unfollow(signal: AbortSignal, follower: () => void): void {
   const following = followed.get(signal);
   if (following?.followers.delete(follower) !== true || following.followers.size > 0) return;
   followed.delete(signal);
@@ -42,15 +46,18 @@ function start(signal: AbortSignal): Following {
   return { followers, onAbort };
 }
 
-/** What work comes to, or the signal's reason as soon as it fires. The work itself goes on. */
-export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    const done = () => unfollowSignal(signal, onAbort);
-    if (signal.aborted) onAbort();
-    else followSignal(signal, onAbort);
-    work.then(resolve, reject).finally(done);
+/** Settles with the work, or rejects with the reason as soon as `end` fires. The work goes on: others may wait for it. */
+export function untilAborted<T>(work: T | Promise<T>, end: AbortSwitch | AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const callOff = onAbortOf(end, reject);
+    Promise.resolve(work).then(resolve, reject).finally(callOff);
   });
+}
+
+function onAbortOf(end: AbortSwitch | AbortSignal, listener: (reason: unknown) => void): () => void {
+  if (!(end instanceof AbortSwitch)) return followSignal(end, () => listener(end.reason));
+  end.onAbort(listener);
+  return () => end.offAbort(listener);
 }
 
 export interface WorkLimits {
@@ -62,32 +69,21 @@ export interface WorkLimits {
 }
 
 /** Runs work that ends with the caller's signal or after `ms`, whether or not it listens to the signal it gets. */
-export async function within<T>(limits: WorkLimits, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function runWithin<T>(limits: WorkLimits, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { clock, signal, ms, late } = limits;
   signal?.throwIfAborted();
   const stop = new AbortController();
-  const onAbort = () => stop.abort(signal?.reason);
   const timer = ms === Number.POSITIVE_INFINITY ? undefined : clock.schedule(() => stop.abort(late()), ms);
-  if (signal !== undefined) followSignal(signal, onAbort);
+  const unfollow = signal && followSignal(signal, () => stop.abort(signal.reason));
   try {
-    return await orAborted(work(stop.signal), stop.signal);
+    return await untilAborted(work(stop.signal), stop.signal);
   } finally {
     if (timer !== undefined) clock.cancel(timer);
-    if (signal !== undefined) unfollowSignal(signal, onAbort);
+    unfollow?.();
   }
 }
 
-/** Waits for work until the scope ends, which ends the waiting alone: others may wait for the same work. */
-export function untilAborted<T>(work: T | Promise<T>, lifetime: AbortSwitch): Promise<T> {
-  return new Promise((resolve, reject) => {
-    lifetime.onAbort(reject);
-    Promise.resolve(work)
-      .then(resolve, reject)
-      .finally(() => lifetime.offAbort(reject));
-  });
-}
-
-/** Whether a promise that never rejects resolves within the time. Leaves no timer behind. */
+/** Tells whether a promise that never rejects resolves within the time. Leaves no timer behind. */
 export function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms, false);

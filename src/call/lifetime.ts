@@ -1,6 +1,6 @@
 import { TimeoutError } from "../protocol/errors.js";
 import { AbortSwitch } from "./abort-switch.js";
-import { followSignal, unfollowSignal } from "./abortable.js";
+import { followSignal } from "./abortable.js";
 import { type Clock, isOnNode, systemClock } from "./clock.js";
 import { type Deadline, shareTimer, type Waiting } from "./deadline-queue.js";
 
@@ -27,8 +27,8 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   /** A timer of its own, or a place among those who share one; one of the two until it ends, where there is a limit. */
   #timer: unknown;
   #wait: Deadline<Waiting> | undefined;
-  #callerSignal: AbortSignal | undefined;
-  #onCallerAbort: (() => void) | undefined;
+  /** Lets go of the caller's signal. */
+  #unfollow: (() => void) | undefined;
   #closed = false;
   #held = 0;
 
@@ -41,7 +41,8 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     const timed = this.#timeoutMs !== Number.POSITIVE_INFINITY || this.#deadlineMs !== Number.POSITIVE_INFINITY;
     this.#startedAt = timed ? clock.now() : 0;
     this.#heardAt = this.#startedAt;
-    if (limits.signal !== undefined) this.#follow(limits.signal);
+    const { signal } = limits;
+    if (signal !== undefined) this.#unfollow = followSignal(signal, () => this.abort(signal.reason));
     if (timed && !this.aborted) this.#begin(this.#startedAt);
   }
 
@@ -72,17 +73,6 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   close(): void {
     this.#closed = true;
     this.#release();
-  }
-
-  #follow(signal: AbortSignal): void {
-    if (signal.aborted) {
-      this.abort(signal.reason);
-      return;
-    }
-    const onAbort = () => this.abort(signal.reason);
-    this.#callerSignal = signal;
-    this.#onCallerAbort = onAbort;
-    followSignal(signal, onAbort);
   }
 
   get #isTimed(): boolean {
@@ -125,11 +115,8 @@ export class CallLifetime extends AbortSwitch implements Waiting {
 
   #release(): void {
     this.#disarm();
-    if (this.#callerSignal !== undefined && this.#onCallerAbort !== undefined) {
-      unfollowSignal(this.#callerSignal, this.#onCallerAbort);
-      this.#onCallerAbort = undefined;
-      this.#callerSignal = undefined;
-    }
+    this.#unfollow?.();
+    this.#unfollow = undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 import { AbortSwitch } from "../call/abort-switch.js";
-import type { Clock } from "../call/clock.js";
+import { type Clock, pause } from "../call/clock.js";
 import { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { tellProgress } from "../call/progress.js";
@@ -160,7 +160,7 @@ export class Caller {
       if (inputRequests !== undefined) params.inputResponses = await this.#answerAll(inputRequests, lifetime);
       if (requestState !== undefined) params.requestState = requestState;
       pauses = inputRequests === undefined ? pauses + 1 : 0;
-      if (pauses > 0) await pauseWithin(lifetime, this.#clock, pauseBefore(pauses));
+      if (pauses > 0) await this.#pause(pauseBefore(pauses), lifetime);
       this.#offWire.delete(lifetime);
       result = await this.#wire.call({ ...first, params, id: undefined }, lifetime).catch((error) => {
         this.#wire.failed?.(first, error);
@@ -168,6 +168,12 @@ export class Caller {
       });
     }
     return result;
+  }
+
+  async #pause(ms: number, lifetime: CallLifetime): Promise<void> {
+    await pause(this.#clock, ms, lifetime.signal);
+    lifetime.throwIfAborted();
+    lifetime.heard();
   }
 
   /** Only then may params be sent again, and what the caller does to them meanwhile must not matter. */
@@ -204,21 +210,6 @@ const LONGEST_PAUSE_MS = 5_000;
 /** How long to wait before a round that only brings the state back, which asks whether the server is ready. */
 function pauseBefore(count: number): number {
   return Math.min(FIRST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS);
-}
-
-function pauseWithin(lifetime: CallLifetime, clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (reason: unknown) => {
-      clock.cancel(timer);
-      reject(reason);
-    };
-    const timer = clock.schedule(() => {
-      lifetime.offAbort(giveUp);
-      lifetime.heard();
-      resolve();
-    }, ms);
-    lifetime.onAbort(giveUp);
-  });
 }
 
 function tooManyRounds(method: string, most: number, result: ClientResult): InputRequiredError {

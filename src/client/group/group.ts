@@ -1,4 +1,4 @@
-import { within } from "../../call/abortable.js";
+import { runWithin } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
 import { ignoreErrors } from "../../call/maybe-promise.js";
 import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
@@ -274,7 +274,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
 
   #connected(member: GroupMember, { signal, deadlineMs: ms = Number.POSITIVE_INFINITY }: CallOptions): Promise<Client> {
     const late = () => new TimeoutError("deadline", ms, `Server ${member.name} was not connected within ${ms} ms`);
-    return within({ clock: this.#clock, signal, ms, late }, () => member.client());
+    return runWithin({ clock: this.#clock, signal, ms, late }, () => member.client());
   }
 
   #listing<T extends object>(
@@ -285,7 +285,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
     const readFrom = async (member: GroupMember, unwanted: AbortSignal) => {
       const late = () => new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms`);
       const limits = { clock: this.#clock, signal: unwanted, ms, late };
-      const items = await within(limits, (signal) => read(member, { ...options, signal }));
+      const items = await runWithin(limits, (signal) => read(member, { ...options, signal }));
       return items.map((item) => ({ ...item, server: member.name }));
     };
     const servers = [...this.#members.values()].map((member) => {

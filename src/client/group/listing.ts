@@ -1,4 +1,4 @@
-import { followSignal, unfollowSignal } from "../../call/abortable.js";
+import { followSignal } from "../../call/abortable.js";
 import { ServerUnavailableError, toError } from "../../protocol/errors.js";
 
 /** One server's part of a listing. */
@@ -34,13 +34,13 @@ export class GroupListing<T> implements AsyncIterable<T> {
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
     this.#failures.clear();
     const left = new AbortController();
-    const onAbort = () => left.abort(this.#signal?.reason);
-    if (this.#signal !== undefined) followSignal(this.#signal, onAbort);
+    const signal = this.#signal;
+    const unfollow = signal && followSignal(signal, () => left.abort(signal.reason));
     try {
       for (const part of this.#servers.map((server) => this.#readFrom(server, left.signal))) yield* await part;
-      this.#signal?.throwIfAborted();
+      signal?.throwIfAborted();
     } finally {
-      if (this.#signal !== undefined) unfollowSignal(this.#signal, onAbort);
+      unfollow?.();
       left.abort();
     }
   }

@@ -1,4 +1,4 @@
-import { orAborted } from "../../call/abortable.js";
+import { untilAborted } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
 import { McpError, ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
 import type { Client } from "../client.js";
@@ -132,7 +132,7 @@ export class GroupMember {
     const life: { lost?: { readonly reason: Error | undefined } } = {};
     const dialing = this.#dial(stop.signal, life);
     try {
-      const client = await orAborted(dialing, stop.signal);
+      const client = await untilAborted(dialing, stop.signal);
       if (stop.signal.aborted) throw stop.signal.reason;
       if (life.lost !== undefined) throw life.lost.reason ?? new McpError("connection_lost", "it went away at once");
       this.#state = { name: "ready", client, since: clock.now() };
@@ -151,7 +151,7 @@ export class GroupMember {
     const { name } = this;
     // What the author's own function may never come to is not waited for.
     const opening = (async () => this.#plan.open(this.#context.variables))();
-    const { target, options: planned } = await orAborted(opening, signal);
+    const { target, options: planned } = await untilAborted(opening, signal);
     const given = this.#context.optionsOf(name);
     signal.throwIfAborted();
     let client: Client | undefined;

@@ -1,4 +1,4 @@
-import { followSignal, unfollowSignal } from "../../call/abortable.js";
+import { followSignal } from "../../call/abortable.js";
 import type { Subscription, WatchEvents } from "../../era/client-era.js";
 import { ConnectionError } from "../../protocol/errors.js";
 import type { SubscriptionFilter } from "../../protocol/types/index.js";
@@ -134,10 +134,7 @@ export class Watch implements AsyncIterable<Change | Resync> {
     this.#queue = queue;
     this.#subscription = subscription;
     if (signal === undefined || queue.ended !== undefined) return;
-    const close = () => void this.close();
-    queue.onFinished(() => unfollowSignal(signal, close));
-    if (signal.aborted) close();
-    else followSignal(signal, close);
+    queue.onFinished(followSignal(signal, () => void this.close()));
   }
 
   /** What the server agreed to tell. */
