@@ -1,5 +1,5 @@
-import { discard, readText } from "../http/client/read.js";
-import type { Fetch } from "../http/client/send.js";
+import { readText } from "../http/client/read.js";
+import { discard, type Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
 import { withinTime } from "./abortable.js";
 import { type AddressPolicy, addressProblem } from "./addresses.js";

@@ -1,4 +1,4 @@
-import { followSameOrigin } from "../http/client/same-origin.js";
+import { followSameOrigin } from "../http/client/send.js";
 import { McpError } from "../protocol/errors.js";
 import type { Icon } from "../protocol/types/index.js";
 

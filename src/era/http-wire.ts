@@ -4,16 +4,17 @@ import { progressTokenOf, withProgressToken } from "../call/progress.js";
 import {
   answerLost,
   fetchFailed,
-  type HttpRefusal,
+  type HttpErrorResponse,
   NOT_MCP,
-  readRefusal,
+  readErrorResponse,
   statusError,
 } from "../http/client/failures.js";
-import { discard, readEvents, readText, type StreamTrace } from "../http/client/read.js";
-import { followSameOrigin } from "../http/client/same-origin.js";
+import { readEvents, readText, type StreamTrace } from "../http/client/read.js";
 import {
   type ClientHeaders,
   createClientHeaders,
+  discard,
+  followSameOrigin,
   type HeaderRecord,
   type Life,
   type Reply,
@@ -98,10 +99,10 @@ export class HttpWire {
 
   /** The error for a response that refuses; its body is done with. */
   async refusedBy(response: Reply, what: string, life: Life): Promise<ConnectionError> {
-    return this.#statusError(what, await readRefusal(response, life));
+    return this.#statusError(what, await readErrorResponse(response, life));
   }
 
-  #statusError(what: string, refusal: HttpRefusal): ConnectionError {
+  #statusError(what: string, refusal: HttpErrorResponse): ConnectionError {
     if (this.secret === undefined) return statusError(what, refusal);
     return statusError(what, { ...refusal, excerpt: refusal.excerpt.replaceAll(this.secret, "[secret]") });
   }
@@ -122,7 +123,7 @@ export class HttpWire {
       discard(response);
       call.fail(answerLost(call.method, `the server answered with HTTP status ${status} and no response`, { status }));
     } else if (!response.ok) {
-      await this.#readRefusal(call, response);
+      await this.#readErrorResponse(call, response);
     } else if (isEventStream(type)) {
       return await this.readStream(call, response, onMessage);
     } else if (isJson(type)) {
@@ -168,8 +169,8 @@ export class HttpWire {
     }
   }
 
-  async #readRefusal(call: HttpCall, response: Reply): Promise<void> {
-    const refusal = await readRefusal(response, call.abortSwitch);
+  async #readErrorResponse(call: HttpCall, response: Reply): Promise<void> {
+    const refusal = await readErrorResponse(response, call.abortSwitch);
     if (refusal.rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
     else call.answer({ jsonrpc: "2.0", id: call.id, error: refusal.rpcError });
   }

@@ -67,8 +67,11 @@ export class BodyFailure extends Error {
 export class BodyTooLarge extends BodyFailure {
   override readonly name = "BodyTooLarge";
   override readonly status = 413;
-  constructor(readonly limit: number) {
-    super(`request body is larger than ${limit} bytes`);
+  constructor(
+    readonly limit: number,
+    body = "request body",
+  ) {
+    super(`${body} is larger than ${limit} bytes`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { equal, match } from "node:assert/strict";
 import { test } from "node:test";
-import { noResponse, readRefusal, statusError } from "#src/http/client/failures.js";
+import { noResponse, readErrorResponse, statusError } from "#src/http/client/failures.js";
 
 const life = new AbortController();
 
@@ -20,7 +20,7 @@ test("only a failure to connect proves that nothing was sent", () => {
 });
 
 test("a refusal shows a short piece of its body, on one line", async () => {
-  const refusal = await readRefusal(new Response(`a\r\n\tb\u0000${"c".repeat(1000)}`, { status: 502 }), life);
+  const refusal = await readErrorResponse(new Response(`a\r\n\tb\u0000${"c".repeat(1000)}`, { status: 502 }), life);
   equal(refusal.excerpt, `a b ${"c".repeat(196)}...`);
   equal(refusal.rpcError, undefined);
   match(statusError("tools/call", refusal).message, /^tools\/call: the server answered with HTTP status 502: a b c/);
@@ -34,7 +34,7 @@ test("a body that never ends is let go of", async () => {
       cancelled = true;
     },
   });
-  const refusal = await readRefusal(new Response(body, { status: 500 }), life);
+  const refusal = await readErrorResponse(new Response(body, { status: 500 }), life);
   equal(refusal.excerpt.length, 203);
   equal(cancelled, true);
 });

@@ -1,5 +1,4 @@
-import { discard } from "../../http/client/read.js";
-import type { Fetch } from "../../http/client/send.js";
+import { discard, type Fetch } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
 
 export interface BearerOptions {

@@ -4,8 +4,7 @@ import {
   protectedResourceRequest,
   WWWAuthenticateChallengeError,
 } from "oauth4webapi";
-import { discard } from "../../http/client/read.js";
-import type { FetchInit } from "../../http/client/send.js";
+import { discard, type FetchInit } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { oneLine } from "../errors.js";
 import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";

@@ -1,4 +1,5 @@
-import { BodyTooLarge, readText } from "../../http/client/read.js";
+import { readText } from "../../http/client/read.js";
+import { BodyTooLarge } from "../../http/exchange.js";
 import { invalidRequest, OAuthProblem } from "./problem.js";
 
 const MAX_FORM = 65_536;

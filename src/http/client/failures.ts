@@ -46,7 +46,7 @@ export function answerLost(
 }
 
 /** A status that is no success: with the JSON-RPC error in its body, if there is one. */
-export interface HttpRefusal {
+export interface HttpErrorResponse {
   readonly status: number;
   readonly rpcError: RpcErrorObject | undefined;
   /** A short piece of the body, on one line. */
@@ -54,7 +54,7 @@ export interface HttpRefusal {
 }
 
 /** Reads what a refusing response has to say, and is done with its body. Never rejects. */
-export async function readRefusal(reply: Reply, life: Life): Promise<HttpRefusal> {
+export async function readErrorResponse(reply: Reply, life: Life): Promise<HttpErrorResponse> {
   const text = await readExcerpt(reply, MAX_ERROR_BYTES, life);
   const parsed = text.trimStart().startsWith("{") ? parseFrame(text) : undefined;
   const rpcError = parsed?.kind === "response" && isFailure(parsed.message) ? parsed.message.error : undefined;
@@ -67,7 +67,7 @@ export async function readRefusal(reply: Reply, life: Life): Promise<HttpRefusal
 }
 
 /** A client error means that the server refused the call before it did anything. */
-export function statusError(what: string, { status, excerpt }: HttpRefusal): ConnectionError {
+export function statusError(what: string, { status, excerpt }: HttpErrorResponse): ConnectionError {
   const doubt = status === 404 || status === 405 ? NOT_MCP : status === 401 ? NEEDS_TOKEN : "";
   const said = (excerpt === "" ? "" : `: ${excerpt}`) + doubt;
   return new ConnectionError(`${what}: the server answered with HTTP status ${status}${said}`, {

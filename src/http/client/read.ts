@@ -1,19 +1,8 @@
 import { type Clock, unref } from "../../call/clock.js";
 import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
+import { BodyTooLarge } from "../exchange.js";
 import { readSse, type SseEvent, SseReader } from "../sse/reader.js";
 import { type Life, type Reply, sourceOf } from "./send.js";
-
-export class BodyTooLarge extends Error {
-  override readonly name = "BodyTooLarge";
-  constructor(readonly limit: number) {
-    super(`body is larger than ${limit} bytes`);
-  }
-}
-
-/** Lets go of a body that nobody reads, so that its connection is free again. Never throws. */
-export function discard(reply: Reply): void {
-  if (reply.body !== null && !reply.bodyUsed) reply.body.cancel().catch(() => {});
-}
 
 /** The whole body as text. Rejects with `BodyTooLarge`, the body's own error, or the signal's reason. */
 export async function readText(reply: Reply, maxBytes: number, life: Life): Promise<string> {
@@ -24,7 +13,7 @@ export async function readText(reply: Reply, maxBytes: number, life: Life): Prom
   let size = 0;
   await sourceOf(reply.body, life).pump((chunk) => {
     size += chunk.byteLength;
-    if (size > maxBytes) throw new BodyTooLarge(maxBytes);
+    if (size > maxBytes) throw new BodyTooLarge(maxBytes, "body");
     // Most bodies are one chunk, which is read at once.
     if (size === chunk.byteLength) first = chunk;
     else {

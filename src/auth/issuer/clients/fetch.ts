@@ -1,6 +1,7 @@
 import type { JSONWebKeySet } from "jose";
-import { discard, readText } from "../../../http/client/read.js";
+import { readText } from "../../../http/client/read.js";
 import type { Fetch } from "../../../http/client/send.js";
+import { discard } from "../../../http/client/send.js";
 import { orAborted } from "../../abortable.js";
 import { type AddressPolicy, addressProblem } from "../../addresses.js";
 import { RemoteKeys } from "../../issuer-keys.js";

@@ -3,8 +3,7 @@ import { cancelParams } from "../../../call/channel-request.js";
 import { pause } from "../../../call/clock.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
-import { discard } from "../../../http/client/read.js";
-import type { HeaderRecord, Reply } from "../../../http/client/send.js";
+import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";
 import { ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
 import {
   formatFailure,

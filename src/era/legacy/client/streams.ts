@@ -1,8 +1,8 @@
 import type { AbortSwitch } from "../../../call/abort-switch.js";
 import { type Clock, pause } from "../../../call/clock.js";
 import { answerLost, fetchFailed } from "../../../http/client/failures.js";
-import { discard, readEvents, type StreamTrace } from "../../../http/client/read.js";
-import type { HeaderRecord, Reply } from "../../../http/client/send.js";
+import { readEvents, type StreamTrace } from "../../../http/client/read.js";
+import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";
 import { isEventStream } from "../../../http/media-type.js";
 import { AuthError } from "../../../protocol/auth-error.js";
 import { type ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
