@@ -78,8 +78,6 @@ const KINDS = {
   deprecated: () => ({ warnDeprecated: true, http: { sse: true } }),
 };
 
-export const KIND_NAMES = Object.keys(KINDS);
-
 /**
  * A server of a kind, on a clock that only scripts move.
  * @param {Record<string, any>} sdk
