@@ -5,7 +5,8 @@ import { runTestFile } from "./lib/test-file.mjs";
 /**
  * Runs the built tests, two files at a time: `node scripts/test.mjs [filter ...] [--json]`. A filter is a part of a
  * file's path, or, when no file has it, a part of tests' titles. A run without filters is a full run: it replaces the
- * proofs in build/proofs, which the requirements gate reads; a filtered run leaves them alone.
+ * proofs in build/proofs, which the requirements gate reads, and build/test-titles.json, which scripts/compare-titles.mjs
+ * reads; a filtered run leaves them alone.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = wantsJson();
@@ -29,7 +30,11 @@ const failures = tests.filter(({ error }) => error !== undefined);
 if (tests.length === 0)
   failures.push({ file: "", title: filters.join(" "), error: "no such test; npm test builds first" });
 const totals = { passed: tests.filter(({ error }) => error === undefined).length, failed: failures.length };
-if (isFull) writeFileSync(at("build/proofs/run.json"), JSON.stringify({ ...totals, files: files.length }));
+if (isFull) {
+  writeFileSync(at("build/proofs/run.json"), JSON.stringify({ ...totals, files: files.length }));
+  const titles = results.map(({ file, tests }) => [file, tests.map(({ title }) => title)]).sort();
+  writeFileSync(at("build/test-titles.json"), `${JSON.stringify(Object.fromEntries(titles), null, 2)}\n`);
+}
 report();
 
 async function runAll() {
