@@ -42,13 +42,17 @@ function endOfString(code, start) {
 
 const statement =
   /(?:^|[;}\n])\s*(?:import|export)\s+(type\s+)?(?:[\w$\s,*]*(?:\{[^}]*\})?\s*from\s*)?["']([^"']+)["']/g;
-const call = /\bimport\s*\(\s*["']([^"']+)["']/g;
+const call = /(\btypeof\s+)?\bimport\s*\(\s*["']([^"']+)["']\s*\)?(\s*\.\s*(?!then\b|catch\b|finally\b)\w)?/g;
 
-/** What a module imports: `{ specifier, kind: "static" | "type" | "dynamic" }`, re-exports included. */
+/**
+ * What a module imports: `{ specifier, kind: "static" | "type" | "dynamic" | "inline" }`, re-exports included. `inline` is a
+ * type in place: `typeof import("./a.js")`, `import("./a.js").A`.
+ */
 export function importsOf(code) {
   const text = withoutComments(code);
   const found = [];
   for (const [, type, specifier] of text.matchAll(statement)) found.push({ specifier, kind: type ? "type" : "static" });
-  for (const [, specifier] of text.matchAll(call)) found.push({ specifier, kind: "dynamic" });
+  for (const [, query, specifier, member] of text.matchAll(call))
+    found.push({ specifier, kind: query || member ? "inline" : "dynamic" });
   return found;
 }

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { alone } from "./lib/check.mjs";
+import { importsOf, withoutComments } from "./lib/imports.mjs";
+import { at, filesBelow, shown } from "./lib/project.mjs";
+
+const limits = { lines: 450, files: 23, seams: 5 };
+
+/** Every dynamic import of our own code: `[importing file, imported file]`, below `src`. */
+const seams = [
+  ["era/legacy/server/offered.ts", "era/legacy/server/era.ts"],
+  ["era/legacy/client/era.ts", "era/legacy/client/connect.ts"],
+  ["era/modern/server/handler.ts", "era/modern/server/replay.ts"],
+  ["schema/json-schema/lazy-validator.ts", "schema/json-schema/builder.ts"],
+  ["entry/client.ts", "node/stdio/client.ts"],
+];
+
+/** The measures of the source: lines of a file, files of a folder, and the seams where code is loaded on demand. */
+export const house = {
+  name: "house",
+  async run() {
+    return measure(at("src"), seams);
+  },
+};
+
+export function measure(source, allowed) {
+  const problems = [];
+  const filesIn = new Map();
+  const open = new Set(allowed.map((seam) => seam.join(" -> ")));
+  if (open.size > limits.seams) problems.push(`${open.size} seams; ${limits.seams} are allowed`);
+  const files = filesBelow(source, ".ts");
+  for (const file of files) {
+    const code = readFileSync(file, "utf8");
+    const count = code.split("\n").length - 1;
+    if (count > limits.lines) problems.push(`${shown(file)}: ${count} lines; ${limits.lines} are allowed`);
+    filesIn.set(dirname(file), (filesIn.get(dirname(file)) ?? 0) + 1);
+    if (/\bimport\s*\(\s*[^"'\s]/.test(withoutComments(code)))
+      problems.push(`${shown(file)}: a dynamic import of a computed path`);
+    for (const { specifier, kind } of importsOf(code)) {
+      if (kind !== "dynamic" || !specifier.startsWith(".")) continue;
+      const target = join(dirname(file), specifier.replace(/\.js$/, ".ts"));
+      const seam = [file, target].map((path) => path.slice(source.length + 1).replaceAll("\\", "/")).join(" -> ");
+      if (!open.delete(seam)) problems.push(`${seam}: a dynamic import that scripts/check-house.mjs does not list`);
+    }
+  }
+  for (const [folder, count] of filesIn)
+    if (count > limits.files) problems.push(`${shown(folder)}: ${count} files; ${limits.files} are allowed`);
+  problems.push(...[...open].map((seam) => `${seam}: listed in scripts/check-house.mjs and not there`));
+  return { problems, note: `${files.length} files, ${allowed.length} seams` };
+}
+
+await alone(import.meta.url, house);
