@@ -5,7 +5,7 @@ import { at, filesBelow, packageEntries, shown } from "./lib/project.mjs";
 
 /** The public interface as committed in api/*.md must be what the build declares; `--update` rewrites the files. */
 export const api = {
-  name: "API report",
+  name: "api",
   async run() {
     const update = process.argv.includes("--update");
     const problems = [];
