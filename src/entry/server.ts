@@ -7,7 +7,7 @@ import { lazyValidator } from "../schema/json-schema/lazy-validator.js";
 import type { ServerOptions } from "../server/options.js";
 import { Server } from "../server/server.js";
 import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
-import { eraOfRequest } from "../server/transports/era-of-request.js";
+import { eraOfRequest } from "../server/transports/pick-era.js";
 
 /** The era of handshakes and sessions. It is loaded when a client first speaks it. */
 const offeredLegacy: OfferedEra = {

@@ -1,7 +1,7 @@
 import { McpError } from "../protocol/errors.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
-import { type HandlerResult, PreparedResult, type Result } from "./server-era.js";
+import type { Result } from "./server-era.js";
 
 /**
  * A result as JSON. One that is a single text and nothing else, as most results of tools are, is written around the text:
@@ -49,9 +49,4 @@ export function toResult(value: unknown, method: string): Result {
   if (value === undefined) return {};
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;
   throw new TypeError(`the handler of ${method} must return an object or nothing`);
-}
-
-/** True if a handler's result asks the client for input. */
-export function isInputRequired(result: HandlerResult): result is Result {
-  return !(result instanceof PreparedResult) && result.resultType === "input_required";
 }

@@ -9,6 +9,7 @@ import type { Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
 import type { Check } from "../protocol/json.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
+import type { Refusal } from "../protocol/jsonrpc/errors.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type {
   Params,
@@ -269,10 +270,10 @@ export interface ReportContext {
 export interface EraSession {
   /** What a handshake told about the client; undefined before it, and where there is none. */
   readonly established?: ClientDescription | undefined;
-  /** Turns a request into a call; throws a `Refusal` when it cannot be one. */
-  decode(request: RpcRequest, origin: CallOrigin): Call;
+  /** Makes a call of a request, or tells why it is refused. It may take time, since sessions may be kept elsewhere. */
+  decode(request: RpcRequest, origin: CallOrigin): MaybePromise<Call | Refusal>;
   /** A notification other than a cancellation. Never throws or rejects. */
-  receive(notification: RpcNotification): MaybePromise<void>;
+  receive(notification: RpcNotification): void;
   /** Whether an inbound array may be taken apart. */
   acceptsBatch(items: readonly unknown[]): boolean;
   /** Whether a cancellation may end this call. */
@@ -376,12 +377,6 @@ export interface ServerEra extends OfferedEra {
   attach(runtime: ServerRuntime, wire: ServerWire): EraSession;
 }
 
-/** Picks the era that a message is written in. The last era takes what no other claims. */
-export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: RpcMessage, header?: HeaderReader): Era {
-  for (const era of eras) if (era.claims(message, header)) return era;
-  return eras[eras.length - 1] as Era;
-}
-
 /** What a protocol version says about a request of one method. */
 export interface MethodShape {
   /** Checks `params`, which is undefined when the request has none. */
@@ -429,6 +424,8 @@ export function completeUrlElicitation(pages: UrlElicitations, id: string): bool
 
 /** A result that is the same for every client: each era writes it as text once. */
 export class PreparedResult {
+  /** Undefined, as in every plain result. */
+  declare readonly resultType: undefined;
   readonly #texts = new Map<string, JsonText>();
 
   constructor(readonly result: { readonly [key: string]: unknown }) {}

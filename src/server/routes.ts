@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from "../call/maybe-promise.js";
+import type { MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult } from "../era/server-era.js";
 import { methodNotFound } from "../protocol/jsonrpc/errors.js";
 import type { Context } from "./context.js";
@@ -44,10 +44,18 @@ function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
 }
 
 function callTool(registry: Registry, call: Call, ctx: Context): MaybePromise<HandlerResult> {
-  if (!registry.offers("tools")) throw methodNotFound(call.method);
-  const name = call.params.name as string;
-  return andThen<RegisteredTool | undefined, HandlerResult>(registry.tools.find(name, ctx), (tool) => {
-    if (tool === undefined) throw unknownItem("tool", name);
-    return tool.call(call.params.arguments, ctx);
-  });
+  const found = registry.tools.find(call.params.name as string, ctx);
+  return found instanceof Promise
+    ? found.then((tool) => runTool(registry, call, ctx, tool))
+    : runTool(registry, call, ctx, found);
+}
+
+function runTool(
+  registry: Registry,
+  call: Call,
+  ctx: Context,
+  tool: RegisteredTool | undefined,
+): MaybePromise<HandlerResult> {
+  if (tool !== undefined) return tool.call(call.params.arguments, ctx);
+  throw registry.offers("tools") ? unknownItem("tool", call.params.name as string) : methodNotFound(call.method);
 }

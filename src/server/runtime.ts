@@ -14,9 +14,8 @@ import type {
 } from "../era/server-era.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
-import { DefinitionError, RpcError, toError } from "../protocol/errors.js";
+import { DefinitionError, toError } from "../protocol/errors.js";
 import { INTERNAL_ERROR, Refusal } from "../protocol/jsonrpc/errors.js";
-import { isWritable } from "../protocol/jsonrpc/format.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
 import { assertOptions } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
@@ -24,15 +23,12 @@ import type { ClientCapabilities, Implementation, ServerCapabilities } from "../
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Registry } from "./definitions/registry.js";
-import { dispatch } from "./dispatch.js";
 import { NotificationQueue, receive } from "./notifications.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { createRoutes, type Route, sees } from "./routes.js";
+import { dispatch, serveCall } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
-
-const DROPPED: Outcome = { kind: "dropped" };
-const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 
 /** The server as its eras see it: what it knows, and how a call is served to its end. */
 export class ServerCore implements ServerRuntime {
@@ -94,36 +90,7 @@ export class ServerCore implements ServerRuntime {
   }
 
   run(call: Call): MaybePromise<Outcome> {
-    let result: MaybePromise<HandlerResult>;
-    try {
-      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
-      result = this.#dispatch(call);
-    } catch (error) {
-      return this.#fail(call, error);
-    }
-    if (!(result instanceof Promise)) return this.#succeed(call, result);
-    return result.then(
-      (result) => this.#succeed(call, result),
-      (error: unknown) => this.#fail(call, error),
-    );
-  }
-
-  #succeed(call: Call, result: HandlerResult): Outcome {
-    try {
-      return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, this) };
-    } catch (error) {
-      return this.#toOutcome(error, call);
-    } finally {
-      call.close();
-    }
-  }
-
-  #fail(call: Call, error: unknown): Outcome {
-    try {
-      return this.#toOutcome(error, call);
-    } finally {
-      call.close();
-    }
+    return serveCall(this, this.#dispatch, call);
   }
 
   knows(method: string): boolean {
@@ -226,27 +193,14 @@ export class ServerCore implements ServerRuntime {
       methods: this.registry.methods,
       isSpecified: (method: string) => this.isSpecified(method),
     };
-    if (this.#interceptors.length === 0) return (call) => dispatch(server, call);
-    return composeInterceptors(this.#interceptors, async (call) => dispatch(server, call));
-  }
-
-  /** A deliberate error goes out as it is; anything else is reported here and stays opaque there. */
-  #toOutcome(error: unknown, call: Call): Outcome {
-    const context = { where: "handler", method: call.method, id: call.id };
-    if (call.end.aborted) {
-      if (!(error instanceof RpcError) && !call.end.isEchoedBy(error)) this.report(error, context);
-      return DROPPED;
-    }
-    if (!(error instanceof RpcError) || !Number.isInteger(error.rpcCode)) {
-      this.report(error, context);
-      return { kind: "error", error: INTERNAL, refused: false };
-    }
-    const misuse = call.era.misuse(error.rpcCode);
-    if (misuse !== undefined) this.report(new Error(misuse, { cause: error }), context);
-    const encoded = call.era.encodeError(error, call);
-    if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
-    this.report(new Error("the data of an error cannot be written as JSON", { cause: error }), context);
-    return { kind: "error", error: INTERNAL, refused: false };
+    const next =
+      this.#interceptors.length === 0
+        ? (call: Call) => dispatch(server, call)
+        : composeInterceptors(this.#interceptors, async (call: Call) => dispatch(server, call));
+    return (call) => {
+      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
+      return next(call);
+    };
   }
 }
 

@@ -1,13 +1,13 @@
 import { equal, ok } from "node:assert/strict";
 import { test } from "node:test";
-import { McpServer } from "bowline/server/modern";
+import { McpServer } from "bowline/server";
 import { createArrayExchange } from "bowline/testing";
 import { modernRequest } from "../support/modern-request.js";
 
-/** What reports progress is loaded by the first call that may: the first test of this file is that one. */
+/** The JSON Schema validator is loaded by the first value that it checks, which is that of this file's first call. */
 test("a call that ends while what it needs is loaded does not begin", async () => {
   let begun = 0;
-  const server = new McpServer({ name: "late", version: "1.0.0" }).tool("work", {}, () => {
+  const server = new McpServer({ name: "late", version: "1.0.0" }).tool("work", { input: { type: "object" } }, () => {
     begun++;
     return "done";
   });

@@ -4,6 +4,7 @@ import { modernServer } from "#src/era/modern/server/era.js";
 import type { Call, HttpBinding, HttpBindingOptions } from "#src/era/server-era.js";
 import { ConnectionError, RpcError } from "#src/protocol/errors.js";
 import { parseFrame } from "#src/protocol/jsonrpc/parse.js";
+import { HttpEndpoint } from "#src/server/transports/http.js";
 import { type ArrayExchange, createArrayExchange } from "#src/testing/array-exchange.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
 import { modernRequest, type RequestInit, sseMessages } from "../support/modern-request.js";
@@ -305,11 +306,14 @@ suite("refusals", () => {
   });
 
   test("an exception of the host ends in 500 for this exchange alone", async () => {
-    const { host, send } = createEndpoint();
+    const host = new FakeServerHost();
     host.paramHeaders = () => {
       throw new Error("secret");
     };
-    const exchange = send("tools/call", callEcho);
+    const { headers, body } = modernRequest("tools/call", callEcho);
+    const exchange = createArrayExchange({ headers, body });
+    new HttpEndpoint(host, [modernServer], {}, async () => {}).serve(exchange);
+    await exchange.done;
     deepEqual(await faultOf(exchange), [500, -32603, 1]);
     ok(!exchange.body().includes("secret"));
     match(String(host.reports[0]?.error), /secret/);

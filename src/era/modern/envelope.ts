@@ -1,10 +1,13 @@
 import { isObject } from "../../protocol/json.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
-import type { Params } from "../../protocol/jsonrpc/message.js";
+import type { Params, RpcMessage } from "../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../protocol/jsonrpc/parse.js";
 import { isLoggingLevel } from "../../protocol/logging.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../protocol/types/index.js";
-import { MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "../versions.js";
+import type { HeaderReader } from "../server-era.js";
+import { MISSING_CAPABILITY, STATELESS_VERSIONS, UNSUPPORTED_VERSION } from "../versions.js";
+
+const MODERN_VERSIONS: readonly string[] = STATELESS_VERSIONS;
 
 export const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 export const CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo";
@@ -32,24 +35,30 @@ export function metaOf(params: Params | undefined): Meta | undefined {
   return isObject(meta) ? meta : undefined;
 }
 
+/** Tells whether a message is of this era: by its envelope, or, without one, by the version in its header. */
+export function isOfModernEra(message: RpcMessage, header?: HeaderReader): boolean {
+  if ("params" in message && hasEnvelope(message.params)) return true;
+  return header !== undefined && MODERN_VERSIONS.includes(header("mcp-protocol-version") ?? "");
+}
+
 /** The version key alone marks a message as belonging to this era. */
 export function hasEnvelope(params: Params | undefined): boolean {
   return metaOf(params)?.[VERSION_KEY] !== undefined;
 }
 
-/** Reads the envelope, whatever its version; throws a refusal that names what is missing. */
-export function readEnvelope(params: Params | undefined): Envelope {
+/** Reads the envelope, whatever its version, or gives a refusal that names the missing member. */
+export function readEnvelope(params: Params | undefined): Envelope | Refusal {
   const meta = metaOf(params);
-  if (meta === undefined) throw malformed("_meta", "an object");
+  if (meta === undefined) return malformed("_meta", "an object");
   const version = meta[VERSION_KEY];
-  if (typeof version !== "string") throw malformed(`_meta["${VERSION_KEY}"]`, "a protocol version");
+  if (typeof version !== "string") return malformed(`_meta["${VERSION_KEY}"]`, "a protocol version");
   const capabilities = meta[CAPABILITIES_KEY];
-  if (!isObject(capabilities)) throw malformed(`_meta["${CAPABILITIES_KEY}"]`, "an object of client capabilities");
+  if (!isObject(capabilities)) return malformed(`_meta["${CAPABILITIES_KEY}"]`, "an object of client capabilities");
   const logLevel = meta[LOG_LEVEL_KEY];
-  if (logLevel !== undefined && !isLoggingLevel(logLevel)) throw malformed(`_meta["${LOG_LEVEL_KEY}"]`, "a log level");
+  if (logLevel !== undefined && !isLoggingLevel(logLevel)) return malformed(`_meta["${LOG_LEVEL_KEY}"]`, "a log level");
   const progressToken = meta.progressToken;
   if (progressToken !== undefined && !isRequestId(progressToken)) {
-    throw malformed("_meta.progressToken", "a string or an integer");
+    return malformed("_meta.progressToken", "a string or an integer");
   }
   return { version, capabilities, info: readImplementation(meta[CLIENT_INFO_KEY]), logLevel, progressToken };
 }

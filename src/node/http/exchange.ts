@@ -37,6 +37,8 @@ export function createNodeExchange(
 }
 
 class NodeExchange implements HttpExchange {
+  readonly method: string;
+  readonly url: string;
   readonly auth: unknown;
   readonly principal: string | undefined;
   readonly #req: IncomingMessage;
@@ -50,18 +52,12 @@ class NodeExchange implements HttpExchange {
   constructor(req: IncomingMessage, res: ServerResponse, options: NodeExchangeOptions | undefined) {
     this.#req = req;
     this.#res = res;
+    this.method = req.method ?? "GET";
+    // Frameworks that mount keep the whole path there.
+    this.url = (req as { originalUrl?: string }).originalUrl ?? req.url ?? "/";
     this.auth = options?.auth;
     this.principal = options?.principal;
     this.#body = options?.body;
-  }
-
-  get method(): string {
-    return this.#req.method ?? "GET";
-  }
-
-  get url(): string {
-    // Frameworks that mount keep the whole there.
-    return (this.#req as { originalUrl?: string }).originalUrl ?? this.#req.url ?? "/";
   }
 
   get answered(): boolean {

@@ -19,6 +19,7 @@ export const lazyValidator: SchemaCompiler = {
       return compiled(value);
     };
     return (value) => {
+      if (compiled !== undefined) return compiled(value);
       const part = validator();
       return part instanceof Promise ? part.then((loaded) => check(loaded, value)) : check(part, value);
     };

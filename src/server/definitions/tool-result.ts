@@ -29,7 +29,7 @@ export function isInputRequired(value: unknown): value is InputRequiredResult {
 /** A result from what a handler of a tool without output schema returned. */
 export function toContent(value: unknown): CallToolResult {
   if (value === undefined || value === null) return { content: [] };
-  if (typeof value === "string") return { content: [text(value)] };
+  if (typeof value === "string") return { content: [{ type: "text", text: value }] };
   if (isContentBlock(value)) return { content: [value] };
   if (Array.isArray(value) && value.length > 0 && value.every(isContentBlock)) return { content: value };
   return isResult(value) ? mirrored(value) : structured(value);

@@ -138,11 +138,12 @@ export class RegisteredTool {
     );
   }
 
-  /** Does the same where the input schema validates asynchronously. */
+  /** Does the same where the input schema validates asynchronously. A call that has ended meanwhile does not begin. */
   async #callAsync(parsing: Promise<ParseOutcome>, ctx: Context): Promise<ToolAnswer> {
     let value: unknown;
     try {
       const parsed = await parsing;
+      if (ctx.aborted) throw ctx.signal.reason;
       if (!parsed.ok) return this.#invalid(parsed.issues);
       value = await this.#run(parsed.value, ctx);
     } catch (error) {

@@ -17,31 +17,30 @@ export interface EndpointRuntime extends ServerRuntime {
   readonly registry: Registry;
 }
 
-/** Asks the author's gate, where there is one, who is calling, and what they may do. */
+/** Asks the author's gate who is calling, and what they may do. */
 export class RequestAuthorizer {
   readonly #runtime: EndpointRuntime;
-  readonly #gate: HttpGate | undefined;
+  readonly #gate: HttpGate;
   readonly #maxBodyBytes: number;
   /** Exchanges that the gate has not decided about yet. */
   readonly #undecided = new Set<HttpExchange>();
   #warned = false;
 
-  constructor(runtime: EndpointRuntime, gate: HttpGate | undefined, maxBodyBytes: number) {
+  constructor(runtime: EndpointRuntime, gate: HttpGate, maxBodyBytes: number) {
     this.#runtime = runtime;
     this.#gate = gate;
     this.#maxBodyBytes = maxBodyBytes;
-    for (const warning of gate?.warnings ?? []) runtime.warn(warning);
+    for (const warning of gate.warnings ?? []) runtime.warn(warning);
   }
 
   /** Answers a request for a document of the gate's own, which anybody may read; false for every other request. */
   route(exchange: HttpExchange): boolean {
-    return this.#gate?.route?.(exchange) === true;
+    return this.#gate.route?.(exchange) === true;
   }
 
   /** Hands on the exchange, with all that the gate knows of its caller, or answers it. */
   authorize(exchange: HttpExchange, onAdmitted: (exchange: HttpExchange) => void): void {
     const gate = this.#gate;
-    if (gate === undefined) return onAdmitted(exchange);
     this.#undecided.add(exchange);
     (async () => this.#pass(exchange, await gate(exchange), onAdmitted))().catch((error: unknown) => {
       this.#undecided.delete(exchange);

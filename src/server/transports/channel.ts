@@ -4,26 +4,26 @@ import { pause } from "../../call/clock.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import { withProgressToken } from "../../call/progress.js";
 import { ServedCalls } from "../../call/served-calls.js";
-import {
-  type Call,
-  type CallOrigin,
-  type ClientDescription,
-  type EraSession,
-  type OfferedEra,
-  type Outcome,
-  pickEra,
-  type ServerEra,
-  type ServerRuntime,
-  type ServerWire,
+import type {
+  Call,
+  CallOrigin,
+  ClientDescription,
+  EraSession,
+  OfferedEra,
+  Outcome,
+  ServerEra,
+  ServerRuntime,
+  ServerWire,
 } from "../../era/server-era.js";
 import { ConnectionError, McpError, RpcError } from "../../protocol/errors.js";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
-import { INTERNAL_ERROR, toErrorObject } from "../../protocol/jsonrpc/errors.js";
+import { INTERNAL_ERROR, Refusal, toErrorObject } from "../../protocol/jsonrpc/errors.js";
 import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../protocol/jsonrpc/message.js";
 import type { ParseFailure } from "../../protocol/jsonrpc/parse.js";
 import { Peer } from "../../protocol/jsonrpc/peer.js";
 import type { ServedConnection } from "../options.js";
 import type { ServerCore } from "../runtime.js";
+import { pickEra } from "./pick-era.js";
 
 /** How long a channel may take to write what is left and to end. */
 const CLOSE_MS = 5_000;
@@ -118,12 +118,17 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
 
   #serve(request: RpcRequest): void {
     const era = pickEra(this.#eras, request);
-    let call: Call;
     try {
-      call = this.#sessionFor(era).decode(request, this.#origin());
+      const decoded = this.#sessionFor(era).decode(request, this.#origin());
+      if (!(decoded instanceof Promise)) return this.#run(decoded, request, era);
+      decoded.then((decoded) => this.#run(decoded, request, era)).catch((error) => this.#refuse(request, era, error));
     } catch (error) {
-      return this.#refuse(request, era, error);
+      this.#refuse(request, era, error);
     }
+  }
+
+  #run(call: Call | Refusal, request: RpcRequest, era: ServerEra): void {
+    if (call instanceof Refusal) return this.#refuse(request, era, call);
     this.#served.add(call);
     const outcome = this.#runtime.run(call);
     if (!(outcome instanceof Promise)) return this.#answer(call, outcome);

@@ -1,13 +1,6 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../era/refuse.js";
-import {
-  type AcceptChannel,
-  type HttpBinding,
-  type HttpBindingOptions,
-  type OfferedEra,
-  pickEra,
-  type ServerEra,
-} from "../../era/server-era.js";
+import type { AcceptChannel, HttpBinding, HttpBindingOptions, OfferedEra, ServerEra } from "../../era/server-era.js";
 import { allowOrigin } from "../../http/cors.js";
 import { BodyFailure, type HttpExchange } from "../../http/exchange.js";
 import { createGuard } from "../../http/guard.js";
@@ -17,7 +10,7 @@ import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jso
 import { answerableId, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
 import { DEFAULTS, type HttpServerOptions } from "../options.js";
 import { type EndpointRuntime, RequestAuthorizer } from "./authorize.js";
-import { messageOf } from "./era-of-request.js";
+import { pickEraOfBody } from "./pick-era.js";
 
 /**
  * The HTTP endpoint of a server. Each exchange passes, in this order: the gate's own documents, the guard of Host and Origin,
@@ -38,7 +31,9 @@ export class HttpEndpoint {
   readonly #options: HttpBindingOptions;
   readonly #bindings = new Map<OfferedEra, MaybePromise<HttpBinding>>();
   readonly #guard: ReturnType<typeof createGuard>;
-  readonly #authorizer: RequestAuthorizer;
+  readonly #authorizer: RequestAuthorizer | undefined;
+  /** Eras with HTTP paths of their own. */
+  readonly #pathOwners: readonly OfferedEra[];
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   /** The value of `Allow`. */
@@ -59,28 +54,30 @@ export class HttpEndpoint {
     this.#runtime = runtime;
     this.#eras = eras;
     this.#guard = createGuard(options);
-    this.#authorizer = new RequestAuthorizer(runtime, gate, maxBodyBytes);
+    this.#authorizer = gate && new RequestAuthorizer(runtime, gate, maxBodyBytes);
     this.#cors = cors === true;
     this.#maxBodyBytes = maxBodyBytes;
-    const admits = (exchange: HttpExchange, body: Parsed) => this.#authorizer.admits(exchange, body);
+    const admits = (exchange: HttpExchange, body: Parsed) => this.#admits(exchange, body);
     this.#options = { ...options, maxBodyBytes, accept, admits };
+    this.#pathOwners = eras.filter((era) => era.ownsPath !== undefined && options.sse !== undefined);
     this.#methods = ["POST", ...new Set(eras.flatMap((era) => era.httpMethods(options)))].join(", ");
   }
 
   /** Answers one exchange. Never throws: what goes wrong is answered and reported. */
   serve(exchange: HttpExchange): void {
-    if (this.#authorizer.route(exchange)) return;
+    if (this.#authorizer?.route(exchange)) return;
     const refusal = this.#guard(exchange);
     if (refusal !== undefined)
       return this.#refuse(exchange, toRefusal(refusal.status, INVALID_REQUEST, refusal.message));
     const allowed = this.#cors ? allowOrigin(exchange, this.#methods) : exchange;
     if (allowed === undefined) return;
+    if (this.#authorizer === undefined) return this.#onAdmitted(allowed);
     this.#authorizer.authorize(allowed, (admitted) => this.#onAdmitted(admitted));
   }
 
   #onAdmitted(exchange: HttpExchange): void {
     if (this.#closing) return this.#refuse(exchange, CLOSING);
-    const owner = this.#eras.find((era) => era.ownsPath?.(exchange.url, this.#options) === true);
+    const owner = this.#pathOwners.find((era) => era.ownsPath?.(exchange.url, this.#options));
     if (owner !== undefined) return this.#serveBy(owner, exchange, undefined, (binding) => binding.route?.(exchange));
     if (exchange.method !== "POST") return this.#onBodiless(exchange);
     if (!isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
@@ -95,9 +92,14 @@ export class HttpEndpoint {
     if (this.#closing) return this.#refuse(exchange, CLOSING, body);
     if (body.kind === "invalid" && body.failure.code === PARSE_ERROR)
       return this.#refuse(exchange, toRefusal(400, PARSE_ERROR, body.failure.message));
-    const era = pickEra(this.#eras, messageOf(body), (name) => exchange.header(name));
-    if (exchange.judge !== undefined && !this.#authorizer.admits(exchange, body)) return;
+    const era = pickEraOfBody(this.#eras, body, (name) => exchange.header(name));
+    if (!this.#admits(exchange, body)) return;
     this.#serveBy(era, exchange, body, (binding) => binding.serve(exchange, body));
+  }
+
+  /** Tells whether the gate lets the caller do this; answers where it does not. */
+  #admits(exchange: HttpExchange, body: Parsed): boolean {
+    return exchange.judge === undefined || this.#authorizer?.admits(exchange, body) !== false;
   }
 
   #onBodiless(exchange: HttpExchange): void {
@@ -165,7 +167,7 @@ export class HttpEndpoint {
   async close(): Promise<void> {
     this.#closing = true;
     this.#closed = true;
-    for (const exchange of this.#authorizer.stop()) this.#refuse(exchange, CLOSING);
+    for (const exchange of this.#authorizer?.stop() ?? []) this.#refuse(exchange, CLOSING);
     await this.#eachBinding((binding) => binding.close());
   }
 

@@ -37,7 +37,7 @@ proves("deprecation:api-marked", {}, "each says by what, and when it may go", ()
     ["client/client", "rootsChanged", with2577],
     ["server/options", "logLevel", with2577],
     ["server/options", "logging", with2577],
-    ["server/http-server", "log", with2577],
+    ["server/server", "log", with2577],
     ["protocol/types/sampling", "includeContext", context],
     ["client/options", "samplingContext", context],
     ["client/options", "sse", transport],

@@ -1,7 +1,8 @@
 import { cancelledBy } from "../../../call/abort-switch.js";
 import type { Clock } from "../../../call/clock.js";
 import type { HttpExchange } from "../../../http/exchange.js";
-import { ConnectionError, RpcError } from "../../../protocol/errors.js";
+import { ConnectionError } from "../../../protocol/errors.js";
+import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
 import {
   findByEither,
@@ -121,12 +122,9 @@ export class PostCalls {
   #decode(exchange: HttpExchange, request: RpcRequest, origin: CallOrigin): Call | undefined {
     const { runtime, era, protocol } = this.#owner;
     if (this.#running.has(request.id)) return this.#refuseReused(exchange, request.id);
-    try {
-      return protocol.decode(request, origin);
-    } catch (error) {
-      if (!(error instanceof RpcError)) return refuseFailed(exchange, runtime, error, request.id);
-      return refuse(exchange, runtime, { status: 400, error: era.encodeError(error, undefined) }, request.id);
-    }
+    const call = protocol.decode(request, origin);
+    if (!(call instanceof Refusal)) return call;
+    return refuse(exchange, runtime, { status: 400, error: era.encodeError(call, undefined) }, request.id);
   }
 
   #refuseReused(exchange: HttpExchange, id: RequestId): undefined {

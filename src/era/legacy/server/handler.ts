@@ -1,8 +1,7 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../asking.js";
 import { MAX_ROUNDS } from "../../defaults.js";
-import { isInputRequired } from "../../results.js";
-import type { Call, HandlerResult, RunHandler, ServerRuntime } from "../../server-era.js";
+import type { Call, HandlerResult, Result, RunHandler, ServerRuntime } from "../../server-era.js";
 import { PushStrategy } from "./push.js";
 
 /**
@@ -17,7 +16,7 @@ export function runWithPush(call: Call, runtime: ServerRuntime, run: RunHandler)
   } catch (error) {
     result = Promise.reject(error);
   }
-  if (!(result instanceof Promise) && !isInputRequired(result)) return result;
+  if (!(result instanceof Promise) && result.resultType !== "input_required") return result;
   return settleLater(call, runtime, run, asking, result);
 }
 
@@ -30,10 +29,10 @@ async function settleLater(
 ): Promise<HandlerResult> {
   try {
     let result = await first;
-    for (let round = 0; isInputRequired(result); round++) {
+    for (let round = 0; result.resultType === "input_required"; round++) {
       if (round === (runtime.options.maxRounds ?? MAX_ROUNDS))
         throw new Error(`${call.method} asked for more than ${round} rounds of input`);
-      await asking.strategy.answerRound(result);
+      await asking.strategy.answerRound(result as Result);
       result = await run(asking);
     }
     return result;

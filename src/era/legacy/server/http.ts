@@ -3,19 +3,12 @@ import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
-import { RpcError } from "../../../protocol/errors.js";
+import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { MemoryEventLog } from "../../../store/event-log.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
-import type {
-  Call,
-  ClientDescription,
-  HttpBinding,
-  HttpBindingOptions,
-  ServerEra,
-  ServerRuntime,
-} from "../../server-era.js";
+import type { ClientDescription, HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime } from "../../server-era.js";
 import { resolveSsePaths } from "../../sse-paths.js";
 import { type BindingOptions, toBindingOptions } from "./binding-options.js";
 import { toFrame } from "./calls.js";
@@ -276,7 +269,8 @@ export async function serveHandshake(
     return false;
   };
   try {
-    const call: Call = protocol.decode(request, session.originOf(exchange));
+    const call = protocol.decode(request, session.originOf(exchange));
+    if (call instanceof Refusal) return refused({ status: 400, error: era.encodeError(call, undefined) });
     const outcome = await runtime.run(call);
     if (session.ended !== undefined) return refused(session.ended);
     if (outcome.kind === "dropped") return refused(shuttingDown);
@@ -288,7 +282,6 @@ export async function serveHandshake(
     call.afterAnswer?.();
     return delivered && outcome.kind === "result";
   } catch (error) {
-    if (error instanceof RpcError) return refused({ status: 400, error: era.encodeError(error, undefined) });
     refuseFailed(exchange, runtime, error, request.id);
     return false;
   }

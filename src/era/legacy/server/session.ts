@@ -96,9 +96,9 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     return () => this.#awaitingReady.delete(listener);
   }
 
-  decode(request: RpcRequest, origin: CallOrigin): Call {
-    if (request.method === "initialize") this.#open(request.params);
-    else if (this.#phase.name === "new" && request.method !== "ping") throw this.#tooEarly(request.method);
+  decode(request: RpcRequest, origin: CallOrigin): Call | Refusal {
+    const refusal = this.#refusalOf(request);
+    if (refusal !== undefined) return refusal;
     const params = request.params ?? {};
     return new ServedCall({
       era: this.#era,
@@ -203,15 +203,21 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   }
 
   /** Takes effect before the next message is looked at, so that a client may write ahead. */
-  #open(params: Params | undefined): void {
-    if (this.opened) throw new Refusal(INVALID_REQUEST, "Invalid request: this connection is already initialized");
+  #refusalOf({ method, params }: RpcRequest): Refusal | undefined {
+    if (method === "initialize") return this.#open(params);
+    return this.#phase.name === "new" && method !== "ping" ? this.#tooEarly(method) : undefined;
+  }
+
+  #open(params: Params | undefined): Refusal | undefined {
+    if (this.opened) return new Refusal(INVALID_REQUEST, "Invalid request: this connection is already initialized");
     const problem = legacyMethods.get("initialize")?.params(params);
-    if (problem !== undefined) throw invalidParams("initialize", problem);
+    if (problem !== undefined) return invalidParams("initialize", problem);
     const { protocolVersion, capabilities, clientInfo } = params as unknown as InitializeParams;
     const served = this.#runtime.versions.filter((version) => this.#era.versions.includes(version));
     const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
     this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
     this.#promised = this.#runtime.capabilities;
+    return undefined;
   }
 
   /** Whether the client is ready just now. */

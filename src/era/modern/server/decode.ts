@@ -1,17 +1,53 @@
+import type { HttpExchange } from "../../../http/exchange.js";
+import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { ServedCall } from "../../served-call.js";
 import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
-import { type Envelope, unsupportedVersion } from "../envelope.js";
+import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "../envelope.js";
+import { headerRefusal, versionHeaderRefusal } from "./headers.js";
 
-/** Who serves calls. */
+/** The server that calls are decoded for, and the channel they come through, if it is one. */
 export interface Serving {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
   readonly session?: EraSession;
 }
 
-/** The call that a request with this envelope is. */
-export function toCall(
+/**
+ * Makes a call of a request, or tells why the request is refused. Metadata comes first, then headers, where the request came
+ * over HTTP, then the version: the first fault is the one that is told.
+ */
+export function decode(
+  serving: Serving,
+  request: RpcRequest,
+  wire: ServerWire,
+  origin: CallOrigin,
+  exchange?: HttpExchange,
+): Call | Refusal {
+  const { method, params = {} } = request;
+  if (method === "initialize" && !hasEnvelope(params)) return handshakeRefusal(serving, params, exchange);
+  const envelope = readEnvelope(params);
+  if (envelope instanceof Refusal) return envelope;
+  const mismatch = exchange && headerRefusal(exchange, serving, method, params, envelope.version);
+  return mismatch ?? versionRefusal(serving, envelope.version) ?? toCall(serving, request, envelope, wire, origin);
+}
+
+/** Refuses a version that this server does not speak, with the list of those that it does. */
+export function versionRefusal({ era, runtime: { versions } }: Serving, version: string): Refusal | undefined {
+  const isServed = era.versions.includes(version) && versions.includes(version);
+  return isServed ? undefined : unsupportedVersion(version, versions);
+}
+
+/** A handshake belongs to older versions: a client that opens with one learns which versions there are. */
+function handshakeRefusal({ era, runtime }: Serving, params: Params, exchange: HttpExchange | undefined): Refusal {
+  const requested = typeof params.protocolVersion === "string" ? params.protocolVersion : undefined;
+  const header = exchange?.header("mcp-protocol-version");
+  const isOfThisEra = header !== undefined && era.versions.includes(header);
+  const mismatch = isOfThisEra ? versionHeaderRefusal(header, requested ?? "") : undefined;
+  return mismatch ?? unsupportedVersion(requested, runtime.versions);
+}
+
+function toCall(
   { era, runtime, session }: Serving,
   { id, method, params }: RpcRequest,
   envelope: Envelope,
@@ -32,9 +68,4 @@ export function toCall(
     // A server that does not advertise log messages sends none, whoever asks.
     logLevel: () => (logLevel === undefined || runtime.capabilities.logging === undefined ? undefined : logLevel),
   });
-}
-
-/** Throws the refusal that lists what is spoken here. */
-export function assertServed({ era, runtime: { versions } }: Serving, version: string): void {
-  if (!era.versions.includes(version) || !versions.includes(version)) throw unsupportedVersion(version, versions);
 }

@@ -1,7 +1,6 @@
-import type { RpcMessage } from "../../../protocol/jsonrpc/message.js";
-import type { BuiltinHandler, HeaderReader, ServerEra } from "../../server-era.js";
+import type { BuiltinHandler, ServerEra } from "../../server-era.js";
 import { STATELESS_VERSIONS } from "../../versions.js";
-import { hasEnvelope } from "../envelope.js";
+import { isOfModernEra } from "../envelope.js";
 import { modernMethods } from "../methods.js";
 import { discover } from "./discover.js";
 import { codeMisuse, encodeError, encodeResult } from "./encode.js";
@@ -24,8 +23,7 @@ export const modernServer: ServerEra = {
   methods: modernMethods,
   typesResults: true,
   builtins,
-  claims: (message: RpcMessage, header?: HeaderReader) =>
-    ("params" in message && hasEnvelope(message.params)) || versions.includes(header?.("mcp-protocol-version") ?? ""),
+  claims: isOfModernEra,
   specifies: (method) => modernMethods.has(method),
   encode: encodeResult,
   encodeError,

@@ -1,6 +1,5 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../asking.js";
-import { isInputRequired } from "../../results.js";
 import type { Call, HandlerResult, RunHandler, ServerRuntime } from "../../server-era.js";
 import { modernMethods } from "../methods.js";
 import type { Replay } from "./replay.js";
@@ -52,7 +51,9 @@ class Round implements ClientRequestsOpener {
 
   /** The handler returned. */
   finish(result: HandlerResult): MaybePromise<HandlerResult> {
-    return this.#replay === undefined && !isInputRequired(result) ? result : this.#close(result, undefined);
+    return this.#replay === undefined && result.resultType !== "input_required"
+      ? result
+      : this.#close(result, undefined);
   }
 
   /** The handler threw. */

@@ -1,18 +1,15 @@
-import type { MaybePromise } from "../../../call/maybe-promise.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
-import type { RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../defaults.js";
-import { refuseFailed } from "../../refuse.js";
-import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime } from "../../server-era.js";
-import { type Envelope, hasEnvelope, readEnvelope } from "../envelope.js";
-import { assertServed, type Serving, toCall } from "./decode.js";
-import { assertHeadersMatchBody, headersMatchBody, mirroredFieldsOf } from "./headers.js";
-import { refuse, refuseForm, serveHandshake, serveOther } from "./refusals.js";
+import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
+import { decode, type Serving } from "./decode.js";
+import { bodyRefusal, notAcceptable, notificationRefusal, refuse, shuttingDown } from "./refusals.js";
 import { type Endpoint, ModernReply, type ReplyForm } from "./reply.js";
+import { ModernSession } from "./session.js";
 
 const LISTEN = "subscriptions/listen";
 /** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
@@ -21,24 +18,30 @@ const LISTEN_GRACE_MS = 1_000;
 /** One POST, one request, one answer: nothing outlives its exchange. */
 export class ModernBinding implements HttpBinding {
   readonly #serving: Serving;
+  readonly #notifications: ModernSession;
   readonly #endpoint: Endpoint;
   readonly #formOf: (accept: string | undefined) => ReplyForm;
   #closed = false;
 
   constructor(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions) {
     this.#serving = { era, runtime };
+    this.#notifications = new ModernSession(era, runtime, NO_WIRE);
     const { keepAliveMs = KEEP_ALIVE_MS, maxBehind = MAX_BEHIND } = options;
     this.#endpoint = { runtime, open: new KeepAlive(runtime.clock, keepAliveMs), maxBehind };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
-    try {
-      const taken = this.#take(exchange, body);
-      if (taken instanceof Promise) taken.catch((error: unknown) => this.#refuse(exchange, body, error));
-    } catch (error) {
-      this.#refuse(exchange, body, error);
-    }
+    if (this.#closed) return this.#refuse(exchange, body, shuttingDown());
+    if (body?.kind === "notification") return this.#receive(exchange, body);
+    if (body?.kind !== "request") return this.#refuse(exchange, body, bodyRefusal(exchange, body));
+    const { method } = body.message;
+    const form = this.#formFor(method, exchange.header("accept"));
+    if (!form.json && !form.stream) return this.#refuse(exchange, body, notAcceptable(method));
+    const reply = new ModernReply(this.#endpoint, exchange, form);
+    const call = decode(this.#serving, body.message, reply, exchange, exchange);
+    if (call instanceof Refusal) return this.#refuse(exchange, body, call);
+    reply.serve(call);
   }
 
   idle(): Promise<void> {
@@ -65,40 +68,30 @@ export class ModernBinding implements HttpBinding {
     return { openRequests: this.#endpoint.open.size };
   }
 
-  #take(exchange: HttpExchange, body: Parsed | undefined): MaybePromise<void> {
-    if (!this.#closed && body?.kind === "request") return this.#serveRequest(exchange, body.message);
-    return serveOther(exchange, body, this.#serving, this.#closed);
+  #formFor(method: string, accept: string | undefined): ReplyForm {
+    const accepted = this.#formOf(accept);
+    return method === LISTEN ? { ...STREAM_ALWAYS, stream: accepted.listen } : accepted;
   }
 
-  /** Metadata, then headers, then version: the first fault is the one that is told. */
-  #serveRequest(exchange: HttpExchange, request: RpcRequest): MaybePromise<void> {
-    const { method, params = {} } = request;
-    const accepted = this.#formOf(exchange.header("accept"));
-    const form = method === LISTEN ? { ...STREAM_ALWAYS, stream: accepted.listen } : accepted;
-    if (!form.json && !form.stream) return refuseForm(method);
-    if (method === "initialize" && !hasEnvelope(params)) return serveHandshake(exchange, params, this.#serving);
-    const envelope = readEnvelope(params);
-    const mirrored = mirroredFieldsOf(this.#serving, method, params, envelope.version);
-    if (headersMatchBody(exchange, mirrored)) return this.#serveCall(exchange, request, envelope, form);
-    assertHeadersMatchBody(exchange, mirrored);
-    return this.#serveCall(exchange, request, envelope, form);
+  #receive(exchange: HttpExchange, body: Parsed & { readonly kind: "notification" }): void {
+    const refusal = notificationRefusal(exchange, body.message, this.#serving);
+    if (refusal !== undefined) return this.#refuse(exchange, body, refusal);
+    // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
+    if (body.message.method !== "notifications/cancelled") this.#notifications.receive(body.message);
+    exchange.reply(202, {});
   }
 
-  #serveCall(exchange: HttpExchange, request: RpcRequest, envelope: Envelope, form: ReplyForm): void {
-    assertServed(this.#serving, envelope.version);
-    const served = new ModernReply(this.#endpoint, exchange, form);
-    served.serve(toCall(this.#serving, request, envelope, served, exchange));
-  }
-
-  /** Whatever was thrown before a call began. */
-  #refuse(exchange: HttpExchange, body: Parsed | undefined, error: unknown): void {
-    try {
-      refuse(exchange, body, error, this.#serving);
-    } catch (cause) {
-      refuseFailed(exchange, this.#serving.runtime, cause);
-    }
+  #refuse(exchange: HttpExchange, body: Parsed | undefined, refusal: Refusal): void {
+    refuse(exchange, body, refusal, this.#serving);
   }
 }
+
+/** A notification has no way back to its client. */
+const NO_WIRE: ServerWire = {
+  shared: false,
+  notify: () => {},
+  request: () => Promise.reject(new Error("a server sends no requests in this protocol version")),
+};
 
 const STREAM_ALWAYS: ReplyForm = { json: false, stream: true, listen: true, streamAlways: true, streamWhenQuiet: true };
 

@@ -1,0 +1,24 @@
+import type { HeaderReader, OfferedEra } from "../../era/server-era.js";
+import type { RpcMessage } from "../../protocol/jsonrpc/message.js";
+import { classify, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
+
+/** Picks the era that a message is written in. The last era takes what no other claims. */
+export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: RpcMessage, header?: HeaderReader): Era {
+  for (const era of eras) if (era.claims(message, header)) return era;
+  return eras[eras.length - 1] as Era;
+}
+
+/** Picks the era of an HTTP body. A body that is not a single message names no era. */
+export function pickEraOfBody<Era extends OfferedEra>(eras: readonly Era[], body: Parsed, header: HeaderReader): Era {
+  return pickEra(eras, "message" in body ? body.message : NO_MESSAGE, header);
+}
+
+const NO_MESSAGE: RpcMessage = { jsonrpc: "2.0", method: "" };
+
+/** Picks the era that a request would be served in. Reads a copy of its body, unless the body is given. */
+export async function eraOfRequest(eras: readonly OfferedEra[], request: Request, body?: unknown): Promise<OfferedEra> {
+  const header = (name: string) => request.headers.get(name) ?? undefined;
+  if (request.method !== "POST") return eras[eras.length - 1] as OfferedEra;
+  const parsed = body === undefined ? parseFrame(await request.clone().text()) : classify(body);
+  return pickEraOfBody(eras, parsed, header);
+}
