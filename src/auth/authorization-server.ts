@@ -52,7 +52,7 @@ function assertIssuer(stated: string, asked: string, options: ServerMetadataOpti
   );
 }
 
-export interface UpstreamOptions {
+export interface AuthorizationServerOptions {
   /** Takes the place of the global `fetch` in requests to the authorization server. */
   readonly fetch?: typeof fetch;
   /** How long one request to it may take. 5 s unless told otherwise. */
@@ -66,12 +66,12 @@ export interface UpstreamOptions {
 const TIMEOUT_MS = 5_000;
 
 /** The way to an authorization server: addresses are checked, answers are bounded in size and time. */
-export class Upstream {
+export class AuthorizationServerClient {
   readonly now: () => number;
   readonly #http: OAuthHttp;
   readonly #timeoutMs: number;
 
-  constructor({ fetch, timeoutMs = TIMEOUT_MS, allowInsecure = false, now = Date.now }: UpstreamOptions) {
+  constructor({ fetch, timeoutMs = TIMEOUT_MS, allowInsecure = false, now = Date.now }: AuthorizationServerOptions) {
     const send: Fetch = (url, init) => (fetch ?? globalThis.fetch)(url, init);
     // The author names these addresses, so that private ones are as good as others.
     this.#http = new OAuthHttp(send, { allowInsecure, allowPrivate: true }, {});

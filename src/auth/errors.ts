@@ -5,7 +5,7 @@ export interface OAuthErrorBody {
   readonly uri?: string | undefined;
 }
 
-export interface OAuthAnswer {
+export interface OAuthResponse {
   readonly json: { readonly [member: string]: unknown } | undefined;
   readonly error: OAuthErrorBody | undefined;
   readonly text: string;
@@ -36,7 +36,7 @@ export function isPlain(text: string): boolean {
 }
 
 /** Reads an answer of an authorization server: an error may come with any status, even as a success. */
-export async function readOAuthError(response: Response): Promise<OAuthAnswer> {
+export async function readOAuthResponse(response: Response): Promise<OAuthResponse> {
   const text = await response.text();
   const json = parseObject(text);
   const said = json?.error;
@@ -45,7 +45,7 @@ export async function readOAuthError(response: Response): Promise<OAuthAnswer> {
   return { json, text, error: { error: "server_error", description: `status ${response.status}` } };
 }
 
-export function shown({ error, description }: OAuthErrorBody): string {
+export function formatOAuthError({ error, description }: OAuthErrorBody): string {
   return description === undefined ? error : `${error} (${description})`;
 }
 

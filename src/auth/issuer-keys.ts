@@ -8,7 +8,7 @@ import {
 } from "jose";
 import { AuthError } from "../protocol/auth-error.js";
 import { DefinitionError } from "../protocol/errors.js";
-import { Upstream, type UpstreamOptions } from "./authorization-server.js";
+import { AuthorizationServerClient, type AuthorizationServerOptions } from "./authorization-server.js";
 import { ASYMMETRIC, toAlgorithms } from "./crypto.js";
 
 export interface RemoteKeyOptions {
@@ -110,7 +110,7 @@ export function isUnknownKey(error: unknown): boolean {
   return error instanceof errors.JWKSNoMatchingKey;
 }
 
-export interface IssuerKeyOptions extends UpstreamOptions, RemoteKeyOptions {
+export interface IssuerKeyOptions extends AuthorizationServerOptions, RemoteKeyOptions {
   /** Who signs, exactly as `iss` says; where its keys are is looked up in its metadata. */
   readonly issuer: string;
   /** Where its keys are, where no metadata says so. */
@@ -132,15 +132,15 @@ export class IssuerKeys {
   readonly issuer: string;
   readonly #algorithms: string[];
   readonly #source: KeySource;
-  readonly #upstream: Upstream;
+  readonly #server: AuthorizationServerClient;
 
   constructor(options: IssuerKeyOptions) {
     const { issuer, keys } = options;
     if (typeof issuer !== "string" || issuer === "") throw new DefinitionError("issuer is missing");
     this.issuer = issuer;
     this.#algorithms = toAlgorithms("algorithms", options.algorithms ?? ASYMMETRIC);
-    this.#upstream = new Upstream(options);
-    this.#source = keys === undefined ? createRemote(options, this.#upstream) : createFixed(keys);
+    this.#server = new AuthorizationServerClient(options);
+    this.#source = keys === undefined ? createRemote(options, this.#server) : createFixed(keys);
   }
 
   /**
@@ -151,7 +151,7 @@ export class IssuerKeys {
     const check: JWTVerifyOptions = {
       issuer: this.issuer,
       algorithms: this.#algorithms,
-      currentDate: new Date(this.#upstream.now()),
+      currentDate: new Date(this.#server.now()),
       ...more,
     };
     const keys = await this.#source.current();
@@ -170,16 +170,16 @@ function createFixed(set: JSONWebKeySet): KeySource {
   return { current: async () => keys, newerThan: async () => undefined };
 }
 
-function createRemote(options: IssuerKeyOptions, upstream: Upstream): KeySource {
+function createRemote(options: IssuerKeyOptions, server: AuthorizationServerClient): KeySource {
   const load = async () => {
-    const uri = options.jwksUri ?? (await findKeys(options.issuer, upstream));
-    return (await upstream.get(uri, "server_metadata")) as unknown as JSONWebKeySet;
+    const uri = options.jwksUri ?? (await findKeys(options.issuer, server));
+    return (await server.get(uri, "server_metadata")) as unknown as JSONWebKeySet;
   };
-  return new RemoteKeys(load, upstream.now, options);
+  return new RemoteKeys(load, server.now, options);
 }
 
-async function findKeys(issuer: string, upstream: Upstream): Promise<string> {
-  const { jwks_uri } = await upstream.metadata(issuer);
+async function findKeys(issuer: string, server: AuthorizationServerClient): Promise<string> {
+  const { jwks_uri } = await server.metadata(issuer);
   if (typeof jwks_uri === "string" && URL.canParse(jwks_uri)) return jwks_uri;
   throw new AuthError("server_metadata", `The metadata of ${issuer} names no jwks_uri`);
 }

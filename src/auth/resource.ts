@@ -16,7 +16,7 @@ export function resourceIdentifier(server: URL): string {
  * Whether a resource that metadata names is the server or an ancestor of it: the same origin, and a path that ends on a
  * segment boundary of the server's path.
  */
-export function covers(resource: string, server: URL): boolean {
+export function coversServer(resource: string, server: URL): boolean {
   if (!URL.canParse(resource)) return false;
   const named = new URL(resource);
   if (named.origin !== server.origin || resource.includes("#")) return false;
@@ -44,7 +44,7 @@ export function normalizeResource(value: unknown): string | undefined {
 }
 
 /** Whether one of the audiences that a token states is this resource. What cannot be read matches nothing. */
-export function isFor(audience: unknown, resource: string): boolean {
+export function isAudience(audience: unknown, resource: string): boolean {
   const stated: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   return stated.some((one) => normalizeResource(one) === resource);
 }

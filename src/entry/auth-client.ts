@@ -19,7 +19,7 @@ export function createAuthSteps(server: string | URL, options: OAuthOptions = {}
 
 export { type BearerOptions, createBearer } from "../auth/client/bearer.js";
 export type { Attempt, Callback } from "../auth/client/code-flow.js";
-export type { Guard } from "../auth/client/discover.js";
+export type { Discovery } from "../auth/client/discover.js";
 export type { DpopOptions } from "../auth/client/dpop.js";
 export {
   type Assert,

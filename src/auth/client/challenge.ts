@@ -4,8 +4,8 @@ export interface Challenge {
   readonly params: ReadonlyMap<string, string>;
 }
 
-/** What a refusing MCP server asks for. */
-export interface Demand {
+/** The challenge by which an MCP server asks for a token. */
+export interface TokenChallenge {
   readonly scheme: "bearer" | "dpop" | undefined;
   readonly resourceMetadata: string | undefined;
   readonly scope: string | undefined;
@@ -13,7 +13,7 @@ export interface Demand {
   readonly description: string | undefined;
 }
 
-export const NO_DEMAND: Demand = {
+export const NO_CHALLENGE: TokenChallenge = {
   scheme: undefined,
   resourceMetadata: undefined,
   scope: undefined,
@@ -63,8 +63,8 @@ export function parseChallenges(header: string): Challenge[] {
   }
 }
 
-/** What a response demands, by its first Bearer or DPoP challenge; undefined when it has neither. */
-export function demandOf(response: Response): Demand | undefined {
+/** The first Bearer or DPoP challenge of a response, with what the others of them add; undefined when it has neither. */
+export function tokenChallengeOf(response: Response): TokenChallenge | undefined {
   const header = response.headers.get("www-authenticate");
   if (header === null) return undefined;
   const ours = parseChallenges(header).filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");

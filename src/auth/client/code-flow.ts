@@ -6,9 +6,9 @@ import {
 } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { isLoopback } from "../addresses.js";
-import { oneLine, shown } from "../errors.js";
+import { formatOAuthError, oneLine } from "../errors.js";
 import { scopesOf } from "../scopes.js";
-import type { Guard } from "./discover.js";
+import type { Discovery } from "./discover.js";
 import type { Identity } from "./identify.js";
 import type { AuthRecords } from "./store.js";
 
@@ -18,8 +18,8 @@ export interface Attempt {
   readonly verifier: string;
   /** The MCP server that it is for. */
   readonly server: string;
-  /** Who guarded it when the user was sent off; the code is redeemed there and nowhere else. */
-  readonly guard: Guard;
+  /** The authorization server that the user was sent to; the code is redeemed there and nowhere else. */
+  readonly discovery: Discovery;
   readonly clientId: string;
   readonly redirectUrl: string;
   readonly scope: string | undefined;
@@ -31,16 +31,16 @@ export type Callback = string | URL | URLSearchParams | { readonly [name: string
 
 export async function startAttempt(
   server: string,
-  guard: Guard,
+  discovery: Discovery,
   identity: Identity,
   redirectUrl: string,
   scope: string | undefined,
   startedAt: number,
   more: Readonly<Record<string, string>>,
 ): Promise<{ attempt: Attempt; url: URL }> {
-  const { metadata, resource } = guard;
-  assertCodeFlow(metadata, guard.guessed);
-  const url = authorizationUrl(metadata.authorization_endpoint, guard.issuer);
+  const { metadata, resource } = discovery;
+  assertCodeFlow(metadata, discovery.guessed);
+  const url = authorizationUrl(metadata.authorization_endpoint, discovery.issuer);
   assertRegistered(redirectUrl, identity.redirectUris);
   const verifier = generateRandomCodeVerifier();
   const state = generateRandomState();
@@ -59,7 +59,7 @@ export async function startAttempt(
   for (const [name, value] of [...Object.entries(more), ...Object.entries(parameters)]) {
     if (value !== undefined) url.searchParams.set(name, value);
   }
-  const attempt = { state, verifier, server, guard, clientId, redirectUrl, scope, startedAt };
+  const attempt = { state, verifier, server, discovery, clientId, redirectUrl, scope, startedAt };
   return { attempt, url };
 }
 
@@ -121,7 +121,7 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
   if (params.get("state") !== attempt.state) {
     throw new AuthError("callback", "The answer's state is not that of this attempt");
   }
-  assertIss(params.get("iss"), attempt.guard);
+  assertIss(params.get("iss"), attempt.discovery);
   const error = params.get("error");
   if (error !== null) throw refused(error, params);
   const code = params.get("code");
@@ -130,7 +130,7 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
 }
 
 /** Plain comparison: no form of an issuer stands for another. */
-function assertIss(iss: string | null, { metadata, guessed }: Guard): void {
+function assertIss(iss: string | null, { metadata, guessed }: Discovery): void {
   if (iss === null || iss === "") {
     if (metadata.authorization_response_iss_parameter_supported !== true && iss === null) return;
     throw new AuthError("issuer", `The answer does not say that it comes from ${metadata.issuer}`);
@@ -148,7 +148,7 @@ function refused(error: string, params: URLSearchParams): AuthError {
     description: line(params.get("error_description")),
     uri: line(params.get("error_uri")),
   };
-  return new AuthError("authorize", `The authorization was refused: ${shown(said)}`, said);
+  return new AuthError("authorize", `The authorization was refused: ${formatOAuthError(said)}`, said);
 }
 
 /** Attempts that nobody has finished for this long are void. */
@@ -159,7 +159,7 @@ const MAX_OPEN = 32;
 type Open = readonly Pick<Attempt, "state" | "startedAt">[];
 
 /** Users who have been sent away, each by the state that the answer will carry. Those who never come back are forgotten. */
-export class Attempts {
+export class AttemptStore {
   readonly #records: AuthRecords;
   readonly #now: () => number;
 

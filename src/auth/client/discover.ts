@@ -3,11 +3,11 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { findServerMetadata } from "../authorization-server.js";
 import { isPlain, quoted } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
-import { covers, resourceIdentifier, resourceMetadataUrl } from "../resource.js";
-import type { Demand } from "./challenge.js";
+import { coversServer, resourceIdentifier, resourceMetadataUrl } from "../resource.js";
+import type { TokenChallenge } from "./challenge.js";
 
-/** What is known about who guards an MCP server. Plain data: it is kept in the store. */
-export interface Guard {
+/** The authorization server of an MCP server, and the resource to name there. Plain data: it is kept in the store. */
+export interface Discovery {
   /** The authorization server's identifier, exactly as it was published. */
   readonly issuer: string;
   /** The value of `resource` in requests; undefined when a validator of the author's wants none. */
@@ -33,7 +33,7 @@ export interface DiscoverOptions {
 }
 
 export interface DiscoverHooks {
-  /** Told who guards the server, before that one is asked for anything. */
+  /** Called with the issuer before it is asked for anything. */
   onIssuer(issuer: string): Promise<void>;
 }
 
@@ -43,16 +43,16 @@ interface ResourceMetadata {
   readonly scopes: readonly string[] | undefined;
 }
 
-/** Finds out who guards an MCP server: the resource's metadata, then the authorization server's. */
+/** Finds the authorization server of an MCP server: the resource's metadata, then the authorization server's. */
 export async function discover(
   http: OAuthHttp,
   server: URL,
-  demand: Demand,
+  challenge: TokenChallenge,
   options: DiscoverOptions & DiscoverHooks,
   run: AuthRun,
-): Promise<Guard> {
+): Promise<Discovery> {
   await http.assertServer(server, run);
-  const found = await findResourceMetadata(http, server, demand, run);
+  const found = await findResourceMetadata(http, server, challenge, run);
   const resource = chooseResource(server, found?.resource, options, run);
   const scopes = found?.scopes;
   if (found === undefined && options.issuer === undefined) {
@@ -79,7 +79,7 @@ export async function discover(
 async function findResourceMetadata(
   http: OAuthHttp,
   server: URL,
-  { resourceMetadata }: Demand,
+  { resourceMetadata }: TokenChallenge,
   run: AuthRun,
 ): Promise<ResourceMetadata | undefined> {
   for (const url of resourceCandidates(server, resourceMetadata)) {
@@ -123,7 +123,7 @@ function chooseResource(
 ): string | undefined {
   if (validateResource !== undefined) return validateResource(server, named);
   if (named === undefined) return resourceIdentifier(server);
-  if (covers(named, server)) return named;
+  if (coversServer(named, server)) return named;
   throw new AuthError(
     "resource_metadata",
     `The metadata is for the resource ${quoted(named)}, which is not ${resourceIdentifier(server)}`,

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { oneLine } from "../errors.js";
-import type { Guard } from "./discover.js";
+import type { Discovery } from "./discover.js";
 import type { AuthRecords } from "./store.js";
 
 export interface DpopOptions {
@@ -17,7 +17,7 @@ interface StoredPair {
 }
 
 /** Whether to bind tokens to a key at this authorization server. */
-export function wantsDpop({ metadata }: Guard, options: DpopOptions | undefined): boolean {
+export function wantsDpop({ metadata }: Discovery, options: DpopOptions | undefined): boolean {
   if (options === undefined) return false;
   const { alg = "ES256", required = false } = options;
   if (!/^(ES|PS|RS)(256|384|512)$|^Ed25519$|^EdDSA$/.test(alg)) {

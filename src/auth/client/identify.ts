@@ -1,7 +1,7 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { type Authentication, chooseMethod, type KnownClient } from "../client-auth.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
-import type { Guard } from "./discover.js";
+import type { Discovery } from "./discover.js";
 import { type RegistrationOptions, register } from "./register.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
 
@@ -27,31 +27,31 @@ export interface Identity extends Authentication {
 export async function identify(
   http: OAuthHttp,
   records: AuthRecords,
-  guard: Guard,
+  discovery: Discovery,
   options: IdentityOptions,
   run: AuthRun,
 ): Promise<Identity> {
   const work = async () =>
-    (await recall(records, guard, options, run)) ?? (await registerAt(http, records, guard, options, run));
-  // Servers with the same guard share a client: of several who need one at once, one registers.
-  return await records.locked(`client ${guard.issuer}`, work, run.signal);
+    (await recall(records, discovery, options, run)) ?? (await registerAt(http, records, discovery, options, run));
+  // Servers with the same issuer share a client: of several who need one at once, one registers.
+  return await records.locked(`client ${discovery.issuer}`, work, run.signal);
 }
 
 async function registerAt(
   http: OAuthHttp,
   records: AuthRecords,
-  guard: Guard,
+  discovery: Discovery,
   options: IdentityOptions,
   run: AuthRun,
 ): Promise<Identity> {
-  if (typeof guard.metadata.registration_endpoint !== "string") {
+  if (typeof discovery.metadata.registration_endpoint !== "string") {
     throw new AuthError(
       "registration",
-      `There is no way to register at ${guard.issuer}: give a client that it knows (option client)`,
+      `There is no way to register at ${discovery.issuer}: give a client that it knows (option client)`,
       { tried: run.tried },
     );
   }
-  const record = await register(http, guard, options, run);
+  const record = await register(http, discovery, options, run);
   await records.saveClient(record);
   return toIdentity(record);
 }
@@ -62,26 +62,26 @@ async function registerAt(
  */
 export async function recall(
   records: AuthRecords,
-  guard: Guard,
+  discovery: Discovery,
   options: IdentityOptions,
   run: AuthRun,
   redirects = true,
 ): Promise<Identity | undefined> {
-  const known = await knownClient(records, guard, options, run);
+  const known = await knownClient(records, discovery, options, run);
   if (known !== undefined) return known;
-  if (options.clientMetadataUrl !== undefined && guard.metadata.client_id_metadata_document_supported === true) {
+  if (options.clientMetadataUrl !== undefined && discovery.metadata.client_id_metadata_document_supported === true) {
     const method = options.clientKey === undefined ? "none" : "private_key_jwt";
     return { clientId: options.clientMetadataUrl, method, signer: options.clientKey, registered: false };
   }
   if (!options.interactive) return { clientId: undefined, method: "none", registered: false };
-  const stored = await records.client(guard.issuer);
+  const stored = await records.client(discovery.issuer);
   const redirectUrl = redirects ? options.redirectUrl : undefined;
   return stored !== undefined && isUsable(stored, redirectUrl, run.now()) ? toIdentity(stored) : undefined;
 }
 
 async function knownClient(
   records: AuthRecords,
-  { issuer, metadata }: Guard,
+  { issuer, metadata }: Discovery,
   { client }: IdentityOptions,
   run: AuthRun,
 ): Promise<Identity | undefined> {

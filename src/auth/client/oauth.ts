@@ -7,8 +7,8 @@ import {
 import { discard, type FetchInit } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { oneLine } from "../errors.js";
-import { type Demand, demandOf, NO_DEMAND } from "./challenge.js";
-import { Attempts, type Callback, parseCallback } from "./code-flow.js";
+import { NO_CHALLENGE, type TokenChallenge, tokenChallengeOf } from "./challenge.js";
+import { AttemptStore, type Callback, parseCallback } from "./code-flow.js";
 import type { OAuthOptions } from "./options.js";
 import { ServerAuth } from "./server-auth.js";
 import { type Settings, toSettings } from "./settings.js";
@@ -56,7 +56,7 @@ export function createOAuthWith(options: OAuthOptions, discoveryHeaders: Readonl
     capabilities: extension === undefined ? {} : { extensions: { [extension]: {} } },
     async finish(callback, { signal } = {}) {
       const params = parseCallback(callback, settings.redirectUrl);
-      const attempt = await new Attempts(settings.records, settings.now).find(params);
+      const attempt = await new AttemptStore(settings.records, settings.now).find(params);
       await authFor(attempt.server).finish(attempt, params, signal);
     },
     logout: (server, { signal } = {}) => authFor(server).logout(signal),
@@ -64,7 +64,7 @@ export function createOAuthWith(options: OAuthOptions, discoveryHeaders: Readonl
 }
 
 /** What one message has already cost. */
-interface Tally {
+interface Retries {
   refreshed: boolean;
   authorized: boolean;
   stepUps: number;
@@ -75,23 +75,23 @@ interface Tally {
 
 async function fetchWith(settings: Settings, auth: ServerAuth, url: URL, init: FetchInit): Promise<Response> {
   const signal = init.signal ?? undefined;
-  const tally: Tally = { refreshed: false, authorized: false, stepUps: 0, nonces: 0, mark: 0 };
+  const retries: Retries = { refreshed: false, authorized: false, stepUps: 0, nonces: 0, mark: 0 };
   let tokens = await waiting(init, () => auth.current(signal));
   for (;;) {
-    tally.mark = auth.mark;
+    retries.mark = auth.mark;
     const response = await send(settings, url, init, tokens);
     if (response.status !== 401 && response.status !== 403) return response;
-    const demand = demandOf(response);
+    const challenge = tokenChallengeOf(response);
     if (!isReplayable(init.body)) return response;
     if (response.status === 401) {
-      if (wantsNonce(demand, response) && tally.nonces++ === 0) {
+      if (wantsNonce(challenge, response) && retries.nonces++ === 0) {
         discard(response);
         continue;
       }
-      tokens = await afterUnauthorized(auth, init, tokens, demand ?? NO_DEMAND, response, tally);
+      tokens = await afterUnauthorized(auth, init, tokens, challenge ?? NO_CHALLENGE, response, retries);
     } else {
-      if (demand?.error !== "insufficient_scope") return response;
-      tokens = await afterForbidden(settings, auth, init, tokens, demand, response, tally);
+      if (challenge?.error !== "insufficient_scope") return response;
+      tokens = await afterForbidden(settings, auth, init, tokens, challenge, response, retries);
     }
   }
 }
@@ -101,20 +101,20 @@ async function afterUnauthorized(
   auth: ServerAuth,
   init: FetchInit,
   used: TokenRecord | undefined,
-  demand: Demand,
+  challenge: TokenChallenge,
   response: Response,
-  tally: Tally,
+  retries: Retries,
 ): Promise<TokenRecord | undefined> {
   discard(response);
-  const refresh = !tally.refreshed && used?.refreshToken !== undefined;
-  if (tally.authorized) {
+  const refresh = !retries.refreshed && used?.refreshToken !== undefined;
+  if (retries.authorized) {
     const issuer = used === undefined ? "" : ` and ${used.issuer} issued`;
-    throw refusal("unauthorized", `The server refuses the token that it asked for${issuer}`, demand, response);
+    throw refusal("unauthorized", `The server refuses the token that it asked for${issuer}`, challenge, response);
   }
-  if (refresh) tally.refreshed = true;
-  else tally.authorized = true;
-  const { mark } = tally;
-  return await waiting(init, () => auth.renew(used, demand, { refresh, mark, signal: init.signal ?? undefined }));
+  if (refresh) retries.refreshed = true;
+  else retries.authorized = true;
+  const { mark } = retries;
+  return await waiting(init, () => auth.renew(used, challenge, { refresh, mark, signal: init.signal ?? undefined }));
 }
 
 async function afterForbidden(
@@ -122,30 +122,37 @@ async function afterForbidden(
   auth: ServerAuth,
   init: FetchInit,
   used: TokenRecord | undefined,
-  demand: Demand,
+  challenge: TokenChallenge,
   response: Response,
-  tally: Tally,
+  retries: Retries,
 ): Promise<TokenRecord | undefined> {
   discard(response);
   const operation = operationOf(init.body);
   const futile = used !== undefined && auth.futile.get(operation) === used.accessToken;
-  if (settings.throwsOnScope || futile || tally.stepUps >= settings.maxStepUps) {
+  if (settings.throwsOnScope || futile || retries.stepUps >= settings.maxStepUps) {
     if (used !== undefined && auth.futile.size < MAX_FUTILE) auth.futile.set(operation, used.accessToken);
-    throw refusal("scope", "The token's scope does not suffice", demand, response);
+    throw refusal("scope", "The token's scope does not suffice", challenge, response);
   }
-  tally.stepUps++;
-  const { mark } = tally;
-  return await waiting(init, () => auth.renew(used, demand, { refresh: true, mark, signal: init.signal ?? undefined }));
+  retries.stepUps++;
+  const { mark } = retries;
+  return await waiting(init, () =>
+    auth.renew(used, challenge, { refresh: true, mark, signal: init.signal ?? undefined }),
+  );
 }
 
-function refusal(step: "unauthorized" | "scope", what: string, demand: Demand, response: Response): AuthError {
-  const said = demand.description === undefined ? undefined : oneLine(demand.description);
+function refusal(
+  step: "unauthorized" | "scope",
+  what: string,
+  challenge: TokenChallenge,
+  response: Response,
+): AuthError {
+  const said = challenge.description === undefined ? undefined : oneLine(challenge.description);
   return new AuthError(step, said === undefined ? what : `${what}: ${said}`, {
     status: response.status,
-    error: demand.error,
+    error: challenge.error,
     description: said,
-    scope: demand.scope,
-    resourceMetadata: demand.resourceMetadata,
+    scope: challenge.scope,
+    resourceMetadata: challenge.resourceMetadata,
   });
 }
 
@@ -163,8 +170,8 @@ function isReplayable(body: unknown): boolean {
   return body === undefined || body === null || typeof body === "string" || body instanceof URLSearchParams;
 }
 
-function wantsNonce(demand: Demand | undefined, response: Response): boolean {
-  return demand?.scheme === "dpop" && demand.error === "use_dpop_nonce" && response.headers.has("dpop-nonce");
+function wantsNonce(challenge: TokenChallenge | undefined, response: Response): boolean {
+  return challenge?.scheme === "dpop" && challenge.error === "use_dpop_nonce" && response.headers.has("dpop-nonce");
 }
 
 /** What a message asks the server to do, so that a refusal of it can be remembered. */

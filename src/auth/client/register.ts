@@ -2,9 +2,9 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { warnByProcess, warnOnce } from "../../protocol/deprecations.js";
 import { isLoopback } from "../addresses.js";
 import { chooseMethod } from "../client-auth.js";
-import { quoted, readOAuthError, shown } from "../errors.js";
+import { formatOAuthError, quoted, readOAuthResponse } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
-import type { Guard } from "./discover.js";
+import type { Discovery } from "./discover.js";
 import type { ClientRecord } from "./store.js";
 
 const REGISTRATION = {
@@ -34,7 +34,7 @@ export interface RegistrationOptions {
 /** Makes this client known to an authorization server. */
 export async function register(
   http: OAuthHttp,
-  { issuer, metadata }: Guard,
+  { issuer, metadata }: Discovery,
   options: RegistrationOptions,
   run: AuthRun,
 ): Promise<ClientRecord> {
@@ -45,10 +45,10 @@ export async function register(
     body: JSON.stringify(submitted),
   };
   const response = await http.post(new URL(metadata.registration_endpoint as string), init, run, "registration");
-  const { json, error, text } = await readOAuthError(response);
+  const { json, error, text } = await readOAuthResponse(response);
   if (error !== undefined || json === undefined) {
     const why = error ?? { error: "no client was returned" };
-    throw new AuthError("registration", `${issuer} refused to register this client: ${shown(why)}`, {
+    throw new AuthError("registration", `${issuer} refused to register this client: ${formatOAuthError(why)}`, {
       ...error,
       tried: run.tried,
       status: response.status,

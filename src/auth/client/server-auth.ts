@@ -2,14 +2,14 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { orAborted } from "../abortable.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { includesScopes, joinScopes, selectScope } from "../scopes.js";
-import { type Demand, NO_DEMAND } from "./challenge.js";
+import { NO_CHALLENGE, type TokenChallenge } from "./challenge.js";
 import type { Attempt } from "./code-flow.js";
-import { discover, type Guard } from "./discover.js";
+import { type Discovery, discover } from "./discover.js";
 import type { Identity } from "./identify.js";
 import type { Settings } from "./settings.js";
 import { SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
-import { isForgottenClient, TokenFlows } from "./token-flows.js";
+import { isUnknownClient, TokenFlows } from "./token-flows.js";
 
 /** Tokens are renewed this long before they end, or a tenth of their life before if that is less. */
 const MARGIN_MS = 30_000;
@@ -31,7 +31,7 @@ export class ServerAuth {
   readonly #http: OAuthHttp;
   readonly #records: AuthRecords;
   readonly #flows: TokenFlows;
-  #guard: Guard | undefined;
+  #discovery: Discovery | undefined;
   #tokens: TokenRecord | undefined;
   #running: Running | undefined;
   /** The token that could not be renewed ahead of time: it is used until it ends. */
@@ -80,25 +80,25 @@ export class ServerAuth {
    */
   async renew(
     used: TokenRecord | undefined,
-    demand: Demand,
+    challenge: TokenChallenge,
     { refresh, mark, signal }: { refresh: boolean; mark: number; signal: AbortSignal | undefined },
   ): Promise<TokenRecord | undefined> {
     const held = this.#tokens;
-    if (held !== undefined && isNews(held, used, demand)) return held;
+    if (held !== undefined && isNewAndEnough(held, used, challenge)) return held;
     if (this.#failure !== undefined && this.#failure.after > mark) throw this.#failure.error;
-    return await this.#share(demand.scope, (run) => this.#renew(used, demand, refresh, run), signal);
+    return await this.#share(challenge.scope, (run) => this.#renew(used, challenge, refresh, run), signal);
   }
 
   /** Takes what came back for an attempt that was started earlier, here or elsewhere. */
   async finish(attempt: Attempt, params: URLSearchParams, signal: AbortSignal | undefined): Promise<void> {
     await this.#load();
-    if (this.#guard !== undefined && this.#guard.issuer !== attempt.guard.issuer) {
+    if (this.#discovery !== undefined && this.#discovery.issuer !== attempt.discovery.issuer) {
       throw new AuthError(
         "issuer",
-        `The server is guarded by ${this.#guard.issuer} now, not by ${attempt.guard.issuer}`,
+        `The server is guarded by ${this.#discovery.issuer} now, not by ${attempt.discovery.issuer}`,
       );
     }
-    this.#guard = attempt.guard;
+    this.#discovery = attempt.discovery;
     const { state } = attempt;
     const work = async (ended: AbortSignal) => {
       const run = this.#begin(ended);
@@ -123,7 +123,7 @@ export class ServerAuth {
 
   /** Whether nothing is known, or being found out, about the server. */
   get isBlank(): boolean {
-    return this.#guard === undefined && this.#running === undefined && this.#finishing.size === 0;
+    return this.#discovery === undefined && this.#running === undefined && this.#finishing.size === 0;
   }
 
   async #logout(run: AuthRun): Promise<void> {
@@ -131,28 +131,28 @@ export class ServerAuth {
     await this.#saving?.catch(() => {});
     const forget = async () => {
       await this.#load();
-      const [guard, held] = [this.#guard, this.#tokens];
+      const [discovery, held] = [this.#discovery, this.#tokens];
       this.#tokens = undefined;
-      if (guard !== undefined) await this.#records.dropTokens(this.key, guard.issuer);
-      return { guard, held };
+      if (discovery !== undefined) await this.#records.dropTokens(this.key, discovery.issuer);
+      return { discovery, held };
     };
-    const { guard, held } = await this.#records.locked(`refresh ${this.key}`, forget, run.signal);
-    if (held === undefined || typeof guard?.metadata.revocation_endpoint !== "string") return;
-    await this.#flows.revoke(guard, held, run);
+    const { discovery, held } = await this.#records.locked(`refresh ${this.key}`, forget, run.signal);
+    if (held === undefined || typeof discovery?.metadata.revocation_endpoint !== "string") return;
+    await this.#flows.revoke(discovery, held, run);
   }
 
   /** Takes what the store has, unless something newer has come while it was asked. */
   async #load(): Promise<void> {
     const before = this.#tokens;
-    const guard = this.#guard ?? (await this.#records.read<Guard>("guard", this.key));
-    if (guard === undefined) return;
-    this.#guard ??= guard;
-    const stored = await this.#stored(guard);
+    const discovery = this.#discovery ?? (await this.#records.read<Discovery>("guard", this.key));
+    if (discovery === undefined) return;
+    this.#discovery ??= discovery;
+    const stored = await this.#stored(discovery);
     if (this.#tokens === before) this.#tokens = stored;
   }
 
-  async #stored(guard: Guard): Promise<TokenRecord | undefined> {
-    const stored = await this.#records.tokens(this.key, guard.issuer);
+  async #stored(discovery: Discovery): Promise<TokenRecord | undefined> {
+    const stored = await this.#records.tokens(this.key, discovery.issuer);
     // Tokens that are bound to a key are worth nothing without it.
     const lost = stored?.type === "dpop" && (await this.#settings.keys.find(stored.issuer)) === undefined;
     return lost ? undefined : stored;
@@ -206,68 +206,79 @@ export class ServerAuth {
   }
 
   async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
-    this.#guard ??= await this.#discover(NO_DEMAND, run);
+    this.#discovery ??= await this.#discover(NO_CHALLENGE, run);
     // Where a refresh does not help no token goes out, and the server says what it wants.
-    if (this.#settings.grant === undefined) return await this.#refresh(this.#guard, held, run);
-    return await this.#keep(await this.#flows.obtain(this.#guard, held.scope, run), run);
+    if (this.#settings.grant === undefined) return await this.#refresh(this.#discovery, held, run);
+    return await this.#keep(await this.#flows.obtain(this.#discovery, held.scope, run), run);
   }
 
   async #renew(
     used: TokenRecord | undefined,
-    demand: Demand,
+    challenge: TokenChallenge,
     refresh: boolean,
     run: AuthRun,
   ): Promise<TokenRecord | undefined> {
-    const guard = await this.#discover(demand, run);
+    const discovery = await this.#discover(challenge, run);
     // Somebody else who shares the store may have been faster.
-    const stored = await this.#stored(guard);
+    const stored = await this.#stored(discovery);
     const newer = stored !== undefined && stored.obtainedAt >= (used?.obtainedAt ?? 0) && !this.#isDue(stored);
-    if (newer && isNews(stored, used, demand)) return this.#adopt(stored);
+    if (newer && isNewAndEnough(stored, used, challenge)) return this.#adopt(stored);
     const held = this.#tokens;
-    if (refresh && used !== undefined && held?.refreshToken !== undefined && includesScopes(held.scope, demand.scope)) {
-      const refreshed = await this.#refresh(guard, held, run);
+    if (
+      refresh &&
+      used !== undefined &&
+      held?.refreshToken !== undefined &&
+      includesScopes(held.scope, challenge.scope)
+    ) {
+      const refreshed = await this.#refresh(discovery, held, run);
       if (refreshed !== undefined) return refreshed;
     }
     const scope = selectScope({
-      challenged: demand.scope,
+      challenged: challenge.scope,
       held: held?.scope,
-      offered: guard.scopes,
+      offered: discovery.scopes,
       configured: this.#settings.scope,
     });
-    return await this.#keep(await this.#flows.obtain(guard, scope, run), run);
+    return await this.#keep(await this.#flows.obtain(discovery, scope, run), run);
   }
 
-  /** The guard may have changed since it was looked up: what belongs to another issuer is dropped at once. */
-  async #discover(demand: Demand, run: AuthRun): Promise<Guard> {
-    const before = this.#guard;
+  /** The issuer may have changed since it was looked up: what belongs to another issuer is dropped at once. */
+  async #discover(challenge: TokenChallenge, run: AuthRun): Promise<Discovery> {
+    const before = this.#discovery;
     const onIssuer = async (issuer: string) => {
       if (before === undefined || before.issuer === issuer) return;
-      this.#guard = undefined;
+      this.#discovery = undefined;
       this.#tokens = undefined;
       await this.#records.drop("guard", this.key);
       await this.#records.dropTokens(this.key, before.issuer);
     };
-    const guard = await discover(this.#http, this.#server, demand, { ...this.#settings.discovery, onIssuer }, run);
-    await this.#records.write("guard", this.key, guard);
-    this.#guard = guard;
-    return guard;
+    const discovery = await discover(
+      this.#http,
+      this.#server,
+      challenge,
+      { ...this.#settings.discoverOptions, onIssuer },
+      run,
+    );
+    await this.#records.write("guard", this.key, discovery);
+    this.#discovery = discovery;
+    return discovery;
   }
 
   /**
    * Undefined when a refresh cannot help. Others who share the store may have refreshed meanwhile: then their tokens are
    * the answer, and a refusal of ours says nothing about them.
    */
-  async #refresh(guard: Guard, held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
+  async #refresh(discovery: Discovery, held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
     const work = async () => {
-      const stored = (await this.#records.tokens(this.key, guard.issuer)) ?? held;
+      const stored = (await this.#records.tokens(this.key, discovery.issuer)) ?? held;
       if (stored.accessToken !== held.accessToken && !this.#isDue(stored)) return this.#adopt(stored);
-      const identity = await this.#flows.recall(guard, run);
+      const identity = await this.#flows.recall(discovery, run);
       if (stored.refreshToken === undefined || identity === undefined) return undefined;
       if (identity.clientId !== stored.clientId) return undefined;
       try {
-        return await this.#keep(await this.#flows.refresh(guard, stored, identity, run), run);
+        return await this.#keep(await this.#flows.refresh(discovery, stored, identity, run), run);
       } catch (error) {
-        return await this.#afterRefusal(error, guard, stored, identity);
+        return await this.#afterRefusal(error, discovery, stored, identity);
       }
     };
     return await this.#records.locked(`refresh ${this.key}`, work, run.signal);
@@ -275,18 +286,18 @@ export class ServerAuth {
 
   async #afterRefusal(
     error: unknown,
-    guard: Guard,
+    discovery: Discovery,
     refused: TokenRecord,
     identity: Identity,
   ): Promise<TokenRecord | undefined> {
     if (!(error instanceof AuthError) || error.step !== "refresh") throw error;
-    const forgotten = isForgottenClient(error);
+    const forgotten = isUnknownClient(error);
     if (error.error !== "invalid_grant" && !forgotten) throw error;
-    const stored = await this.#records.tokens(this.key, guard.issuer);
+    const stored = await this.#records.tokens(this.key, discovery.issuer);
     if (stored !== undefined && stored.refreshToken !== refused.refreshToken) return this.#adopt(stored);
     if (forgotten && !identity.registered) throw error;
-    if (forgotten) await this.#records.dropClient(guard.issuer);
-    await this.#records.dropTokens(this.key, guard.issuer);
+    if (forgotten) await this.#records.dropClient(discovery.issuer);
+    await this.#records.dropTokens(this.key, discovery.issuer);
     // The scope is still worth knowing.
     this.#tokens = { ...refused, refreshToken: undefined };
     return undefined;
@@ -309,6 +320,6 @@ export class ServerAuth {
 }
 
 /** Whether tokens are others than those that were refused, and enough. */
-function isNews(tokens: TokenRecord, refused: TokenRecord | undefined, demand: Demand): boolean {
-  return tokens.accessToken !== refused?.accessToken && includesScopes(tokens.scope, demand.scope);
+function isNewAndEnough(tokens: TokenRecord, refused: TokenRecord | undefined, challenge: TokenChallenge): boolean {
+  return tokens.accessToken !== refused?.accessToken && includesScopes(tokens.scope, challenge.scope);
 }

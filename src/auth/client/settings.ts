@@ -12,7 +12,7 @@ import { AuthRecords, createMemoryStore } from "./store.js";
 
 /** The author's options, checked and completed. */
 export interface Settings {
-  readonly discovery: DiscoverOptions;
+  readonly discoverOptions: DiscoverOptions;
   readonly identity: IdentityOptions;
   readonly grant: Grant | undefined;
   readonly authorize: OAuthOptions["authorize"];
@@ -45,7 +45,7 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
   const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
   const named = clientName === undefined ? registration : { client_name: clientName, ...registration };
   return {
-    discovery: options,
+    discoverOptions: options,
     identity: {
       client: options.client,
       clientMetadataUrl,

@@ -1,8 +1,8 @@
 import type { AuthRun } from "../http.js";
 import { selectScope } from "../scopes.js";
-import { demandOf, NO_DEMAND } from "./challenge.js";
+import { NO_CHALLENGE, tokenChallengeOf } from "./challenge.js";
 import { type Attempt, type Callback, parseCallback, startAttempt } from "./code-flow.js";
-import { discover, type Guard } from "./discover.js";
+import { type Discovery, discover } from "./discover.js";
 import { type Identity, identify } from "./identify.js";
 import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
@@ -14,16 +14,20 @@ export interface StepOptions {
 
 /** The steps of an authorization one by one, for hosts that lead the way themselves. The checks are the same. */
 export interface AuthSteps {
-  /** Who guards the server; `refusal` is the response that asked for a token. */
-  discover(refusal?: Response, options?: StepOptions): Promise<Guard>;
+  /** Finds the authorization server; `refusal` is the response that asked for a token. */
+  discover(refusal?: Response, options?: StepOptions): Promise<Discovery>;
   /** Who this client is there: known before, by its document, or newly registered. */
-  identify(guard: Guard, options?: StepOptions): Promise<Identity>;
+  identify(discovery: Discovery, options?: StepOptions): Promise<Identity>;
   /** Where to send the user, and what the answer is checked against. */
-  start(guard: Guard, identity: Identity, scope?: string): Promise<{ readonly attempt: Attempt; readonly url: URL }>;
+  start(
+    discovery: Discovery,
+    identity: Identity,
+    scope?: string,
+  ): Promise<{ readonly attempt: Attempt; readonly url: URL }>;
   /** Checks the answer and redeems the code. */
   exchange(attempt: Attempt, callback: Callback, options?: StepOptions): Promise<TokenRecord>;
-  refresh(guard: Guard, identity: Identity, tokens: TokenRecord, options?: StepOptions): Promise<TokenRecord>;
-  revoke(guard: Guard, tokens: TokenRecord, options?: StepOptions): Promise<void>;
+  refresh(discovery: Discovery, identity: Identity, tokens: TokenRecord, options?: StepOptions): Promise<TokenRecord>;
+  revoke(discovery: Discovery, tokens: TokenRecord, options?: StepOptions): Promise<void>;
 }
 
 export function createStepsWith(server: URL, settings: Settings): AuthSteps {
@@ -38,15 +42,15 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
   });
   return {
     discover: (refusal, options) => {
-      const demand = (refusal === undefined ? undefined : demandOf(refusal)) ?? NO_DEMAND;
-      return discover(http, server, demand, { ...settings.discovery, onIssuer }, begin(options));
+      const challenge = (refusal === undefined ? undefined : tokenChallengeOf(refusal)) ?? NO_CHALLENGE;
+      return discover(http, server, challenge, { ...settings.discoverOptions, onIssuer }, begin(options));
     },
-    identify: (guard, options) => identify(http, settings.records, guard, settings.identity, begin(options)),
-    start: (guard, identity, scope) => {
-      const sources = { challenged: scope, held: undefined, offered: guard.scopes, configured: settings.scope };
+    identify: (discovery, options) => identify(http, settings.records, discovery, settings.identity, begin(options)),
+    start: (discovery, identity, scope) => {
+      const sources = { challenged: scope, held: undefined, offered: discovery.scopes, configured: settings.scope };
       return startAttempt(
         server.href,
-        guard,
+        discovery,
         identity,
         redirectUrl,
         selectScope(sources),
@@ -56,7 +60,7 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
     },
     exchange: (attempt, callback, options) =>
       flows.finish(attempt, parseCallback(callback, redirectUrl), begin(options)),
-    refresh: (guard, identity, tokens, options) => flows.refresh(guard, tokens, identity, begin(options)),
-    revoke: (guard, tokens, options) => flows.revoke(guard, tokens, begin(options)),
+    refresh: (discovery, identity, tokens, options) => flows.refresh(discovery, tokens, identity, begin(options)),
+    revoke: (discovery, tokens, options) => flows.revoke(discovery, tokens, begin(options)),
   };
 }

@@ -85,15 +85,15 @@ export class AuthRecords {
   }
 
   async read<T>(kind: string, name: string): Promise<T | undefined> {
-    return (await asked("read", () => this.store.get(`${kind} ${name}`))) as T | undefined;
+    return (await withStoreError("read", () => this.store.get(`${kind} ${name}`))) as T | undefined;
   }
 
   async write(kind: string, name: string, value: unknown): Promise<void> {
-    await asked("changed", () => this.store.set(`${kind} ${name}`, value));
+    await withStoreError("changed", () => this.store.set(`${kind} ${name}`, value));
   }
 
   async drop(kind: string, name: string): Promise<void> {
-    await asked("changed", () => this.store.delete(`${kind} ${name}`));
+    await withStoreError("changed", () => this.store.delete(`${kind} ${name}`));
   }
 
   /** Runs `work` alone: in this client always, among all who share the store if that has a lock. */
@@ -122,7 +122,7 @@ export class AuthRecords {
         failure = { error };
         throw error;
       });
-    return (await asked("locked", async () => await this.store.lock?.(name, watched, signal)).catch(
+    return (await withStoreError("locked", async () => await this.store.lock?.(name, watched, signal)).catch(
       (error: unknown) => {
         throw failure === undefined ? (signal.aborted ? signal.reason : error) : failure.error;
       },
@@ -130,7 +130,7 @@ export class AuthRecords {
   }
 }
 
-async function asked<T>(what: string, work: () => T | Promise<T>): Promise<T> {
+async function withStoreError<T>(what: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {

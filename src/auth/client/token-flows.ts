@@ -3,19 +3,19 @@ import { McpError } from "../../protocol/errors.js";
 import { messageOf } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { grantedScope, withOfflineAccess } from "../scopes.js";
-import { type Attempt, Attempts, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
-import type { Guard } from "./discover.js";
+import { type Attempt, AttemptStore, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";
+import type { Discovery } from "./discover.js";
 import { wantsDpop } from "./dpop.js";
 import { type Identity, identify, recall } from "./identify.js";
 import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 import { requestTokens, revokeTokens, type TokenTarget } from "./token-request.js";
 
-const FORGOTTEN_CLIENT = ["invalid_client", "unauthorized_client"];
+const UNKNOWN_CLIENT = ["invalid_client", "unauthorized_client"];
 
 /** Whether an authorization server says that it does not know the client. */
-export function isForgottenClient({ error }: AuthError): boolean {
-  return error !== undefined && FORGOTTEN_CLIENT.includes(error);
+export function isUnknownClient({ error }: AuthError): boolean {
+  return error !== undefined && UNKNOWN_CLIENT.includes(error);
 }
 
 /** The ways to tokens for one MCP server. Nothing here keeps tokens: whoever asks for them does. */
@@ -23,35 +23,35 @@ export class TokenFlows {
   readonly #server: string;
   readonly #settings: Settings;
   readonly #http: OAuthHttp;
-  readonly #attempts: Attempts;
+  readonly #attempts: AttemptStore;
 
   constructor(server: string, settings: Settings, http: OAuthHttp) {
     this.#server = server;
     this.#settings = settings;
     this.#http = http;
-    this.#attempts = new Attempts(settings.records, settings.now);
+    this.#attempts = new AttemptStore(settings.records, settings.now);
   }
 
   /** By the grant, or from the user. A client that the authorization server has forgotten registers again, once. */
-  async obtain(guard: Guard, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
+  async obtain(discovery: Discovery, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
     const { records, identity: options, grant } = this.#settings;
     for (let again = false; ; again = true) {
-      const identity = await identify(this.#http, records, guard, options, run);
+      const identity = await identify(this.#http, records, discovery, options, run);
       try {
         return await (grant === undefined
-          ? this.#askUser(guard, identity, scope, run)
-          : this.#useGrant(guard, identity, scope, run));
+          ? this.#askUser(discovery, identity, scope, run)
+          : this.#useGrant(discovery, identity, scope, run));
       } catch (error) {
-        const forgotten = error instanceof AuthError && error.step === "token" && isForgottenClient(error);
+        const forgotten = error instanceof AuthError && error.step === "token" && isUnknownClient(error);
         if (again || !forgotten || !identity.registered) throw error;
-        await records.dropClient(guard.issuer);
+        await records.dropClient(discovery.issuer);
       }
     }
   }
 
   /** Takes the answer to an attempt that was started earlier. */
   async finish(attempt: Attempt, params: URLSearchParams, run: AuthRun): Promise<TokenRecord> {
-    const identity = await this.recall(attempt.guard, run);
+    const identity = await this.recall(attempt.discovery, run);
     try {
       return await this.#redeem(attempt, identity, params, run);
     } catch (error) {
@@ -61,45 +61,55 @@ export class TokenFlows {
     }
   }
 
-  async refresh(guard: Guard, stored: TokenRecord, identity: Identity, run: AuthRun): Promise<TokenRecord> {
-    const target = await this.#target(guard, identity, run);
+  async refresh(discovery: Discovery, stored: TokenRecord, identity: Identity, run: AuthRun): Promise<TokenRecord> {
+    const target = await this.#target(discovery, identity, run);
     const parameters = { refresh_token: stored.refreshToken };
     const tokens = await requestTokens(target, "refresh_token", parameters, "refresh");
     const { refreshToken = stored.refreshToken, scope = stored.scope } = tokens;
     return { ...tokens, refreshToken, scope };
   }
 
-  async revoke(guard: Guard, held: TokenRecord, run: AuthRun): Promise<void> {
-    const identity = await this.recall(guard, run);
-    if (identity !== undefined) await revokeTokens(this.#http, guard, identity, held, run);
+  async revoke(discovery: Discovery, held: TokenRecord, run: AuthRun): Promise<void> {
+    const identity = await this.recall(discovery, run);
+    if (identity !== undefined) await revokeTokens(this.#http, discovery, identity, held, run);
   }
 
   /** Who this client is there, without registering. */
-  recall(guard: Guard, run: AuthRun): Promise<Identity | undefined> {
-    return recall(this.#settings.records, guard, this.#settings.identity, run, false);
+  recall(discovery: Discovery, run: AuthRun): Promise<Identity | undefined> {
+    return recall(this.#settings.records, discovery, this.#settings.identity, run, false);
   }
 
-  async #useGrant(guard: Guard, identity: Identity, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
-    const { grant, discovery } = this.#settings;
+  async #useGrant(
+    discovery: Discovery,
+    identity: Identity,
+    scope: string | undefined,
+    run: AuthRun,
+  ): Promise<TokenRecord> {
+    const { grant, discoverOptions } = this.#settings;
     if (grant === undefined) throw new AuthError("configuration", "There is no grant to use");
-    if (grant.bound === true && discovery.issuer !== undefined) assertOwnEndpoint(guard);
-    const { issuer, metadata, resource } = guard;
+    if (grant.bound === true && discoverOptions.issuer !== undefined) assertOwnEndpoint(discovery);
+    const { issuer, metadata, resource } = discovery;
     const post = (url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>) =>
       this.#http.post(url, { body: form, headers }, run, "token");
     const target = { issuer, metadata, resource, scope, signal: run.signal, post };
-    const { type, parameters } = await told(() => grant.request(target), run, "token", "The grant failed");
-    return await requestTokens(await this.#target(guard, identity, run), type, { ...parameters, scope });
+    const { type, parameters } = await withStepError(() => grant.request(target), run, "token", "The grant failed");
+    return await requestTokens(await this.#target(discovery, identity, run), type, { ...parameters, scope });
   }
 
-  async #askUser(guard: Guard, identity: Identity, asked: string | undefined, run: AuthRun): Promise<TokenRecord> {
+  async #askUser(
+    discovery: Discovery,
+    identity: Identity,
+    asked: string | undefined,
+    run: AuthRun,
+  ): Promise<TokenRecord> {
     const { authorize, redirectUrl, refreshes, parameters } = this.#settings;
     if (authorize === undefined || redirectUrl === undefined) {
       throw new AuthError("configuration", "The user has to be asked: options authorize and redirectUrl are missing");
     }
-    const scope = refreshes ? withOfflineAccess(asked, guard.metadata.scopes_supported) : asked;
+    const scope = refreshes ? withOfflineAccess(asked, discovery.metadata.scopes_supported) : asked;
     const { attempt, url } = await startAttempt(
       this.#server,
-      guard,
+      discovery,
       identity,
       redirectUrl,
       scope,
@@ -110,7 +120,7 @@ export class TokenFlows {
     let callback: Callback | undefined;
     try {
       const ask = async () => await authorize(url, { signal: run.signal });
-      callback = await told(ask, run, "authorize", "The user could not be asked");
+      callback = await withStepError(ask, run, "authorize", "The user could not be asked");
       if (callback !== undefined) {
         return await this.#redeem(attempt, identity, parseCallback(callback, redirectUrl), run);
       }
@@ -129,28 +139,28 @@ export class TokenFlows {
     params: URLSearchParams,
     run: AuthRun,
   ): Promise<TokenRecord> {
-    const { guard, redirectUrl, verifier, scope } = attempt;
+    const { discovery, redirectUrl, verifier, scope } = attempt;
     const code = readCallback(params, attempt);
     if (identity === undefined || identity.clientId !== attempt.clientId) {
       throw new AuthError("callback", "The attempt was made as another client");
     }
     // From here on the code counts as used, whatever comes of it.
     await this.#attempts.drop(attempt);
-    const target = await this.#target(guard, identity, run);
+    const target = await this.#target(discovery, identity, run);
     const parameters = { code, redirect_uri: redirectUrl, code_verifier: verifier };
     const tokens = await requestTokens(target, "authorization_code", parameters);
     return { ...tokens, scope: grantedScope(tokens.scope, scope) };
   }
 
-  async #target(guard: Guard, identity: Identity, run: AuthRun): Promise<TokenTarget> {
+  async #target(discovery: Discovery, identity: Identity, run: AuthRun): Promise<TokenTarget> {
     const { keys, dpop: options, parameters: more } = this.#settings;
-    const dpop = wantsDpop(guard, options) ? await keys.findOrCreate(guard.issuer, run.signal) : undefined;
-    return { http: this.#http, guard, identity, dpop, requiresDpop: options?.required === true, more, run };
+    const dpop = wantsDpop(discovery, options) ? await keys.findOrCreate(discovery.issuer, run.signal) : undefined;
+    return { http: this.#http, discovery, identity, dpop, requiresDpop: options?.required === true, more, run };
   }
 }
 
 /** What a function of the author's throws is told as the failure of its step; what ended the run stands for itself. */
-async function told<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, what: string): Promise<T> {
+async function withStepError<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, what: string): Promise<T> {
   try {
     return await work();
   } catch (cause) {
@@ -159,7 +169,7 @@ async function told<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, wha
   }
 }
 
-function assertOwnEndpoint({ issuer, metadata }: Guard): void {
+function assertOwnEndpoint({ issuer, metadata }: Discovery): void {
   const endpoint = String(metadata.token_endpoint);
   if (URL.canParse(endpoint) && new URL(endpoint).origin === new URL(issuer).origin) return;
   throw new AuthError("configuration", `The token endpoint of ${issuer} is at another origin`);

@@ -1,17 +1,17 @@
 import * as oauth from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { toClientAuth } from "../client-auth.js";
-import { oneLine, readOAuthError, shown } from "../errors.js";
+import { formatOAuthError, oneLine, readOAuthResponse } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { isHeaderSafe } from "./bearer.js";
-import type { Guard } from "./discover.js";
+import type { Discovery } from "./discover.js";
 import type { Identity } from "./identify.js";
 import type { TokenRecord } from "./store.js";
 
 /** Who asks whom for tokens. */
 export interface TokenTarget {
   readonly http: OAuthHttp;
-  readonly guard: Guard;
+  readonly discovery: Discovery;
   readonly identity: Identity;
   readonly dpop: oauth.DPoPHandle | undefined;
   /** A token that is bound to no key is refused. */
@@ -28,42 +28,46 @@ export async function requestTokens(
   parameters: Readonly<Record<string, string | undefined>>,
   step: AuthStep = "token",
 ): Promise<TokenRecord> {
-  const { guard, identity, run } = target;
-  const { metadata } = guard;
+  const { discovery, identity, run } = target;
+  const { metadata } = discovery;
   if (!URL.canParse(String(metadata.token_endpoint))) {
-    throw new AuthError("configuration", `The metadata of ${guard.issuer} has no token endpoint`, { tried: run.tried });
+    throw new AuthError("configuration", `The metadata of ${discovery.issuer} has no token endpoint`, {
+      tried: run.tried,
+    });
   }
   const body = new URLSearchParams(target.more);
-  for (const [name, value] of Object.entries({ ...parameters, resource: guard.resource })) {
+  for (const [name, value] of Object.entries({ ...parameters, resource: discovery.resource })) {
     if (value !== undefined) body.set(name, value);
   }
   const response = await send(target, grantType, body, step);
-  const { json, error } = await readOAuthError(response);
+  const { json, error } = await readOAuthResponse(response);
   if (error !== undefined) {
-    throw new AuthError(step, `${guard.issuer} gave no tokens: ${shown(error)}`, {
+    throw new AuthError(step, `${discovery.issuer} gave no tokens: ${formatOAuthError(error)}`, {
       ...error,
       tried: run.tried,
       status: response.status,
     });
   }
   const type = response.headers.get("content-type") ?? "no type";
-  if (json === undefined) throw unusable(guard, `it is no JSON object, but ${oneLine(type)}`, run);
-  const tokens = readTokens(json, guard, identity, parameters.scope, run);
+  if (json === undefined) throw unusable(discovery, `it is no JSON object, but ${oneLine(type)}`, run);
+  const tokens = readTokens(json, discovery, identity, parameters.scope, run);
   if (tokens.type === "bearer" && target.requiresDpop) {
-    throw new AuthError("token", `${guard.issuer} did not bind the token to the key`, { tried: run.tried });
+    throw new AuthError("token", `${discovery.issuer} did not bind the token to the key`, { tried: run.tried });
   }
   if (tokens.type === "bearer" || target.dpop !== undefined) return tokens;
-  throw new AuthError("token", `${guard.issuer} bound the token to a key that was not offered`, { tried: run.tried });
+  throw new AuthError("token", `${discovery.issuer} bound the token to a key that was not offered`, {
+    tried: run.tried,
+  });
 }
 
 /** A server that wants a nonce in the proof gets the same request again with the nonce, once. */
 async function send(
-  { http, guard, identity, dpop, run }: TokenTarget,
+  { http, discovery, identity, dpop, run }: TokenTarget,
   grantType: string,
   body: URLSearchParams,
   step: AuthStep,
 ): Promise<Response> {
-  const authentication = await toClientAuth(identity, guard.metadata, run.signal);
+  const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const client = { client_id: identity.clientId ?? "none" };
   const options: oauth.TokenEndpointRequestOptions = {
     [oauth.allowInsecureRequests]: true,
@@ -71,25 +75,25 @@ async function send(
     ...(dpop === undefined ? {} : { DPoP: dpop }),
   };
   const request = () =>
-    oauth.genericTokenEndpointRequest(guard.metadata, client, authentication, grantType, body, options);
+    oauth.genericTokenEndpointRequest(discovery.metadata, client, authentication, grantType, body, options);
   const response = await request();
   if (dpop === undefined || response.ok || !response.headers.has("dpop-nonce")) return response;
-  const { error } = await readOAuthError(response.clone());
+  const { error } = await readOAuthResponse(response.clone());
   return error?.error === "use_dpop_nonce" ? await request() : response;
 }
 
-function unusable({ issuer }: Guard, why: string, { tried }: AuthRun): AuthError {
+function unusable({ issuer }: Discovery, why: string, { tried }: AuthRun): AuthError {
   return new AuthError("token", `The token response of ${issuer} cannot be used: ${why}`, { tried });
 }
 
 function readTokens(
   json: { readonly [member: string]: unknown },
-  guard: Guard,
+  discovery: Discovery,
   identity: Identity,
   requested: string | undefined,
   run: AuthRun,
 ): TokenRecord {
-  const fail = (why: string) => unusable(guard, why, run);
+  const fail = (why: string) => unusable(discovery, why, run);
   const { access_token: accessToken, refresh_token: refreshToken, scope } = json;
   if (typeof accessToken !== "string" || accessToken === "") throw fail("there is no access token");
   if (!isHeaderSafe(accessToken)) throw fail("its access token cannot be sent in a header");
@@ -98,7 +102,7 @@ function readTokens(
   const seconds = Number.parseFloat(String(json.expires_in ?? ""));
   const obtainedAt = run.now();
   return {
-    issuer: guard.issuer,
+    issuer: discovery.issuer,
     clientId: identity.clientId,
     accessToken,
     type,
@@ -112,15 +116,15 @@ function readTokens(
 /** Tells the authorization server that the tokens are done with: the refresh token, which takes the others along. */
 export async function revokeTokens(
   http: OAuthHttp,
-  guard: Guard,
+  discovery: Discovery,
   identity: Identity,
   held: TokenRecord,
   run: AuthRun,
 ): Promise<void> {
-  const authentication = await toClientAuth(identity, guard.metadata, run.signal);
+  const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
   const response = await oauth.revocationRequest(
-    guard.metadata,
+    discovery.metadata,
     { client_id: identity.clientId ?? "none" },
     authentication,
     held.refreshToken ?? held.accessToken,
@@ -131,7 +135,7 @@ export async function revokeTokens(
     },
   );
   if (response.ok) return;
-  throw new AuthError("revocation", `${guard.issuer} did not revoke the tokens: status ${response.status}`, {
+  throw new AuthError("revocation", `${discovery.issuer} did not revoke the tokens: status ${response.status}`, {
     status: response.status,
     tried: run.tried,
   });

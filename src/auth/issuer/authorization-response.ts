@@ -1,25 +1,25 @@
 import type { IssuerCore } from "./core.js";
 import { redirect } from "./http.js";
 import { type OAuthProblem, printable } from "./problem.js";
-import type { Asked } from "./store/records.js";
+import type { AuthorizationRequest } from "./store/records.js";
 
 /** Where an answer goes, and what the client told to send along. */
-type Addressee = Pick<Asked, "redirectUri" | "state">;
+type ResponseTarget = Pick<AuthorizationRequest, "redirectUri" | "state">;
 
 /** Sends a code to the client. */
-export function redirectWithCode(core: IssuerCore, request: Request, asked: Addressee, code: string): Response {
+export function redirectWithCode(core: IssuerCore, request: Request, asked: ResponseTarget, code: string): Response {
   return redirect(request, toClientUri(core, asked, { code }));
 }
 
 /** The address that tells a client what went wrong. */
-export function problemUri(core: IssuerCore, target: Addressee, problem: OAuthProblem): string {
+export function problemUri(core: IssuerCore, target: ResponseTarget, problem: OAuthProblem): string {
   return toClientUri(core, target, { error: problem.code, error_description: printable(problem.message) });
 }
 
 /** Each answer names this issuer, so that a client of several can tell them apart. */
 function toClientUri(
   core: IssuerCore,
-  { redirectUri, state }: Addressee,
+  { redirectUri, state }: ResponseTarget,
   answer: Readonly<Record<string, string>>,
 ): string {
   const iss = core.options.issParameter === false ? undefined : core.issuer;

@@ -7,7 +7,7 @@ import type { Params } from "./http.js";
 import type { Consents } from "./login/consents.js";
 import type { ConsentQuestion, IssuerOptions, IssuerUser, RateLimit } from "./options.js";
 import type { Seal } from "./seal.js";
-import type { Asked, Granted, TokenBinding } from "./store/records.js";
+import type { AuthorizationRequest, Granted, TokenBinding } from "./store/records.js";
 import type { IssuerStore } from "./store/store.js";
 
 /** A request of the token endpoint, once the client is known to be the one it says it is. */
@@ -37,16 +37,21 @@ export interface ClientAuthenticator {
 /** How users are told apart, and what comes after their consent. */
 export interface Login {
   /** Who it is; a page, where that is not known; nobody, where it is found out after the consent. */
-  who(
+  findUser(
     core: IssuerCore,
     request: Request,
-    asked: Asked,
+    asked: AuthorizationRequest,
     client: IssuerClient,
   ): Promise<IssuerUser | Response | undefined>;
   /** Sends the browser on, once the client is approved. */
-  proceed(core: IssuerCore, request: Request, asked: Asked, user: IssuerUser | undefined): Promise<Response>;
+  proceed(
+    core: IssuerCore,
+    request: Request,
+    asked: AuthorizationRequest,
+    user: IssuerUser | undefined,
+  ): Promise<Response>;
   /** Where a form may lead to beside this server and the client. */
-  readonly leavesFor: readonly string[];
+  readonly redirectTargets: readonly string[];
 }
 
 /** What an extension of OAuth adds to an issuer. */

@@ -3,7 +3,7 @@ import type { VerifiedToken } from "./grants/tokens.js";
 import { UpstreamAccess } from "./login/upstream-tokens.js";
 import type { IssuerOptions, UpstreamTokens } from "./options.js";
 import { endpointsOf, route } from "./router.js";
-import { toCore } from "./settings.js";
+import { createCore } from "./settings.js";
 
 /** An authorization server. */
 export interface Issuer {
@@ -29,7 +29,7 @@ export interface Issuer {
 
 /** Makes an authorization server for MCP servers: for development, tests and small deployments. */
 export function createIssuer(options: IssuerOptions): Issuer {
-  const core = toCore(options);
+  const core = createCore(options);
   const endpoints = endpointsOf(core);
   // A web page can have its own name point at this machine, and would then share the issuer's origin with it.
   const local = isLoopback(new URL(core.issuer).hostname);

@@ -61,7 +61,7 @@ function defaultLimit(now: () => number): RateLimit {
 }
 
 /** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
-export function toCore(options: IssuerOptions): IssuerCore {
+export function createCore(options: IssuerOptions): IssuerCore {
   if (typeof options?.issuer !== "string")
     throw new DefinitionError(
       'createIssuer needs { issuer, resources, user }, as in { issuer: "https://login.example.com" }',

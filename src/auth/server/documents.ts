@@ -1,6 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isLoopback } from "../addresses.js";
-import type { Upstream } from "../authorization-server.js";
+import type { AuthorizationServerClient } from "../authorization-server.js";
 
 /** An answer to whoever asks for a document. */
 export interface DocumentReply {
@@ -46,7 +46,7 @@ export function assertIssuers(issuers: readonly string[]): void {
 }
 
 /** The documents of a protected resource, for everybody. */
-export class Documents {
+export class ResourceDocuments {
   readonly paths: readonly string[];
   readonly #metadataPaths: readonly string[];
   readonly #metadata: string;
@@ -82,11 +82,15 @@ function found(method: string, text: string): DocumentReply {
 }
 
 /** The metadata of an authorization server, fetched when somebody asks for it and kept for a while. */
-export function createMirror(issuer: string, upstream: Upstream, now: () => number): () => Promise<string> {
+export function createMirror(
+  issuer: string,
+  server: AuthorizationServerClient,
+  now: () => number,
+): () => Promise<string> {
   let kept: { readonly text: Promise<string>; readonly at: number } | undefined;
   return () => {
     if (kept === undefined || now() - kept.at >= MIRROR_MS) {
-      const made = { text: upstream.metadata(issuer).then((json) => JSON.stringify(json)), at: now() };
+      const made = { text: server.metadata(issuer).then((json) => JSON.stringify(json)), at: now() };
       kept = made;
       made.text.catch(() => {
         if (kept === made) kept = undefined;

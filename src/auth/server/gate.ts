@@ -2,7 +2,7 @@ import type { GateAdmission, GateRefusal, Operation } from "../../http/exchange.
 import { trimHeader } from "../../http/header-value.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { BoundToken, DpopCheck, GatedRequest, ProofOutcome } from "../dpop/check.js";
-import { isFor, statesAudience } from "../resource.js";
+import { isAudience, statesAudience } from "../resource.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import type { ScopeRules } from "./scopes.js";
 
@@ -219,7 +219,7 @@ function findAudienceProblem(audience: unknown, rules: TokenRules): string | und
       ? undefined
       : "The access token has no audience, so it may be meant for another resource";
   }
-  return isFor(audience, resource) ? undefined : "The audience of the access token is another resource";
+  return isAudience(audience, resource) ? undefined : "The audience of the access token is another resource";
 }
 
 /** What an Authorization header says, as far as a gate understands it. */

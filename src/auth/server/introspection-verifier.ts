@@ -1,12 +1,12 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { Upstream, type UpstreamOptions } from "../authorization-server.js";
+import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
-import { KeptTokens, toAuthInfo } from "./verified-tokens.js";
+import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
-export interface IntrospectionVerifierOptions extends UpstreamOptions {
+export interface IntrospectionVerifierOptions extends AuthorizationServerOptions {
   /** The authorization server; where to ask is looked up in its metadata. */
   readonly issuer?: string;
   /** Where to ask, where no metadata says so. */
@@ -36,16 +36,16 @@ export function introspectionVerifier(
   }
   if (typeof options.client?.id !== "string")
     throw new DefinitionError("introspectionVerifier: client is missing; give the { id, secret } that may ask");
-  const upstream = new Upstream(options);
-  const asker = new Asker(options, upstream);
-  const kept = new KeptTokens(maxCached, upstream.now);
+  const server = new AuthorizationServerClient(options);
+  const introspection = new IntrospectionClient(options, server);
+  const kept = new TokenCache(maxCached, server.now);
   // Apart from the others: whoever sends junk pushes out nobody who does not.
-  const refused = new KeptTokens(MAX_REFUSED, upstream.now);
+  const refused = new TokenCache(MAX_REFUSED, server.now);
   const refusedMs = Math.min(cacheMs, REFUSED_MS);
   const asking = new Map<string, Promise<AuthInfo | undefined>>();
 
   const ask = async (token: string): Promise<AuthInfo | undefined> => {
-    const info = await asker.ask(token);
+    const info = await introspection.ask(token);
     if (info !== undefined) kept.keep(info, cacheMs);
     else refused.keep({ token, scopes: [] }, refusedMs);
     return info;
@@ -61,14 +61,14 @@ export function introspectionVerifier(
 }
 
 /** Asks about one token. What goes wrong is an `AuthError`, and names no token. */
-class Asker {
+class IntrospectionClient {
   readonly #options: IntrospectionVerifierOptions;
-  readonly #upstream: Upstream;
+  readonly #server: AuthorizationServerClient;
   #metadata: Promise<AuthorizationServer> | undefined;
 
-  constructor(options: IntrospectionVerifierOptions, upstream: Upstream) {
+  constructor(options: IntrospectionVerifierOptions, server: AuthorizationServerClient) {
     this.#options = options;
-    this.#upstream = upstream;
+    this.#server = server;
     const { issuer, endpoint } = options;
     if (endpoint === undefined) return;
     this.#metadata = Promise.resolve({ issuer: issuer ?? endpoint, introspection_endpoint: endpoint });
@@ -78,7 +78,7 @@ class Asker {
     const metadata = await this.#find();
     const { introspection_endpoint: endpoint } = metadata;
     if (endpoint === undefined) throw failed(`${this.#options.issuer} has no introspection endpoint`);
-    const response = await this.#upstream.post(endpoint, await this.#toRequest(metadata, token), "token");
+    const response = await this.#server.post(endpoint, await this.#toRequest(metadata, token), "token");
     if (response.status !== 200) throw failed(`${endpoint} answers ${response.status} when asked about a token`);
     const claims = await readObject(response, endpoint);
     if (claims.active !== true) return undefined;
@@ -89,7 +89,7 @@ class Asker {
 
   /** Found once; a failure is not kept. */
   #find(): Promise<AuthorizationServer> {
-    this.#metadata ??= this.#upstream.metadata(this.#options.issuer ?? "").catch((error: unknown) => {
+    this.#metadata ??= this.#server.metadata(this.#options.issuer ?? "").catch((error: unknown) => {
       this.#metadata = undefined;
       throw error;
     });

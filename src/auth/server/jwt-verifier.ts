@@ -1,7 +1,7 @@
 import { errors } from "jose";
 import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
-import { KeptTokens, toAuthInfo } from "./verified-tokens.js";
+import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
 export interface JwtVerifierOptions extends IssuerKeyOptions {
   /**
@@ -33,7 +33,7 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
   const { clockToleranceSeconds: clockTolerance = 5, audience } = options;
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options);
-  const kept = new KeptTokens(MAX_KEPT, options.now ?? Date.now);
+  const kept = new TokenCache(MAX_KEPT, options.now ?? Date.now);
   const check = { clockTolerance, ...(audience === undefined ? {} : { audience: audience as string | string[] }) };
   const read = async (token: string): Promise<AuthInfo> => {
     const { payload, protectedHeader } = await keys.verify(token, check).catch((error: unknown) => {

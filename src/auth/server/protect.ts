@@ -1,15 +1,15 @@
 import type { GateAdmission, GateRefusal, HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
-import { Upstream, type UpstreamOptions } from "../authorization-server.js";
+import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { DpopCheck, type DpopOptions } from "../dpop/check.js";
 import { assertResource, resourceMetadataUrl } from "../resource.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
-import { assertIssuers, createMirror, type DocumentReply, Documents, toMetadata } from "./documents.js";
+import { assertIssuers, createMirror, type DocumentReply, ResourceDocuments, toMetadata } from "./documents.js";
 import { BearerGate } from "./gate.js";
 import { offlineWarning, type ScopeOptions, ScopeRules, toScopes } from "./scopes.js";
 
-export interface ProtectOptions extends ScopeOptions, Pick<UpstreamOptions, "fetch" | "now"> {
+export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOptions, "fetch" | "now"> {
   /** Tells what tokens stand for: `jwtVerifier`, `introspectionVerifier` or the author's own. */
   readonly verify: TokenVerifier;
   /**
@@ -110,7 +110,7 @@ function createDocuments(
   options: ProtectOptions,
   scopes: ScopeRules,
   dpop: DpopCheck | undefined,
-): Documents {
+): ResourceDocuments {
   const { authorizationServers = [], scopesSupported, mirrorMetadata, now = Date.now } = options;
   assertIssuers(authorizationServers);
   const supported = scopesSupported === undefined ? scopes.base : toScopes("scopesSupported", scopesSupported);
@@ -126,8 +126,9 @@ function createDocuments(
     dpop_bound_access_tokens_required: dpop?.required === true ? true : undefined,
   });
   const [issuer = ""] = authorizationServers;
-  const mirror = mirrorMetadata === true ? createMirror(issuer, new Upstream(options), now) : undefined;
-  return new Documents(resourceMetadataUrl(resource), metadata, mirror);
+  const mirror =
+    mirrorMetadata === true ? createMirror(issuer, new AuthorizationServerClient(options), now) : undefined;
+  return new ResourceDocuments(resourceMetadataUrl(resource), metadata, mirror);
 }
 
 /** Undefined where the token says nothing of who it is for. A user may have a name alone (RFC 7662). */
@@ -137,7 +138,7 @@ function principalOf({ issuer, clientId, subject, claims }: AuthInfo): string | 
   return JSON.stringify([issuer ?? null, clientId ?? null, user ?? null]);
 }
 
-function respond(documents: Documents | undefined, request: Request): Promise<Response> | undefined {
+function respond(documents: ResourceDocuments | undefined, request: Request): Promise<Response> | undefined {
   const { pathname, search } = new URL(request.url);
   const answer = documents?.answer(request.method, `${pathname}${search}`);
   return answer === undefined ? undefined : Promise.resolve(answer).then(toResponse);

@@ -1,7 +1,7 @@
 import type { AuthInfo } from "./auth-info.js";
 
 /** What was found out about tokens, each until its time is over. Bounded: when it is full, the oldest make room. */
-export class KeptTokens {
+export class TokenCache {
   readonly #kept = new Map<string, { readonly info: AuthInfo; readonly untilMs: number }>();
   readonly #max: number;
   readonly #now: () => number;

@@ -8,7 +8,7 @@ import { leavingPage, page } from "../pages/page.js";
 import { invalidRequest, OAuthProblem, toProblem } from "../problem.js";
 import { isLoopbackUri, matchesRedirectUri } from "../redirect-uri.js";
 import { requestedResources, requestedScopes } from "../rules.js";
-import type { Asked } from "../store/records.js";
+import type { AuthorizationRequest } from "../store/records.js";
 
 /**
  * The authorization endpoint. What is wrong with the client or its redirect URI is told to the user alone; everything else
@@ -18,21 +18,21 @@ export async function authorize(core: IssuerCore, request: Request): Promise<Res
   const params = request.method === "POST" ? await readForm(request) : new Params(new URL(request.url).searchParams);
   const target = await findTarget(core, params);
   try {
-    return await ask(core, request, assertAsked(core, params, target), target, params.get("prompt"));
+    return await askUser(core, request, readAuthorizationRequest(core, params, target), target, params.get("prompt"));
   } catch (error) {
     return await refuse(core, request, target, toProblem(core, error));
   }
 }
 
 /** Asks the user, unless this client has all of that already. */
-async function ask(
+async function askUser(
   core: IssuerCore,
   request: Request,
-  asked: Asked,
+  asked: AuthorizationRequest,
   { client, redirectUri }: AuthorizeTarget,
   prompt: string | undefined,
 ): Promise<Response> {
-  const user = await core.login.who(core, request, asked, client);
+  const user = await core.login.findUser(core, request, asked, client);
   if (user instanceof Response) return user;
   const question = { client, user, redirectUri, scopes: asked.scopes, resources: asked.audience };
   const remembered = prompt !== "consent" && (await core.consents.covers(request, asked, user?.id));
@@ -43,7 +43,7 @@ async function ask(
 async function consentPage(
   core: IssuerCore,
   request: Request,
-  asked: Asked,
+  asked: AuthorizationRequest,
   question: ConsentQuestion,
 ): Promise<Response> {
   const browser = await core.consents.browser(request);
@@ -52,7 +52,7 @@ async function consentPage(
     server: core.name,
     descriptions: core.scopes,
     action: new URL(`${core.base}/consent`).pathname,
-    ask: await core.consents.ask(asked, question.user?.id, browser.id),
+    form: await core.consents.sealForm(asked, question.user?.id, browser.id),
   };
   return await page({
     title: consentTitle(view),
@@ -67,7 +67,7 @@ async function consentPage(
  * lead on to another one. So every https address is allowed, and of others the one that is to come.
  */
 function formTargets({ login }: IssuerCore, redirectUri: string): readonly string[] {
-  const plain = [redirectUri, ...login.leavesFor].filter((uri) => isLoopbackUri(uri) && /^http:/i.test(uri));
+  const plain = [redirectUri, ...login.redirectTargets].filter((uri) => isLoopbackUri(uri) && /^http:/i.test(uri));
   // A policy cannot name an IPv6 address.
   return ["https:", ...plain.map((uri) => (uri.includes("[") ? "http:" : new URL(uri).origin))];
 }
@@ -120,7 +120,11 @@ function onlyOne(uris: readonly string[]): string {
 }
 
 /** What the request asks for. Throws what goes back to the client. */
-export function assertAsked(core: IssuerCore, params: Params, target: AuthorizeTarget): Asked {
+export function readAuthorizationRequest(
+  core: IssuerCore,
+  params: Params,
+  target: AuthorizeTarget,
+): AuthorizationRequest {
   const { client, redirectUri, redirectSent, state } = target;
   const repeated = params.repeated();
   if (repeated !== undefined) throw invalidRequest("a parameter is there twice");

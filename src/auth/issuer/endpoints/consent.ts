@@ -8,17 +8,17 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
   const origin = request.headers.get("origin");
   if (origin !== null && origin !== "null" && origin !== new URL(core.issuer).origin)
     throw notAsked("came from elsewhere");
-  const form = await readForm(request);
-  const ask = await core.consents.answered(request, form.get("ask"));
-  if (ask === undefined) throw notAsked("is not to a question asked in this browser in the last minutes");
-  const { asked } = ask;
+  const params = await readForm(request);
+  const form = await core.consents.openForm(request, params.get("ask"));
+  if (form === undefined) throw notAsked("is not to a question asked in this browser in the last minutes");
+  const { asked } = form;
   const client = await core.clients.find(asked.clientId);
   if (client === undefined) throw notAsked("is about an app that is not known any more");
-  const user = await core.login.who(core, request, asked, client);
+  const user = await core.login.findUser(core, request, asked, client);
   if (user instanceof Response) return user;
-  if (user?.id !== ask.user) throw notAsked("is to a question for another user");
-  if (!(await core.store.add(`answered:${ask.nonce}`, true, ask.expiresAt))) throw notAsked("was given before");
-  if (form.get("decision") !== "approve") {
+  if (user?.id !== form.user) throw notAsked("is to a question for another user");
+  if (!(await core.store.add(`answered:${form.nonce}`, true, form.expiresAt))) throw notAsked("was given before");
+  if (params.get("decision") !== "approve") {
     return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user did not allow it")));
   }
   const response = await core.login.proceed(core, request, asked, user);

@@ -3,13 +3,18 @@ import { REFRESH_GRANT } from "../clients/client.js";
 import type { GrantHandler, IssuerCore } from "../core.js";
 import { invalidGrant, invalidRequest } from "../problem.js";
 import { narrowedAudience } from "../rules.js";
-import type { Asked, CodeRecord, Grant } from "../store/records.js";
+import type { AuthorizationRequest, CodeRecord, Grant } from "../store/records.js";
 import { endFamily } from "./refresh.js";
 
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
 /** Makes a code for what a user has approved. */
-export async function createCode(core: IssuerCore, asked: Asked, subject: string, id = randomToken()): Promise<string> {
+export async function createCode(
+  core: IssuerCore,
+  asked: AuthorizationRequest,
+  subject: string,
+  id = randomToken(),
+): Promise<string> {
   const { clientId, scopes, audience, redirectUri, redirectSent, challenge } = asked;
   const now = core.now();
   const grant: Grant = { id, clientId, subject, scopes, audience, expiresAt: now + core.lifetimes.grantMs };

@@ -1,7 +1,7 @@
 import { digestOf, randomToken } from "../../crypto.js";
 import { includesAll } from "../rules.js";
 import type { Seal } from "../seal.js";
-import type { Asked } from "../store/records.js";
+import type { AuthorizationRequest } from "../store/records.js";
 
 interface Approval {
   readonly clientId: string;
@@ -12,16 +12,16 @@ interface Approval {
   readonly user?: string | undefined;
 }
 
-/** A question as the form of the consent page carries it. */
-export interface Ask {
-  readonly asked: Asked;
+/** The question that the form of the consent page carries, sealed. */
+export interface ConsentForm {
+  readonly asked: AuthorizationRequest;
   readonly user?: string | undefined;
   readonly browser: string;
   /** Good for one answer. */
   readonly nonce: string;
 }
 
-const ASK_MS = 600_000;
+const FORM_MS = 600_000;
 const BROWSER_MS = 86_400_000;
 
 /**
@@ -44,7 +44,7 @@ export class Consents {
   }
 
   /** Whether this user, in this browser, has approved as much for the same client at the same place. */
-  async covers(request: Request, asked: Asked, user: string | undefined): Promise<boolean> {
+  async covers(request: Request, asked: AuthorizationRequest, user: string | undefined): Promise<boolean> {
     const approval = await this.#approval(request, asked.clientId);
     if (approval === undefined || approval.user !== user || approval.redirectUri !== asked.redirectUri) return false;
     return includesAll(approval.scopes, asked.scopes) && includesAll(approval.audience, asked.audience);
@@ -56,7 +56,7 @@ export class Consents {
   }
 
   /** The cookie that remembers an approval. */
-  async remember(asked: Asked, user: string | undefined): Promise<string> {
+  async remember(asked: AuthorizationRequest, user: string | undefined): Promise<string> {
     const { clientId, redirectUri, scopes, audience } = asked;
     const approval: Approval = { clientId, redirectUri, scopes, audience, user };
     const value = await this.#seal.close(this.#purpose("consent"), approval, this.#now() + this.#lifetimeMs);
@@ -76,16 +76,19 @@ export class Consents {
     return await this.#seal.open<string>(this.#purpose("browser"), cookieOf(request, await this.#browserCookie()));
   }
 
-  async ask(asked: Asked, user: string | undefined, browser: string): Promise<string> {
-    const ask: Ask = { asked, user, browser, nonce: randomToken() };
-    return await this.#seal.close(this.#purpose("ask"), ask, this.#now() + ASK_MS);
+  async sealForm(asked: AuthorizationRequest, user: string | undefined, browser: string): Promise<string> {
+    const form: ConsentForm = { asked, user, browser, nonce: randomToken() };
+    return await this.#seal.close(this.#purpose("ask"), form, this.#now() + FORM_MS);
   }
 
   /** The question that a form carries; undefined if it was not asked here, of this browser, within the last minutes. */
-  async answered(request: Request, text: string | undefined): Promise<(Ask & { expiresAt: number }) | undefined> {
-    const ask = await this.#seal.open<Ask>(this.#purpose("ask"), text);
-    if (ask === undefined || ask.browser !== (await this.browserOf(request))) return undefined;
-    return { ...ask, expiresAt: this.#now() + ASK_MS };
+  async openForm(
+    request: Request,
+    text: string | undefined,
+  ): Promise<(ConsentForm & { expiresAt: number }) | undefined> {
+    const form = await this.#seal.open<ConsentForm>(this.#purpose("ask"), text);
+    if (form === undefined || form.browser !== (await this.browserOf(request))) return undefined;
+    return { ...form, expiresAt: this.#now() + FORM_MS };
   }
 
   async #approval(request: Request, clientId: string): Promise<Approval | undefined> {

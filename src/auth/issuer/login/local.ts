@@ -2,13 +2,14 @@ import { redirectWithCode } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
 import { createCode } from "../grants/code.js";
 import type { IssuerOptions } from "../options.js";
-import type { Asked } from "../store/records.js";
+import type { AuthorizationRequest } from "../store/records.js";
 
 /** The application's own login: it knows the user before the consent. */
 export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Login {
   return {
-    leavesFor: [],
-    who: async (core, request, asked, client) => await userOf(request, { returnTo: returnTo(core, asked), client }),
+    redirectTargets: [],
+    findUser: async (core, request, asked, client) =>
+      await userOf(request, { returnTo: returnTo(core, asked), client }),
     async proceed(core, request, asked, user) {
       if (user === undefined) throw new TypeError("nobody is logged in");
       return redirectWithCode(core, request, asked, await createCode(core, asked, user.id));
@@ -17,7 +18,7 @@ export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Lo
 }
 
 /** The same request again, however it came. */
-function returnTo({ base }: IssuerCore, asked: Asked): URL {
+function returnTo({ base }: IssuerCore, asked: AuthorizationRequest): URL {
   const url = new URL(`${base}/authorize`);
   const { clientId, redirectUri, redirectSent, state, scopes, audience, challenge } = asked;
   const params = url.searchParams;

@@ -35,11 +35,11 @@ export async function saveUpstreamTokens(
   tokens: UpstreamTokens,
   expiresAt: number,
 ): Promise<void> {
-  const sealed = await core.seal.close(purpose(core, grantId), { tokens, expiresAt } satisfies Kept, expiresAt);
+  const sealed = await core.seal.close(purpose(core, grantId), { tokens, expiresAt } satisfies StoredTokens, expiresAt);
   await core.store.put(`upstream-tokens:${grantId}`, sealed, expiresAt);
 }
 
-interface Kept {
+interface StoredTokens {
   readonly tokens: UpstreamTokens;
   readonly expiresAt: number;
 }
@@ -84,11 +84,11 @@ export class UpstreamAccess {
     }
   }
 
-  async #read(grantId: string): Promise<Kept | undefined> {
+  async #read(grantId: string): Promise<StoredTokens | undefined> {
     const core = this.#core;
     if (await core.tokens.isRevoked(grantId)) return undefined;
     const sealed = (await core.store.get(`upstream-tokens:${grantId}`)) as string | undefined;
-    return await core.seal.open<Kept>(purpose(core, grantId), sealed);
+    return await core.seal.open<StoredTokens>(purpose(core, grantId), sealed);
   }
 
   #isFresh({ expiresAt, refreshToken }: UpstreamTokens): boolean {

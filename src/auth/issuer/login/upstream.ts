@@ -7,12 +7,12 @@ import { Params, redirect } from "../http.js";
 import type { UpstreamOptions } from "../options.js";
 import { invalidRequest, OAuthProblem, toProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
-import type { Asked } from "../store/records.js";
+import type { AuthorizationRequest } from "../store/records.js";
 import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
 
 /** A login that is under way at the provider, kept under the digest of its state. */
 interface Pending {
-  readonly asked: Asked;
+  readonly asked: AuthorizationRequest;
   /** The browser it began in, as a digest. */
   readonly browser: string;
   readonly verifier: string;
@@ -29,8 +29,8 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
     if (!isSecureUri(endpoint)) throw new DefinitionError(`upstream: ${JSON.stringify(endpoint)} is not https`);
   }
   return {
-    leavesFor: [options.authorizationEndpoint],
-    who: async () => undefined,
+    redirectTargets: [options.authorizationEndpoint],
+    findUser: async () => undefined,
     async proceed(core, request, asked) {
       const browser = await core.consents.browser(request);
       const state = randomToken();

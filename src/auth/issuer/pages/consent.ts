@@ -7,9 +7,9 @@ export interface ConsentView extends ConsentQuestion {
   readonly server: string;
   /** What a scope means, by its name. */
   readonly descriptions: ReadonlyMap<string, string>;
-  /** Where the form is posted to, and what it carries. */
+  /** Where the form is posted to, and the sealed `ConsentForm` that it carries. */
   readonly action: string;
-  readonly ask: string;
+  readonly form: string;
 }
 
 export function consentTitle({ client, server }: ConsentView): string {
@@ -18,7 +18,7 @@ export function consentTitle({ client, server }: ConsentView): string {
 
 /** The page that asks the user. All that a client says of itself is shown as text, and nothing is loaded from anywhere. */
 export function consentBody(view: ConsentView): Html {
-  const { client, server, user, scopes, action, ask } = view;
+  const { client, server, user, scopes, action, form } = view;
   const name = nameOf(client);
   return html`<p class="brand"><strong>${shownText(server)}</strong></p>
 <div class="mark" aria-hidden="true">${[...name][0]?.toUpperCase()}</div>
@@ -35,7 +35,7 @@ ${scopes.map((scope) => scopeItem(scope, view.descriptions.get(scope)))}</ul>`
 ${facts(view)}</dl>
 ${warning(view)}
 <form method="post" action="${action}">
-<input type="hidden" name="ask" value="${ask}">
+<input type="hidden" name="ask" value="${form}">
 <button class="primary" name="decision" value="approve">Allow</button>
 <button name="decision" value="deny">Cancel</button>
 </form>

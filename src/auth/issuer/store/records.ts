@@ -29,7 +29,7 @@ export interface RefreshRecord {
 }
 
 /** A valid authorization request: what the user is asked for and what the client gets if the user agrees. */
-export interface Asked {
+export interface AuthorizationRequest {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly redirectSent: boolean;
