@@ -1,23 +1,17 @@
 import { AuthError } from "../../protocol/auth-error.js";
-import { orAborted } from "../abortable.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
-import { includesScopes, joinScopes, selectScope } from "../scopes.js";
+import { includesScopes, selectScope } from "../scopes.js";
 import { NO_CHALLENGE, type TokenChallenge } from "./challenge.js";
 import type { Attempt } from "./code-flow.js";
 import { type Discovery, discover } from "./discover.js";
 import type { Identity } from "./identify.js";
 import type { Settings } from "./settings.js";
-import { SharedRun } from "./shared-run.js";
+import { AuthRuns, type SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
 import { isUnknownClient, TokenFlows } from "./token-flows.js";
 
 /** Tokens are renewed this long before they end, or a tenth of their life before if that is less. */
 const MARGIN_MS = 30_000;
-
-interface Running {
-  readonly scope: string | undefined;
-  readonly run: SharedRun<TokenRecord | undefined>;
-}
 
 /** What is known, and done, about the authorization at one MCP server. */
 export class ServerAuth {
@@ -33,12 +27,9 @@ export class ServerAuth {
   readonly #flows: TokenFlows;
   #discovery: Discovery | undefined;
   #tokens: TokenRecord | undefined;
-  #running: Running | undefined;
+  readonly #runs: AuthRuns<TokenRecord | undefined>;
   /** The token that could not be renewed ahead of time: it is used until it ends. */
   #spared: string | undefined;
-  /** How many runs have ended, and how the last one that failed did. */
-  #ended = 0;
-  #failure: { readonly after: number; readonly error: AuthError } | undefined;
   /** Answers of users that are being redeemed, by their state. */
   readonly #finishing = new Map<string, SharedRun<TokenRecord>>();
   /** Tokens that are just being stored. */
@@ -51,6 +42,8 @@ export class ServerAuth {
     this.#http = settings.httpFor(server);
     this.#records = settings.records;
     this.#flows = new TokenFlows(this.key, settings, this.#http);
+    const { deadlineMs, now } = settings;
+    this.#runs = new AuthRuns({ what: `Authorization at ${server.origin}`, deadlineMs, now });
   }
 
   /** The tokens to send, renewed when they are about to end; undefined when there are none. */
@@ -71,7 +64,7 @@ export class ServerAuth {
 
   /** A point in time: a run that ends later answers for all requests that were sent before. */
   get mark(): number {
-    return this.#ended;
+    return this.#runs.mark;
   }
 
   /**
@@ -85,7 +78,7 @@ export class ServerAuth {
   ): Promise<TokenRecord | undefined> {
     const held = this.#tokens;
     if (held !== undefined && isNewAndEnough(held, used, challenge)) return held;
-    if (this.#failure !== undefined && this.#failure.after > mark) throw this.#failure.error;
+    this.#runs.throwFailureSince(mark);
     return await this.#share(challenge.scope, (run) => this.#renew(used, challenge, refresh, run), signal);
   }
 
@@ -100,12 +93,9 @@ export class ServerAuth {
     }
     this.#discovery = attempt.discovery;
     const { state } = attempt;
-    const work = async (ended: AbortSignal) => {
-      const run = this.#begin(ended);
-      return await this.#keep(await this.#flows.finish(attempt, params, run), run);
-    };
+    const work = async (run: AuthRun) => await this.#keep(await this.#flows.finish(attempt, params, run), run);
     // Apart from the other runs, which may be waiting for this very user; the same answer twice is redeemed once.
-    const finishing = this.#finishing.get(state) ?? this.#bounded(work);
+    const finishing = this.#finishing.get(state) ?? this.#runs.start(work);
     this.#finishing.set(state, finishing);
     try {
       await finishing.join(signal);
@@ -117,13 +107,14 @@ export class ServerAuth {
   /** Tells the authorization server that the tokens are done with, and forgets them in any case. */
   async logout(signal: AbortSignal | undefined): Promise<void> {
     const reason = new AuthError("revocation", "The user has logged out meanwhile");
-    for (const run of [this.#running?.run, ...this.#finishing.values()]) run?.end(reason);
-    await this.#bounded((ended) => this.#logout(this.#begin(ended))).join(signal);
+    this.#runs.end(reason);
+    for (const run of this.#finishing.values()) run.end(reason);
+    await this.#runs.start((run) => this.#logout(run)).join(signal);
   }
 
   /** Whether nothing is known, or being found out, about the server. */
   get isBlank(): boolean {
-    return this.#discovery === undefined && this.#running === undefined && this.#finishing.size === 0;
+    return this.#discovery === undefined && !this.#runs.isRunning && this.#finishing.size === 0;
   }
 
   async #logout(run: AuthRun): Promise<void> {
@@ -168,41 +159,12 @@ export class ServerAuth {
     return this.#settings.now() >= expiresAt - margin;
   }
 
-  /** One run at a time: who needs no more than the running one brings waits for it, anybody else for its end. */
-  async #share(
+  #share(
     scope: string | undefined,
     work: (run: AuthRun) => Promise<TokenRecord | undefined>,
     signal: AbortSignal | undefined,
   ): Promise<TokenRecord | undefined> {
-    while (this.#running !== undefined && !includesScopes(this.#running.scope, scope)) {
-      await this.#running.run.join(signal).catch(() => {});
-      signal?.throwIfAborted();
-    }
-    this.#running ??= this.#start(scope, work);
-    return await this.#running.run.join(signal);
-  }
-
-  #start(scope: string | undefined, work: (run: AuthRun) => Promise<TokenRecord | undefined>): Running {
-    const begin = async (ended: AbortSignal) => {
-      try {
-        return await orAborted(work(this.#begin(ended)), ended);
-      } catch (error) {
-        if (error instanceof AuthError) this.#failure = { after: this.#ended + 1, error };
-        throw error;
-      } finally {
-        this.#ended++;
-        this.#running = undefined;
-      }
-    };
-    return { scope: joinScopes(this.#tokens?.scope, scope), run: this.#bounded(begin) };
-  }
-
-  #begin(signal: AbortSignal): AuthRun {
-    return { signal, tried: [], now: this.#settings.now };
-  }
-
-  #bounded<T>(work: (ended: AbortSignal) => Promise<T>): SharedRun<T> {
-    return new SharedRun(work, this.#settings.deadlineMs, `Authorization at ${this.#server.origin}`);
+    return this.#runs.share(scope, () => this.#tokens?.scope, work, signal);
   }
 
   async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
