@@ -8,6 +8,7 @@ import { CODE_GRANT, REFRESH_GRANT } from "./clients/client.js";
 import { Clients } from "./clients/clients.js";
 import { createDocumentClients } from "./clients/document.js";
 import { ClientKeys, DocumentFetcher } from "./clients/fetch.js";
+import type { MetadataRules } from "./clients/metadata.js";
 import type { GrantHandler, IssuerCore, IssuerExtension, Login } from "./core.js";
 import { createDpop } from "./dpop.js";
 import { createAssertions, JWT_BEARER } from "./grants/assertion.js";
@@ -22,7 +23,7 @@ import type { IssuerOptions, Lifetimes, RateLimit } from "./options.js";
 import { createRateLimiter } from "./rate-limiter.js";
 import { isSecureUri } from "./redirect-uri.js";
 import { Seal } from "./seal.js";
-import { createMemoryIssuerStore } from "./store/store.js";
+import { createMemoryIssuerStore, type IssuerStore } from "./store/store.js";
 
 const OPTIONS: Known<IssuerOptions> = {
   issuer: 1,
@@ -68,7 +69,7 @@ export function createCore(options: IssuerOptions): IssuerCore {
     );
   assertOptions("createIssuer", options, OPTIONS);
   assertIssuer(options.issuer);
-  const { issuer, clientDocuments = true, now = Date.now } = options;
+  const { issuer, now = Date.now } = options;
   const store = options.store ?? createMemoryIssuerStore({ now });
   const seal = new Seal(options.secrets, now);
   const lifetimes = toLifetimes(options.lifetimes);
@@ -89,10 +90,6 @@ export function createCore(options: IssuerOptions): IssuerCore {
     reservedGrantTypes: [...new Set([...grants.keys(), JWT_BEARER])].filter((type) => !OPEN_GRANTS.has(type)),
     scopes: [...scopes.keys()],
   };
-  const documentOptions = typeof clientDocuments === "object" ? clientDocuments : {};
-  const documents = new DocumentFetcher(documentOptions);
-  const described =
-    clientDocuments === false ? undefined : createDocumentClients(documentOptions, documents, rules, now);
   return {
     issuer,
     base: issuer.replace(/\/$/, ""),
@@ -107,8 +104,7 @@ export function createCore(options: IssuerOptions): IssuerCore {
     rules,
     store,
     seal,
-    clients: new Clients(options.clients ?? [], described, store),
-    clientKeys: new ClientKeys(documents, now),
+    ...createClients(options, rules, store, now),
     tokens,
     consents: new Consents(issuer, seal, now, lifetimes.consentMs),
     login: toLogin(options),
@@ -123,6 +119,18 @@ export function createCore(options: IssuerOptions): IssuerCore {
     onError: (error) => options.onError?.(error),
     now,
   };
+}
+
+function createClients(
+  { clients = [], clientDocuments = true }: IssuerOptions,
+  rules: MetadataRules,
+  store: IssuerStore,
+  now: () => number,
+): Pick<IssuerCore, "clients" | "clientKeys"> {
+  const options = typeof clientDocuments === "object" ? clientDocuments : {};
+  const fetcher = new DocumentFetcher(options);
+  const documents = clientDocuments === false ? undefined : createDocumentClients(options, fetcher, rules, now);
+  return { clients: new Clients(clients, documents, store), clientKeys: new ClientKeys(fetcher, now) };
 }
 
 /** What clients may have by describing themselves. */
