@@ -1,21 +1,15 @@
 import type { GateAdmission, HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
 
-/** An exchange that knows more about its caller, or says more with its answer, than the one it stands for. */
-export class DecoratedExchange implements HttpExchange {
+/** An exchange that stands for another one and passes everything on. */
+export class ForwardingExchange implements HttpExchange {
+  readonly #inner: HttpExchange;
   readonly auth: unknown;
   readonly principal: string | undefined;
-  readonly endsAt: number | undefined;
-  readonly judge: GateAdmission["judge"];
-  readonly #inner: HttpExchange;
-  readonly #headers: HttpHeaders | undefined;
 
-  constructor(inner: HttpExchange, decoration: GateAdmission, endsAt?: number) {
+  constructor(inner: HttpExchange, { auth, principal }: Pick<HttpExchange, "auth" | "principal"> = inner) {
     this.#inner = inner;
-    this.#headers = decoration.headers;
-    this.auth = decoration.auth ?? inner.auth;
-    this.principal = decoration.principal ?? inner.principal;
-    this.endsAt = endsAt;
-    this.judge = decoration.judge;
+    this.auth = auth ?? inner.auth;
+    this.principal = principal ?? inner.principal;
   }
 
   get method(): string {
@@ -43,11 +37,33 @@ export class DecoratedExchange implements HttpExchange {
   }
 
   reply(status: number, headers: HttpHeaders, body?: string): void {
-    this.#inner.reply(status, this.#with(headers), body);
+    this.#inner.reply(status, headers, body);
   }
 
   stream(status: number, headers: HttpHeaders): HttpStream {
-    return this.#inner.stream(status, this.#with(headers));
+    return this.#inner.stream(status, headers);
+  }
+}
+
+/** An exchange that knows more about its caller, or says more with its answer, than the one it stands for. */
+export class DecoratedExchange extends ForwardingExchange {
+  readonly endsAt: number | undefined;
+  readonly judge: GateAdmission["judge"];
+  readonly #headers: HttpHeaders | undefined;
+
+  constructor(inner: HttpExchange, decoration: GateAdmission, endsAt?: number) {
+    super(inner, decoration);
+    this.#headers = decoration.headers;
+    this.endsAt = endsAt;
+    this.judge = decoration.judge;
+  }
+
+  override reply(status: number, headers: HttpHeaders, body?: string): void {
+    super.reply(status, this.#with(headers), body);
+  }
+
+  override stream(status: number, headers: HttpHeaders): HttpStream {
+    return super.stream(status, this.#with(headers));
   }
 
   #with(headers: HttpHeaders): HttpHeaders {

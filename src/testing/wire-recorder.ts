@@ -1,3 +1,4 @@
+import { ForwardingExchange } from "../http/decorated-exchange.js";
 import type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 import { SSE_HEADERS } from "../http/sse/writer.js";
 import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
@@ -130,63 +131,34 @@ export class WireRecorder {
   }
 }
 
-class RecordedHttpExchange implements HttpExchange {
-  readonly #inner: HttpExchange;
+class RecordedHttpExchange extends ForwardingExchange {
   readonly #entry: RecordedExchange;
   readonly #recorder: WireRecorder;
 
   constructor(inner: HttpExchange, entry: RecordedExchange, recorder: WireRecorder) {
-    this.#inner = inner;
+    super(inner);
     this.#entry = entry;
     this.#recorder = recorder;
   }
 
-  get method(): string {
-    return this.#inner.method;
-  }
-
-  get url(): string {
-    return this.#inner.url;
-  }
-
-  get answered(): boolean {
-    return this.#inner.answered;
-  }
-
-  get auth(): unknown {
-    return this.#inner.auth;
-  }
-
-  get principal(): string | undefined {
-    return this.#inner.principal;
-  }
-
-  header(name: string): string | undefined {
-    return this.#inner.header(name);
-  }
-
-  async text(limit: number): Promise<string> {
-    const text = await this.#inner.text(limit);
+  override async text(limit: number): Promise<string> {
+    const text = await super.text(limit);
     this.#entry.body = text;
     this.#recorder.record("client", text, this.#entry);
     return text;
   }
 
-  onGone(listener: () => void): void {
-    this.#inner.onGone(listener);
-  }
-
-  reply(status: number, headers: HttpHeaders, body?: string): void {
+  override reply(status: number, headers: HttpHeaders, body?: string): void {
     Object.assign(this.#entry, { status, headers, ended: true });
     if (headers["content-type"] === SSE_HEADERS["content-type"]) this.#recordEvents(body ?? "");
     else if (body !== undefined && body !== "") this.#recorder.record("server", body, this.#entry);
-    this.#inner.reply(status, headers, body);
+    super.reply(status, headers, body);
     this.#recorder.changed();
   }
 
-  stream(status: number, headers: HttpHeaders): HttpStream {
+  override stream(status: number, headers: HttpHeaders): HttpStream {
     Object.assign(this.#entry, { status, headers });
-    const inner = this.#inner.stream(status, headers);
+    const inner = super.stream(status, headers);
     this.#recorder.changed();
     return {
       write: (text) => {
