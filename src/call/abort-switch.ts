@@ -6,6 +6,7 @@ export type AbortListener = (reason: unknown) => void;
 /**
  * A one-way switch that ends a call: cheap where an `AbortController` is not, because the controller is only made when
  * somebody reads `signal`. The first reason wins and is kept by identity.
+ * Measured: 3.3 us for a controller and its signal on Node 20, of 5 us for a whole call in bench "in-process legacy".
  */
 export class AbortSwitch {
   #aborted = false;

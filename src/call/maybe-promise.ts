@@ -1,4 +1,7 @@
-/** What is there at once where nothing takes time. A call that needs no waiting is answered in the turn in which it came. */
+/**
+ * A value that is there at once where nothing takes time. A call that needs no waiting is answered in the turn in which it came.
+ * Measured: test/hot-path counts the promises of a call: 5 in one process where there were 13.
+ */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** For what authors return: their promises need not be this realm's. */

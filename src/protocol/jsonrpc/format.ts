@@ -3,9 +3,14 @@ import type { Params, RequestId, RpcErrorObject } from "./message.js";
 /** JSON that has been written already. */
 export type JsonText = string;
 
-/** `written` is the params as text, where they are at hand as such. */
+/**
+ * Writes a request; `written` is its params as text, where they are at hand as such. Frames that carry such text are put
+ * together by hand, so that nothing is written twice.
+ *
+ * Measured: bench "in-process modern" x1, 0.68 to 0.87 of bare with all that came with it; a memo of the quoted method, 1.5 %.
+ */
 export function formatRequest(id: RequestId, method: string, params: Params | undefined, written?: JsonText): string {
-  const head = `{"jsonrpc":"2.0","id":${textOf(id)},"method":${quoted(method)}`;
+  const head = `{"jsonrpc":"2.0","id":${idText(id)},"method":${JSON.stringify(method)}`;
   const text = written ?? (params === undefined ? undefined : JSON.stringify(params));
   return text === undefined ? `${head}}` : `${head},"params":${text}}`;
 }
@@ -14,9 +19,9 @@ export function formatNotification(method: string, params: Params | undefined): 
   return JSON.stringify({ jsonrpc: "2.0", method, params });
 }
 
-/** Wraps a result that is text already, so that no result is written twice. */
+/** Wraps a result that is text already. */
 export function formatResult(id: RequestId, result: JsonText): string {
-  return `{"jsonrpc":"2.0","id":${textOf(id)},"result":${result}}`;
+  return `{"jsonrpc":"2.0","id":${idText(id)},"result":${result}}`;
 }
 
 export function formatFailure(id: RequestId | undefined, error: RpcErrorObject): string {
@@ -34,18 +39,6 @@ export function isWritable(value: unknown): boolean {
   }
 }
 
-let lastMethod = "";
-let lastQuoted = '""';
-
-/** One request's method is mostly the next one's too. */
-function quoted(method: string): string {
-  if (method !== lastMethod) {
-    lastQuoted = JSON.stringify(method);
-    lastMethod = method;
-  }
-  return lastQuoted;
-}
-
-function textOf(id: RequestId): string {
+function idText(id: RequestId): string {
   return typeof id === "number" ? String(id) : JSON.stringify(id);
 }

@@ -7,7 +7,10 @@ import { SmallMap } from "./small-map.js";
 export class InflightTable<Entry extends { readonly id: RequestId }> {
   readonly #entries = new SmallMap<RequestId, Entry>();
   #nextId: number;
-  /** Whether callers choose ids too, so that a number may be taken. */
+  /**
+   * Whether callers choose ids too, so that a number may be taken.
+   * Measured: bench "in-process legacy" x16, 0.66 to 0.69 of bare with the other looks that were spared.
+   */
   #hasClaims = false;
 
   /** Ids count from the given one on: those below it were handed out by a predecessor. */

@@ -1,7 +1,10 @@
 import { ConnectionError, McpError } from "../errors.js";
 import type { Channel, ChannelEvents } from "./channel.js";
 
-/** Cheaper than `queueMicrotask`, which enters an async scope of its own for each callback. */
+/**
+ * Cheaper than `queueMicrotask`, which enters an async scope of its own for each callback.
+ * Measured: bench "in-process legacy" x1, 3 to 5 % of a call; nothing at x16.
+ */
 const NEXT_TURN = Promise.resolve();
 const NOTHING: string[] = [];
 

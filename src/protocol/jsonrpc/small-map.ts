@@ -5,6 +5,7 @@ const FEW = 128;
  * A map that mostly holds few entries, or none, for a short time each: the calls of a session, say. The first has a slot of
  * its own and the next ones stand in a row that is looked through. Engines make a `Map` anew whenever it has run empty or
  * its gaps are as many as its entries, and each that is left behind keeps its successors alive once it has grown old.
+ * Measured: bench "in-process" x16, legacy 0.45 to 0.59 of bare, modern 0.56 to 0.71; x128 legacy 0.41 to 0.64 by 128 for `FEW`.
  */
 export class SmallMap<K, V extends NonNullable<unknown>> {
   #key: K | undefined;

@@ -92,6 +92,7 @@ export function record(of: Check): Check {
 /**
  * An object with these members; the optional ones may be absent. Others are not looked at. Most objects have few members, so
  * what they have is looked up, and not each member that they might have.
+ * Measured: bench "in-process modern", 0.94 to 0.98 of bare.
  */
 export function object(required: Checks, optionals: Checks = {}): Check {
   const names = Object.keys(required);
