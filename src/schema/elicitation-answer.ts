@@ -134,13 +134,6 @@ export function checkField(field: unknown, value: unknown, path: string, issues:
   if (typeof value === "string") checkText(field, value, wrong);
 }
 
-function checkText({ pattern, format }: JsonSchema, value: string, wrong: (message: string) => void): void {
-  const expression = typeof pattern === "string" ? toPattern(pattern) : undefined;
-  if (expression?.test(value) === false) wrong(`must match ${expression.source}`);
-  const test = Object.hasOwn(FORMATS, String(format)) ? FORMATS[String(format)] : undefined;
-  if (test?.(value) === false) wrong(`must be of the format ${format}`);
-}
-
 /** The keyword by which a field of this type names its choices, beside `enum`. */
 export function choiceKeyword(type: string): string | undefined {
   return type === "array" ? "items" : type === "string" ? "oneOf" : undefined;
@@ -166,6 +159,13 @@ export function texts(list: unknown): readonly string[] | undefined {
 export function titled(list: unknown): readonly string[] | undefined {
   if (!Array.isArray(list) || !list.every((item) => isObject(item) && typeof item.title === "string")) return undefined;
   return texts(list.map((item: JsonSchema) => item.const));
+}
+
+function checkText({ pattern, format }: JsonSchema, value: string, wrong: (message: string) => void): void {
+  const expression = typeof pattern === "string" ? toPattern(pattern) : undefined;
+  if (expression?.test(value) === false) wrong(`must match ${expression.source}`);
+  const test = Object.hasOwn(FORMATS, String(format)) ? FORMATS[String(format)] : undefined;
+  if (test?.(value) === false) wrong(`must be of the format ${format}`);
 }
 
 /** As RFC 3339 has it: unlike the times of the protocol itself, with leap seconds, a blank or small letters. */

@@ -150,6 +150,16 @@ class NodeExchange implements HttpExchange {
     res.end(body);
   }
 
+  stream(status: number, headers: HttpHeaders): HttpStream {
+    const res = this.#res;
+    if (!res.destroyed) {
+      res.writeHead(status, toFields(headers));
+      // Headers go out now, in one piece with what is written in this turn.
+      process.nextTick(flush, res);
+    }
+    return new NodeStream(res);
+  }
+
   /**
    * Closing at once, while the client still sends, would reset the connection and take the answer with it. So the
    * answer goes out whole, what comes is thrown away for a moment, and then the connection is closed.
@@ -172,16 +182,6 @@ class NodeExchange implements HttpExchange {
     req.on("close", close);
     req.on("error", close);
     req.resume();
-  }
-
-  stream(status: number, headers: HttpHeaders): HttpStream {
-    const res = this.#res;
-    if (!res.destroyed) {
-      res.writeHead(status, toFields(headers));
-      // Headers go out now, in one piece with what is written in this turn.
-      process.nextTick(flush, res);
-    }
-    return new NodeStream(res);
   }
 }
 

@@ -39,8 +39,8 @@ const UNREAD_STDERR_BYTES = 1024 * 1024;
  *
  * `open` starts the process, and rejects with a `ConnectionError` when it cannot be started; then no `onClose` follows.
  * When the process goes away unasked, `onClose` gets a `ConnectionError` with its exit code or signal and its last lines
- * on stderr; a process that only closes its output is lost too, and is ended beside that. `close` ends the server's input, and by force the process and its descendants if that does not suffice;
- * it resolves when they are gone.
+ * on stderr; a process that only closes its output is lost too, and is ended beside that. `close` ends the server's input,
+ * and by force the process and its descendants if that does not suffice; it resolves when they are gone.
  */
 export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
   return new StdioClientChannelImpl(options);

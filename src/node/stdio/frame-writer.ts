@@ -48,8 +48,11 @@ export class FrameWriter {
 
   /** As `Channel.send`. A rejection that nobody looks at is harmless. */
   send(text: string): void | Promise<void> {
-    if (this.#shut)
-      return quietly(Promise.reject(new ConnectionError("The channel is closed: the frame was not sent")));
+    if (this.#shut) {
+      const refused = Promise.reject(new ConnectionError("The channel is closed: the frame was not sent"));
+      refused.catch(ignore);
+      return refused;
+    }
     this.#gathered += toLine(text);
     if (!this.#inTurn) {
       this.#inTurn = true;
@@ -136,12 +139,8 @@ function createWaiter(): Waiter {
   const promise = new Promise<void>((resolve, reject) => {
     settle = { resolve, reject };
   });
-  return { promise: quietly(promise), ...settle! };
-}
-
-function quietly(promise: Promise<void>): Promise<void> {
   promise.catch(ignore);
-  return promise;
+  return { promise, ...settle! };
 }
 
 function ignore(): void {}

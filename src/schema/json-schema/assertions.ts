@@ -3,15 +3,6 @@ import { isMultiple, type Node, type Run, toPattern } from "./types.js";
 
 const MAX_ISSUES = 32;
 
-/** Reports an issue at the present value. */
-export function issue(run: Run, message: string, path = ""): false {
-  if (run.quiet === 0 && run.issues.length < MAX_ISSUES) run.issues.push({ path, message });
-  return false;
-}
-
-/** Makes an assertion from its keyword's value, which is as it must be. */
-type Assertion<Limit> = (limit: Limit) => Node;
-
 const TYPES: Record<string, (value: unknown) => boolean> = {
   null: (value) => value === null,
   boolean: (value) => typeof value === "boolean",
@@ -22,42 +13,62 @@ const TYPES: Record<string, (value: unknown) => boolean> = {
   object: isObject,
 };
 
-const type: Assertion<string | readonly string[]> = (limit) => {
+/** Makes an assertion from its keyword's value, which is as it must be. */
+type Assertion<Limit> = (limit: Limit) => Node;
+
+/** The keywords that look at the value alone. */
+const KEYWORDS = {
+  type: typeNode,
+  const: (limit: unknown): Node => oneOfValues([limit]),
+  enum: oneOfValues,
+  minimum: numeric((value, limit) => value >= limit, "at least"),
+  maximum: numeric((value, limit) => value <= limit, "at most"),
+  exclusiveMinimum: numeric((value, limit) => value > limit, "above"),
+  exclusiveMaximum: numeric((value, limit) => value < limit, "below"),
+  multipleOf: numeric(isMultiple, "a multiple of"),
+  minLength: sized(textSize, true, ["character", "characters"]),
+  maxLength: sized(textSize, false, ["character", "characters"]),
+  minItems: sized(listSize, true, ["item", "items"]),
+  maxItems: sized(listSize, false, ["item", "items"]),
+  minProperties: sized(objectSize, true, ["property", "properties"]),
+  maxProperties: sized(objectSize, false, ["property", "properties"]),
+  pattern: (limit: string): Node => {
+    const pattern = toPattern(limit)!;
+    return (value, run) =>
+      typeof value !== "string" || pattern.test(value) || issue(run, `must match ${pattern.source}`);
+  },
+  uniqueItems: (limit: boolean): Node => {
+    return (value, run) => !limit || !Array.isArray(value) || areUnique(value) || issue(run, "must not repeat an item");
+  },
+  required: requireKeys,
+  dependentRequired: (limit: Record<string, readonly string[]>): Node => {
+    const needs = Object.entries(limit).map(([key, keys]) => [key, requireKeys(keys)] as const);
+    return (value, run, seen) =>
+      !isObject(value) || needs.every(([key, node]) => !hasKey(value, key) || node(value, run, seen));
+  },
+};
+
+/** The same, by name. */
+export const ASSERTIONS = KEYWORDS as { readonly [keyword: string]: Assertion<never> };
+
+/** Reports an issue at the present value. */
+export function issue(run: Run, message: string, path = ""): false {
+  if (run.quiet === 0 && run.issues.length < MAX_ISSUES) run.issues.push({ path, message });
+  return false;
+}
+
+/** Whether an object has a property that JSON would carry. */
+export function hasKey(value: Record<string, unknown>, key: string): boolean {
+  return value[key] !== undefined && Object.hasOwn(value, key);
+}
+
+function typeNode(limit: string | readonly string[]): Node {
   const names: readonly string[] = typeof limit === "string" ? [limit] : limit;
   const tests = names.map((name) => TYPES[name]!);
   const [only] = tests;
   const message = `must be ${names.map((name) => `${/^[aio]/.test(name) ? "an" : "a"} ${name}`).join(" or ")}`;
   if (tests.length === 1) return (value, run) => only!(value) || issue(run, message);
   return (value, run) => tests.some((test) => test(value)) || issue(run, message);
-};
-
-/** A text that is equal for equal JSON values, whatever the order of their keys. */
-function canonical(value: unknown, depth = 0): string {
-  if (depth > 512) throw new RangeError("nested too deeply");
-  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? "null";
-  const keys = keysOf(value).sort();
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`).join()}}`;
-}
-
-/** A set of JSON values. */
-class ValueSet {
-  readonly #plain = new Set<unknown>();
-  readonly #nested = new Set<string>();
-  constructor(values: readonly unknown[]) {
-    for (const value of values) this.add(value);
-  }
-  has(value: unknown): boolean {
-    return isNested(value) ? this.#nested.size > 0 && this.#nested.has(canonical(value)) : this.#plain.has(value);
-  }
-  add(value: unknown): void {
-    if (isNested(value)) this.#nested.add(canonical(value));
-    else this.#plain.add(value);
-  }
-}
-
-function isNested(value: unknown): boolean {
-  return typeof value === "object" && value !== null;
 }
 
 function oneOfValues(values: readonly unknown[]): Node {
@@ -97,12 +108,12 @@ function textSize(value: unknown, limit: number): number | undefined {
   return count;
 }
 
-const listSize = (value: unknown) => (Array.isArray(value) ? value.length : undefined);
-const objectSize = (value: unknown) => (isObject(value) ? keysOf(value).length : undefined);
+function listSize(value: unknown): number | undefined {
+  return Array.isArray(value) ? value.length : undefined;
+}
 
-/** Whether an object has a property that JSON would carry. */
-export function hasKey(value: Record<string, unknown>, key: string): boolean {
-  return value[key] !== undefined && Object.hasOwn(value, key);
+function objectSize(value: unknown): number | undefined {
+  return isObject(value) ? keysOf(value).length : undefined;
 }
 
 function requireKeys(keys: readonly string[]): Node {
@@ -114,41 +125,6 @@ function requireKeys(keys: readonly string[]): Node {
   };
 }
 
-/** The keywords that look at the value alone. */
-const KEYWORDS = {
-  type,
-  const: (limit: unknown): Node => oneOfValues([limit]),
-  enum: oneOfValues,
-  minimum: numeric((value, limit) => value >= limit, "at least"),
-  maximum: numeric((value, limit) => value <= limit, "at most"),
-  exclusiveMinimum: numeric((value, limit) => value > limit, "above"),
-  exclusiveMaximum: numeric((value, limit) => value < limit, "below"),
-  multipleOf: numeric(isMultiple, "a multiple of"),
-  minLength: sized(textSize, true, ["character", "characters"]),
-  maxLength: sized(textSize, false, ["character", "characters"]),
-  minItems: sized(listSize, true, ["item", "items"]),
-  maxItems: sized(listSize, false, ["item", "items"]),
-  minProperties: sized(objectSize, true, ["property", "properties"]),
-  maxProperties: sized(objectSize, false, ["property", "properties"]),
-  pattern: (limit: string): Node => {
-    const pattern = toPattern(limit)!;
-    return (value, run) =>
-      typeof value !== "string" || pattern.test(value) || issue(run, `must match ${pattern.source}`);
-  },
-  uniqueItems: (limit: boolean): Node => {
-    return (value, run) => !limit || !Array.isArray(value) || areUnique(value) || issue(run, "must not repeat an item");
-  },
-  required: requireKeys,
-  dependentRequired: (limit: Record<string, readonly string[]>): Node => {
-    const needs = Object.entries(limit).map(([key, keys]) => [key, requireKeys(keys)] as const);
-    return (value, run, seen) =>
-      !isObject(value) || needs.every(([key, node]) => !hasKey(value, key) || node(value, run, seen));
-  },
-};
-
-/** The same, by name. */
-export const ASSERTIONS = KEYWORDS as { readonly [keyword: string]: Assertion<never> };
-
 function areUnique(items: readonly unknown[]): boolean {
   const set = new ValueSet([]);
   for (const item of items) {
@@ -156,4 +132,33 @@ function areUnique(items: readonly unknown[]): boolean {
     set.add(item);
   }
   return true;
+}
+
+/** A set of JSON values. */
+class ValueSet {
+  readonly #plain = new Set<unknown>();
+  readonly #nested = new Set<string>();
+  constructor(values: readonly unknown[]) {
+    for (const value of values) this.add(value);
+  }
+  has(value: unknown): boolean {
+    return isNested(value) ? this.#nested.size > 0 && this.#nested.has(canonical(value)) : this.#plain.has(value);
+  }
+  add(value: unknown): void {
+    if (isNested(value)) this.#nested.add(canonical(value));
+    else this.#plain.add(value);
+  }
+}
+
+function isNested(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+/** A text that is equal for equal JSON values, whatever the order of their keys. */
+function canonical(value: unknown, depth = 0): string {
+  if (depth > 512) throw new RangeError("nested too deeply");
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  const keys = keysOf(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`).join()}}`;
 }
