@@ -1,3 +1,4 @@
+import { isTextList } from "./json.js";
 import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
 
 export const USER_REJECTED = -1;
@@ -252,7 +253,7 @@ export function notConnected(reason?: Error): ConnectionError {
 
 /** Whether a value lists protocol versions, one at least. */
 export function isVersionList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
+  return isTextList(value) && value.length > 0;
 }
 
 /** What keeps a value from being a list of pages to visit. */

@@ -1,4 +1,4 @@
-import { isObject, pointerTo } from "../protocol/json.js";
+import { isObject, isTextList, pointerTo } from "../protocol/json.js";
 import { isDate } from "../protocol/shapes/kit.js";
 import { isMultiple, type JsonSchema, type SchemaIssue, toPattern } from "./json-schema/types.js";
 
@@ -153,7 +153,7 @@ export function choicesOf(field: JsonSchema): readonly string[] | undefined {
 }
 
 export function texts(list: unknown): readonly string[] | undefined {
-  return Array.isArray(list) && list.length > 0 && list.every((item) => typeof item === "string") ? list : undefined;
+  return isTextList(list) && list.length > 0 ? list : undefined;
 }
 
 export function titled(list: unknown): readonly string[] | undefined {

@@ -1,6 +1,7 @@
 import { ForwardingExchange } from "../http/decorated-exchange.js";
 import type { HttpExchange, HttpHeaders, HttpStream } from "../http/exchange.js";
 import { SSE_HEADERS } from "../http/sse/writer.js";
+import { isObject } from "../protocol/json.js";
 import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 
@@ -193,9 +194,7 @@ function isMethod(message: RecordedMessage, method: string | undefined): boolean
 function parse(text: string): RecordedMessage | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as RecordedMessage)
-      : undefined;
+    return isObject(value) ? (value as unknown as RecordedMessage) : undefined;
   } catch {
     return undefined;
   }

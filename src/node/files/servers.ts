@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { planServers, type ServersConfig } from "../../client/group/config.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import { isObject } from "../../protocol/json.js";
 
 /**
  * Reads the configuration of a group from a JSON file, comments allowed. Throws a `DefinitionError` that names the file, and,
@@ -8,7 +9,7 @@ import { DefinitionError } from "../../protocol/errors.js";
  */
 export async function readServers(path: string): Promise<ServersConfig> {
   const config = parse(await read(path), path);
-  if (typeof config !== "object" || config === null || Array.isArray(config)) {
+  if (!isObject(config)) {
     throw new DefinitionError(`${path}: must be an object with mcpServers`);
   }
   const servers = { ...config, source: path } as ServersConfig;

@@ -89,9 +89,7 @@ function classifyResponse(message: Record<string, unknown>): Parsed {
 }
 
 function isErrorObject(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const error = value as Record<string, unknown>;
-  return Number.isInteger(error.code) && typeof error.message === "string";
+  return isObject(value) && Number.isInteger(value.code) && typeof value.message === "string";
 }
 
 function invalid(message: string, id: string | number | undefined): Parsed {

@@ -1,4 +1,4 @@
-import type { Check } from "../json.js";
+import { type Check, isTextList } from "../json.js";
 import { params, result, role } from "./common.js";
 import { contentBlock, media, text, tool } from "./content.js";
 import {
@@ -37,11 +37,7 @@ const elicitUrl = params({ mode: oneOf("url"), message: string, url }, { elicita
 
 const fieldValue = satisfying(
   "a string, a number, a boolean or an array of strings",
-  (value) =>
-    typeof value === "string" ||
-    Number.isFinite(value) ||
-    typeof value === "boolean" ||
-    (Array.isArray(value) && value.every((item) => typeof item === "string")),
+  (value) => typeof value === "string" || Number.isFinite(value) || typeof value === "boolean" || isTextList(value),
 );
 
 const elicitation: InputShape = {
