@@ -6,7 +6,7 @@ export type AbortListener = (reason: unknown) => void;
 /**
  * A one-way switch that ends a call: cheap where an `AbortController` is not, because the controller is only made when
  * somebody reads `signal`. The first reason wins and is kept by identity.
- * Measured: 3.3 us for a controller and its signal on Node 20, of 5 us for a whole call in bench "in-process legacy".
+ * Measured: not by a bench. A loop on Node 20: 2 ns, 10 ns for a controller, 3.3 us for one whose signal is read, as listening takes.
  */
 export class AbortSwitch {
   #aborted = false;

@@ -1,6 +1,6 @@
 /**
  * A value that is there at once where nothing takes time. A call that needs no waiting is answered in the turn in which it came.
- * Measured: test/hot-path counts the promises of a call: 5 in one process where there were 13.
+ * Measured: test/hot-path counts promises: a call in one process has 5 where it had 13, by this and by several changes after it.
  */
 export type MaybePromise<T> = T | Promise<T>;
 
