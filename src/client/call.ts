@@ -1,107 +1,222 @@
-import { AbortSwitch } from "../call/abort-switch.js";
-import { type Clock, pause } from "../call/clock.js";
+import type { AbortSwitch } from "../call/abort-switch.js";
+import type { Clock } from "../call/clock.js";
+import { composeInterceptors } from "../call/interceptor.js";
 import { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { tellProgress } from "../call/progress.js";
 import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
-import { ConnectionError, InputRequiredError, ProtocolError } from "../protocol/errors.js";
+import { ConnectionError, notConnected, type RpcError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
-import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
-import { type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
+import type { ClientCache } from "./cache/cache.js";
+import { capabilityRefusal, missingMethod } from "./capabilities.js";
+import type { Extensions } from "./extensions.js";
+import { answerInput } from "./input-rounds.js";
+import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
 
-/** What calls are sent by. */
-export interface CallWire extends Pick<Connection, "call"> {
-  /** Hears of every request that fails. */
-  failed?(call: ConnectionCall, error: unknown): void;
-}
-
-/** What the maker of a call makes of its result. */
+/** Makes the caller's value of a result. */
 export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;
 
-/** What a call that failed comes to. */
-export type OnFailure = (error: unknown, options: ClientCall["options"]) => Promise<never>;
+/** Ends a call that failed: throws the error that its caller gets. */
+type OnFailure = (error: unknown, options: CallOptions) => Promise<never>;
 
-/** Answers one question of the server. */
-export type Answerer = (method: string, params: Params | undefined, end: AbortSwitch) => Promise<ClientResult>;
+/** The client as its calls see it. */
+export interface CallingClient {
+  readonly options: ClientOptions;
+  readonly extensions: Extensions | undefined;
+  readonly clock: Clock;
+  answerInput(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
+  onFailure: OnFailure;
+  onProblem(problem: unknown): void;
+}
 
 /**
- * Makes calls: scope, send, and the rounds of questions that a server may answer with. The one place to read to know what
- * a client does with a request.
+ * The calls of one client, on the connection that it has. `call` is the page to read to know what a client does with a
+ * request: interceptors, checks, lifetime, cache, send, the rounds of input that a server may ask for, result.
  */
-export class Caller {
-  readonly #wire: CallWire;
-  readonly #options: ClientOptions;
-  readonly #answer: Answerer;
-  readonly #clock: Clock;
-  readonly #onProblem: (problem: unknown) => void;
-  readonly #scopes = new SmallMap<CallLifetime, CallLifetime>();
-  /** Those that have nothing on the wire, because it is for this side to go on: no link would end them. */
+export class ClientCalls {
+  readonly #client: CallingClient;
+  readonly #lifetimes = new SmallMap<CallLifetime, CallLifetime>();
+  /** Those that have nothing on the wire, because it is for this side to go on: no transport would end them. */
   readonly #offWire = new Set<CallLifetime>();
+  #connection: Connection | undefined;
+  #cache: ClientCache | undefined;
+  /** Makes a call through interceptors and extensions; undefined where there are none. */
+  #intercepted: ((call: ClientCall) => Promise<ClientResult>) | undefined;
   #over: ConnectionError | undefined;
 
-  constructor(
-    wire: CallWire,
-    options: ClientOptions,
-    answer: Answerer,
-    clock: Clock,
-    onProblem: (problem: unknown) => void,
-  ) {
-    this.#onProblem = onProblem;
-    this.#wire = wire;
-    this.#options = options;
-    this.#answer = answer;
-    this.#clock = clock;
+  constructor(client: CallingClient) {
+    this.#client = client;
+  }
+
+  /** Calls go over this connection from now on. */
+  begin(connection: Connection, cache: ClientCache | undefined): void {
+    this.#connection = connection;
+    this.#cache = cache;
+    const { extensions, options } = this.#client;
+    const { interceptors = [] } = options;
+    if (interceptors.length === 0 && extensions === undefined) return;
+    const intercepted = composeInterceptors(interceptors, (call) => this.#resolve(call));
+    this.#intercepted = async (call) => {
+      try {
+        return await intercepted(call);
+      } catch (error) {
+        return this.#client.onFailure(error, call.options);
+      }
+    };
+  }
+
+  /** The connection, as long as it is there. */
+  get connection(): Connection | undefined {
+    return this.#over === undefined ? this.#connection : undefined;
+  }
+
+  /** The connection; throws where there is none. */
+  connected(): Connection {
+    if (this.#connection === undefined || this.#over !== undefined) throw notConnected();
+    return this.#connection;
   }
 
   /** How many calls are under way. */
   get pending(): number {
-    return this.#scopes.size;
+    return this.#lifetimes.size;
   }
 
-  /**
-   * Makes a call and gives what is read of its result. Throws what keeps it from being made; what it fails with then is
-   * what `onFailure` makes of it.
-   */
-  call<T>(call: ClientCall, read: ReadResult<T>, onFailure: OnFailure): Promise<T> {
-    const lifetime = this.openLifetime(call.method, call.options);
+  /** Makes a call and gives the value that is read of its result. */
+  call<T>(call: ClientCall, read: ReadResult<T>): Promise<T> {
+    try {
+      const connection = this.connected();
+      if (this.#intercepted !== undefined) return this.#intercepted(call).then(read);
+      return this.#send(call, connection, read, this.#client.onFailure);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** The innermost call of the interceptors. A result that an extension owns is the one that the extension makes of it. */
+  async #resolve(call: ClientCall): Promise<ClientResult> {
+    const { extensions } = this.#client;
+    const result = await this.#send(call, this.connected(), unchanged, (error) => Promise.reject(error));
+    if (extensions === undefined) return result;
+    return extensions.resolve(call, result, (method, params, options = {}) =>
+      this.call({ method, params, options }, unchanged),
+    );
+  }
+
+  /** Throws for a call that is not sent. A call that was sent and failed is what `onFailure` makes of it. */
+  #send<T>(call: ClientCall, connection: Connection, read: ReadResult<T>, onFailure: OnFailure): Promise<T> {
+    const refusal = this.#refusalOf(call.method, connection);
+    if (refusal !== undefined) throw refusal;
+    const lifetime = this.#open(call.method, call.options);
     try {
       lifetime.throwIfAborted();
-      const first = this.#toSend(call);
-      return this.#wire.call(first, lifetime).then(
+      const request = this.#toRequest(call);
+      return this.#exchange(request, connection, lifetime).then(
         (result) => {
-          if (result.resultType === "input_required") {
-            return this.#rounds(call, first, result, lifetime)
-              .finally(() => this.closeScope(lifetime))
+          if (result.resultType === "input_required" && !this.#isManual(call)) {
+            return this.#answerInput(request, result, connection, lifetime)
+              .finally(() => this.#close(lifetime))
               .then(read, (error) => onFailure(error, call.options));
           }
-          this.closeScope(lifetime);
+          this.#close(lifetime);
           return read(result);
         },
         (error) => {
-          this.closeScope(lifetime);
-          this.#wire.failed?.(first, error);
+          this.#close(lifetime);
+          this.#cache?.noteFailure(request, error);
           return onFailure(error, call.options);
         },
       );
     } catch (error) {
-      this.closeScope(lifetime);
+      this.#close(lifetime);
       throw error;
     }
   }
 
-  openLifetime(label: string, limits: ClientCall["options"]): CallLifetime {
-    const timeoutMs = limits.timeoutMs ?? this.#options.timeoutMs ?? DEFAULTS.timeoutMs;
-    const deadlineMs = limits.deadlineMs ?? this.#options.deadlineMs ?? defaultDeadline(timeoutMs);
-    const lifetime = new CallLifetime(label, { signal: limits.signal, timeoutMs, deadlineMs }, this.#clock);
-    this.#scopes.add(lifetime, lifetime);
-    return lifetime;
+  /** A refusal of what is not sent: the era or, where that is wanted, the server has no such method. */
+  #refusalOf(method: string, connection: Connection): RpcError | undefined {
+    if (connection.era.replacements.has(method)) return missingMethod(method, connection);
+    const { extensions, options } = this.#client;
+    const refusal = extensions?.refusalOf(method, connection.server);
+    if (refusal !== undefined || options.strictCapabilities !== true) return refusal;
+    return capabilityRefusal(method, connection.server.capabilities);
   }
 
-  closeScope(lifetime: CallLifetime): void {
-    this.#scopes.delete(lifetime);
-    this.#offWire.delete(lifetime);
-    lifetime.close();
+  #toRequest({ method, params, options }: ClientCall): ConnectionCall {
+    const { capabilities, logLevel, cache, resume, onResumable, id, meta, onProgress: listener } = options;
+    const onProgress =
+      listener === undefined
+        ? undefined
+        : (progress: Params) => tellProgress(listener, progress, this.#client.onProblem);
+    const sent = withMeta(params, meta);
+    const kept = this.#mayAskInput(options) ? structuredClone(sent) : sent;
+    return { method, params: kept, id, onProgress, capabilities, logLevel, cache, resume, onResumable };
+  }
+
+  /** Only then may params be sent again, and changes that the caller makes to them meanwhile must not matter. */
+  #mayAskInput(options: CallOptions): boolean {
+    const { onElicit, onElicitUrl, onSample, roots } = this.#client.options;
+    return (onElicit ?? onElicitUrl ?? onSample ?? roots ?? options.capabilities) !== undefined;
+  }
+
+  /** One request and its result, from the cache where it is fresh there. */
+  #exchange(request: ConnectionCall, connection: Connection, lifetime: CallLifetime): Promise<ClientResult> {
+    return this.#cache === undefined
+      ? connection.call(request, lifetime)
+      : this.#cache.through(request, lifetime, connection);
+  }
+
+  #isManual({ options }: ClientCall): boolean {
+    return (options.input ?? this.#client.options.input) === "manual";
+  }
+
+  #answerInput(
+    request: ConnectionCall,
+    asked: ClientResult,
+    connection: Connection,
+    lifetime: CallLifetime,
+  ): Promise<ClientResult> {
+    return answerInput(request, asked, lifetime, {
+      clock: this.#client.clock,
+      maxRounds: this.#client.options.maxRounds ?? DEFAULTS.maxRounds,
+      answer: this.#client.answerInput,
+      offWire: (work) => this.#whileOffWire(lifetime, work),
+      send: async (next) => {
+        try {
+          return await this.#exchange(next, connection, lifetime);
+        } catch (error) {
+          this.#cache?.noteFailure(request, error);
+          throw error;
+        }
+      },
+    });
+  }
+
+  /** Runs other work on the connection within the limits of a call. */
+  async run<T>(label: string, options: CallOptions, work: (lifetime: CallLifetime) => Promise<T>): Promise<T> {
+    const lifetime = this.#open(label, options);
+    try {
+      lifetime.throwIfAborted();
+      return await work(lifetime);
+    } finally {
+      this.#close(lifetime);
+    }
+  }
+
+  /** The same for work that has nothing on the wire: the end of the connection ends it. */
+  runOffWire<T>(label: string, options: CallOptions, work: (lifetime: CallLifetime) => Promise<T>): Promise<T> {
+    return this.run(label, options, (lifetime) => this.#whileOffWire(lifetime, () => work(lifetime)));
+  }
+
+  /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
+  async whileServerWaits<T>(work: () => Promise<T>): Promise<T> {
+    const held = this.#lifetimes.values();
+    for (const lifetime of held) lifetime.pauseIdle();
+    try {
+      return await work();
+    } finally {
+      for (const lifetime of held) lifetime.resumeIdle();
+    }
   }
 
   /** The connection is over: ends the calls that it does not end itself. */
@@ -111,116 +226,35 @@ export class Caller {
     for (const lifetime of [...this.#offWire]) lifetime.abort(this.#over);
   }
 
-  /** From here on the end of the connection ends the scope. */
-  leaveWire(lifetime: CallLifetime): void {
+  async #whileOffWire<T>(lifetime: CallLifetime, work: () => Promise<T>): Promise<T> {
     if (this.#over !== undefined) lifetime.abort(this.#over);
     lifetime.throwIfAborted();
     this.#offWire.add(lifetime);
-  }
-
-  /** Runs work during which the server waits for this side: no call runs into its idle time meanwhile. */
-  async whileServerWaits<T>(work: () => Promise<T>): Promise<T> {
-    const held = this.#scopes.values();
-    for (const lifetime of held) lifetime.pauseIdle();
     try {
       return await work();
     } finally {
-      for (const lifetime of held) lifetime.resumeIdle();
-    }
-  }
-
-  #toSend({ method, params, options }: ClientCall): ConnectionCall {
-    const { capabilities, logLevel, cache, resume, onResumable, id, meta, onProgress: listener } = options;
-    const onProgress =
-      listener === undefined ? undefined : (told: Params) => tellProgress(listener, told, this.#onProblem);
-    const sent = withMeta(params, meta);
-    const kept = this.#mayBeAsked(options) ? structuredClone(sent) : sent;
-    return { method, params: kept, id, onProgress, capabilities, logLevel, cache, resume, onResumable };
-  }
-
-  /** Answers what the server asks, and calls again with the answers, until it asks no more. */
-  async #rounds(
-    { method, options }: ClientCall,
-    first: ConnectionCall,
-    asked: ClientResult,
-    lifetime: CallLifetime,
-  ): Promise<ClientResult> {
-    if ((options.input ?? this.#options.input) === "manual") return asked;
-    const most = this.#options.maxRounds ?? DEFAULTS.maxRounds;
-    let result = asked;
-    let pauses = 0;
-    for (let round = 0; result.resultType === "input_required"; round++) {
-      if (round === most) throw tooManyRounds(method, most, result);
-      const { inputRequests, requestState } = result as unknown as InputRequiredResult;
-      if (requestState === undefined && Object.keys(inputRequests ?? {}).length === 0) {
-        throw new ProtocolError(`${method}: the server asked for input but not for what`);
-      }
-      const params: Record<string, unknown> = { ...first.params };
-      this.leaveWire(lifetime);
-      if (inputRequests !== undefined) params.inputResponses = await this.#answerAll(inputRequests, lifetime);
-      if (requestState !== undefined) params.requestState = requestState;
-      pauses = inputRequests === undefined ? pauses + 1 : 0;
-      if (pauses > 0) await this.#pause(pauseBefore(pauses), lifetime);
       this.#offWire.delete(lifetime);
-      result = await this.#wire.call({ ...first, params, id: undefined }, lifetime).catch((error) => {
-        this.#wire.failed?.(first, error);
-        throw error;
-      });
-    }
-    return result;
-  }
-
-  async #pause(ms: number, lifetime: CallLifetime): Promise<void> {
-    await pause(this.#clock, ms, lifetime.signal);
-    lifetime.throwIfAborted();
-    lifetime.heard();
-  }
-
-  /** Only then may params be sent again, and what the caller does to them meanwhile must not matter. */
-  #mayBeAsked(options: ClientCall["options"]): boolean {
-    const { onElicit, onElicitUrl, onSample, roots } = this.#options;
-    return (onElicit ?? onElicitUrl ?? onSample ?? roots ?? options.capabilities) !== undefined;
-  }
-
-  /** All answers, or the first failure, which ends the work on the others. */
-  async #answerAll(requests: InputRequests, lifetime: CallLifetime): Promise<Record<string, unknown>> {
-    const round = new AbortSwitch();
-    const endRound = (reason: unknown) => round.abort(reason);
-    lifetime.onAbort(endRound);
-    lifetime.pauseIdle();
-    try {
-      const ended = new Promise<never>((_, reject) => round.onAbort(reject));
-      const answers = Object.entries(requests).map(async ([key, { method, params }]) => {
-        return [key, await this.#answer(method, params as Params | undefined, round)] as const;
-      });
-      return Object.fromEntries(await Promise.race([Promise.all(answers), ended]));
-    } catch (error) {
-      round.abort(error);
-      throw error;
-    } finally {
-      lifetime.resumeIdle();
-      lifetime.offAbort(endRound);
     }
   }
+
+  #open(label: string, limits: CallOptions): CallLifetime {
+    const { options, clock } = this.#client;
+    const timeoutMs = limits.timeoutMs ?? options.timeoutMs ?? DEFAULTS.timeoutMs;
+    // A peer that shows signs of life may not do so for ever; without an idle time no limit is wanted at all.
+    const fallbackMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : DEFAULTS.deadlineMs;
+    const deadlineMs = limits.deadlineMs ?? options.deadlineMs ?? fallbackMs;
+    const lifetime = new CallLifetime(label, { signal: limits.signal, timeoutMs, deadlineMs }, clock);
+    this.#lifetimes.add(lifetime, lifetime);
+    return lifetime;
+  }
+
+  #close(lifetime: CallLifetime): void {
+    this.#lifetimes.delete(lifetime);
+    lifetime.close();
+  }
 }
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
-
-/** How long to wait before a round that only brings the state back, which asks whether the server is ready. */
-function pauseBefore(count: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS);
-}
-
-function tooManyRounds(method: string, most: number, result: ClientResult): InputRequiredError {
-  const message = `${method}: the server asked for input more than ${most} times`;
-  return new InputRequiredError("too_many_rounds", message, result as unknown as InputRequiredResult);
-}
-
-/** A peer that shows signs of life may not do so for ever; who switched the idle time off wants no limit at all. */
-function defaultDeadline(timeoutMs: number): number {
-  return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : DEFAULTS.deadlineMs;
-}
+const unchanged: ReadResult<ClientResult> = (result) => result;
 
 function withMeta(params: Params | undefined, meta: object | undefined): Params | undefined {
   return meta === undefined ? params : { ...params, _meta: { ...(params?._meta as object | undefined), ...meta } };

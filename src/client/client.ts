@@ -1,7 +1,7 @@
 import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-era.js";
 import type { CloseOptions } from "../era/link.js";
 import { toCustomResult } from "../era/results.js";
-import { InputRequiredError, McpError } from "../protocol/errors.js";
+import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type {
   CallToolResult,
@@ -22,49 +22,29 @@ import type {
   ServerCapabilities,
   Tool,
 } from "../protocol/types/index.js";
-import { expandUriTemplate, type TemplateValue } from "../protocol/uri-expand.js";
+import { expandUriTemplate } from "../protocol/uri-expand.js";
 import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
 import type { CacheStats } from "./cache/cache.js";
+import { capabilityRefusal } from "./capabilities.js";
 import type { AnswerOptions, CallOptions, ToolCallOptions, TypedCallOptions } from "./options.js";
-import { parseOutput } from "./output-checks.js";
 import { Pages, type ReadPage } from "./pages.js";
-import { type MethodResults, type ToolOutcome, toToolOutcome } from "./results.js";
-import { type ClientCore, ROOTS_CHANGED } from "./runtime.js";
+import { completed, type MethodResults, type ToolOutcome, toParsedOutcome, toToolOutcome } from "./results.js";
+import type { ClientCore } from "./runtime.js";
+import type {
+  AnyServer,
+  CallArguments,
+  PromptArguments,
+  PromptName,
+  ReadOptions,
+  TemplateValues,
+  ToolName,
+  Tools,
+  Uris,
+  Variables,
+} from "./server-types.js";
 import { openWatch, type Watch, type WatchFilter, type WatchOptions } from "./subscriptions/watch.js";
 
-/** What a client knows of a server's definition, as a type. Without one, any name goes. */
-export interface AnyServer {
-  readonly shape: {
-    readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
-    readonly prompts: { readonly [name: string]: { readonly arguments: unknown } };
-    readonly resources: { readonly [uri: string]: { readonly variables: unknown } };
-  };
-}
-
-type Tools<S extends AnyServer> = S["shape"]["tools"];
-type ToolName<S extends AnyServer> = keyof Tools<S> & string;
-type Prompts<S extends AnyServer> = S["shape"]["prompts"];
-type PromptName<S extends AnyServer> = keyof Prompts<S> & string;
-/** Without a definition, arguments are what the protocol says. */
-type PromptArguments<S extends AnyServer, Name extends PromptName<S>> = unknown extends Prompts<S>[Name]["arguments"]
-  ? Readonly<Record<string, string>>
-  : Prompts<S>[Name]["arguments"];
-type Uris<S extends AnyServer> = keyof S["shape"]["resources"] & string;
-type Variables<S extends AnyServer, Uri extends string> =
-  Uri extends Uris<S>
-    ? unknown extends S["shape"]["resources"][Uri]["variables"]
-      ? TemplateValues
-      : S["shape"]["resources"][Uri]["variables"]
-    : TemplateValues;
-type TemplateValues = { readonly [name: string]: TemplateValue };
-/** What may be left out when nothing in it is needed. */
-export type Given<Args, Options> =
-  Record<never, never> extends Args ? [args?: Args, options?: Options] : [args: Args, options?: Options];
-
-/** A template's URI is made of the values of its variables. */
-export interface ReadOptions<Values> extends CallOptions {
-  readonly variables?: Values | undefined;
-}
+const ROOTS_CHANGED = "notifications/roots/list_changed";
 
 /** A connection to one server, the same whatever it speaks and wherever it runs. */
 export class Client<S extends AnyServer = AnyServer> {
@@ -89,12 +69,12 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** The version being spoken; undefined once closed. */
   get version(): string | undefined {
-    return this.#core.connection?.server.version;
+    return this.#core.calls.connection?.server.version;
   }
 
   /** The era being spoken; undefined once closed. */
   get era(): string | undefined {
-    return this.#core.connection?.era.name;
+    return this.#core.calls.connection?.era.name;
   }
 
   get server(): {
@@ -102,23 +82,23 @@ export class Client<S extends AnyServer = AnyServer> {
     readonly capabilities: ServerCapabilities;
     readonly instructions: string | undefined;
   } {
-    const { info, capabilities, instructions } = this.#core.connected().server;
+    const { info, capabilities, instructions } = this.#core.calls.connected().server;
     return { info, capabilities, instructions };
   }
 
   /** What a later client may start from (`prior`), as JSON. */
   get prior(): PriorKnowledge {
-    return this.#core.connected().prior;
+    return this.#core.calls.connected().prior;
   }
 
   /** The session that this client is in, for another to go on with (`session`); undefined where there is none. A secret. */
   get session(): SavedSession | undefined {
-    return this.#core.connected().session;
+    return this.#core.calls.connected().session;
   }
 
   /** How many calls are under way. */
   get pending(): number {
-    return this.#core.pending;
+    return this.#core.calls.pending;
   }
 
   /** What the cache has done so far. */
@@ -134,7 +114,7 @@ export class Client<S extends AnyServer = AnyServer> {
   ): Promise<ToolOutcome<OutputOf<Output>>>;
   callTool<Name extends ToolName<S>>(
     name: Name,
-    ...given: Given<Tools<S>[Name]["input"], ToolCallOptions>
+    ...given: CallArguments<Tools<S>[Name]["input"], ToolCallOptions>
   ): Promise<ToolOutcome<Tools<S>[Name]["output"]>>;
   callTool(
     name: string,
@@ -148,10 +128,10 @@ export class Client<S extends AnyServer = AnyServer> {
     }
     const { output } = options;
     const params = args === undefined ? { name } : { name, arguments: args };
-    return this.#core.call({ method: "tools/call", params, options }, (answer) => {
+    return this.#core.calls.call({ method: "tools/call", params, options }, (answer) => {
       const result = completed("tools/call", answer as unknown as CallToolResult);
-      const fits = this.#core.outputs.assertFits(name, result);
-      return (fits ?? output) === undefined ? toToolOutcome(result) : parsed(name, result, output, fits);
+      const fits = this.#core.tools.assertFits(name, result);
+      return (fits ?? output) === undefined ? toToolOutcome(result) : toParsedOutcome(name, result, output, fits);
     });
   }
 
@@ -163,7 +143,7 @@ export class Client<S extends AnyServer = AnyServer> {
   /** One page of tools. Where arguments travel in headers, a tool whose headers make no sense is left out, and said so. */
   async listTools(cursor?: string, options: CallOptions = {}): Promise<ListToolsResult> {
     const page = await this.request("tools/list", cursor === undefined ? undefined : { cursor }, options);
-    if (cursor === undefined && page.nextCursor === undefined) this.#core.forgetHeaders();
+    if (cursor === undefined && page.nextCursor === undefined) this.#core.tools.forgetHeaders();
     return { ...page, tools: page.tools.filter((tool) => this.#core.learnTool(tool)) };
   }
 
@@ -173,7 +153,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   async getPrompt<Name extends PromptName<S>>(
     name: Name,
-    ...[args, options = {}]: Given<PromptArguments<S, Name>, CallOptions>
+    ...[args, options = {}]: CallArguments<PromptArguments<S, Name>, CallOptions>
   ): Promise<GetPromptResult> {
     const params = args === undefined ? { name } : { name, arguments: args };
     return completed("prompts/get", await this.request("prompts/get", params, options));
@@ -210,7 +190,7 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Resolves when the server has shown that it is there. */
   async ping(options: CallOptions = {}): Promise<void> {
-    await this.request(this.#core.connected().era.pingMethod, undefined, options);
+    await this.request(this.#core.calls.connected().era.pingMethod, undefined, options);
   }
 
   /**
@@ -218,15 +198,17 @@ export class Client<S extends AnyServer = AnyServer> {
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
-    const connection = this.#core.connected();
-    const refusal = this.#core.unannounced("logging/setLevel");
-    if (refusal !== undefined) throw refusal;
-    await this.#core.inScope("logging/setLevel", options, (lifetime) => connection.setLogLevel(level, lifetime));
+    const connection = this.#core.calls.connected();
+    if (this.#core.options.strictCapabilities === true) {
+      const refusal = capabilityRefusal("logging/setLevel", connection.server.capabilities);
+      if (refusal !== undefined) throw refusal;
+    }
+    await this.#core.calls.run("logging/setLevel", options, (lifetime) => connection.setLogLevel(level, lifetime));
   }
 
   /** Waits until the server says that the user is done with a page. It may never say so: give a limit. */
   async elicitationCompleted(elicitationId: string, options: CallOptions = {}): Promise<void> {
-    await this.#core.pageDone(elicitationId, options);
+    await this.#core.urlElicitationCompleted(elicitationId, options);
   }
 
   /**
@@ -246,7 +228,7 @@ export class Client<S extends AnyServer = AnyServer> {
     if (this.capabilities.roots?.listChanged !== true) {
       throw new McpError("not_declared", "This client did not declare that it announces changes of its roots");
     }
-    if (this.#core.missing(ROOTS_CHANGED) === undefined) await this.notify(ROOTS_CHANGED);
+    if (!this.#core.calls.connected().era.replacements.has(ROOTS_CHANGED)) await this.notify(ROOTS_CHANGED);
   }
 
   /**
@@ -254,7 +236,7 @@ export class Client<S extends AnyServer = AnyServer> {
    * a connection; the watch then says what may have been missed.
    */
   async watch(filter: WatchFilter, options: WatchOptions = {}): Promise<Watch> {
-    this.#core.connected();
+    this.#core.calls.connected();
     return openWatch(this.#core, filter, options);
   }
 
@@ -283,7 +265,7 @@ export class Client<S extends AnyServer = AnyServer> {
   ): Promise<unknown> {
     if (typeof method !== "string") return Promise.reject(new TypeError("A method must be a string"));
     const schema = options?.result;
-    return this.#core.call({ method, params, options }, (result) =>
+    return this.#core.calls.call({ method, params, options }, (result) =>
       schema === undefined ? result : toCustomResult(method, schema, result),
     );
   }
@@ -309,22 +291,4 @@ export class Client<S extends AnyServer = AnyServer> {
   #pages<T>(kind: "tools" | "prompts" | "resources", member: string, read: ReadPage): Pages<T> {
     return new Pages(member, read, this.#core.options.maxPages, () => this.#core.missed([{ kind }]));
   }
-}
-
-/** A tool's result, when it is known to fit, as the caller's own schema reads it. */
-async function parsed(
-  name: string,
-  result: CallToolResult,
-  output: StandardSchema | undefined,
-  fits: void | Promise<void>,
-): Promise<ToolOutcome> {
-  await fits;
-  return toToolOutcome(output === undefined ? result : await parseOutput(name, result, output));
-}
-
-/** A caller that answers by hand gets questions by `request`; here they can only be in the way. */
-function completed<Result extends ClientResult>(method: string, result: Result | InputRequiredResult): Result {
-  if ((result as ClientResult).resultType !== "input_required") return result as Result;
-  const message = `${method}: the server answered with input_required; answer its requests and call again`;
-  throw new InputRequiredError("input_required", message, result as InputRequiredResult);
 }

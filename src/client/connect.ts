@@ -4,10 +4,9 @@ import type { ChannelLink } from "../era/channel-link.js";
 import type { ClientEra, ClientRuntime, Connection } from "../era/client-era.js";
 import { type ClientWire, NOBODY } from "../era/link.js";
 import { type Send, sendBy } from "../http/client/send.js";
-import { toError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
-import { type AnyServer, Client } from "./client.js";
+import { Client } from "./client.js";
 import { RestartingConnection, type RestartLimits } from "./connections/restarting.js";
 import { UnverifiedConnection } from "./connections/unverified.js";
 import { Extensions } from "./extensions.js";
@@ -15,7 +14,8 @@ import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from
 import { openChannel } from "./open-channel.js";
 import { type ClientOptions, type CommandTarget, DEFAULTS, type Target, unknownTarget } from "./options.js";
 import { ClientCore } from "./runtime.js";
-import { refreshLists } from "./subscriptions/list-refresh.js";
+import type { AnyServer } from "./server-types.js";
+import { startUpkeep, warnOfDeprecatedUse } from "./upkeep.js";
 
 /** What `connect` is made of: handed in where the package's entries are. */
 export interface Dialer {
@@ -91,6 +91,7 @@ export async function connectWith<S extends AnyServer>(
     connection = await open(core, plan, options);
   }
   core.attach(connection, identityOf(target));
+  warnOfDeprecatedUse(core);
   const client = new Client<S>(core);
   await startUpkeep(client, core);
   if (signal?.aborted === true) {
@@ -139,7 +140,7 @@ async function openWire(
         send: options.fetch === undefined ? await dialer.send() : sendBy(options.fetch),
         headers: options.headers ?? {},
         clock: client.clock,
-        paramHeaders: (tool) => client.paramHeaders(tool),
+        paramHeaders: client.tools.paramHeaders,
         nameFrom: (method) => client.extensions?.nameFrom(method),
         maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
         sse: options.sse,
@@ -158,28 +159,4 @@ function toUrl(target: string | URL): URL {
   // Without what may be secret.
   const shown = JSON.stringify(String(target).replace(/\?.*|.*@/s, ""));
   throw unknownTarget(`: ${shown} is not a URL with http:// or https://`);
-}
-
-type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
-
-/** Starts what the options ask for once there is a connection. What cannot be started is reported. */
-export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<void> {
-  const connection = core.connected();
-  const { logLevel, onListChanged, signal } = core.options;
-  const { heard, capabilities } = connection.server;
-  // A server that was not asked what it can do may log.
-  const logs = capabilities.logging !== undefined || !heard;
-  const report = (error: unknown) => core.onProblem(toError(error));
-  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(report);
-  if (onListChanged === undefined) return;
-  await refreshLists(onListChanged, {
-    clock: core.clock,
-    listening: core.listening,
-    capabilities,
-    read: (kind) => client[kind]({ cache: "refresh" }).all(),
-    begin: (filter, events) => core.listen(filter, events, { signal }),
-    listen: (filter, events, limits) => core.listen(filter, events, limits),
-    missed: (changes) => core.missed(changes),
-    onProblem: (problem) => core.onProblem(problem),
-  }).catch(report);
 }

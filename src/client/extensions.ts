@@ -1,4 +1,4 @@
-import type { ClaimedResults, ClientResult } from "../era/client-era.js";
+import type { ClaimedResults, ClientResult, ServerDescription } from "../era/client-era.js";
 import { DefinitionError, RpcError } from "../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
@@ -77,10 +77,10 @@ export class Extensions implements ClaimedResults {
     return claimed.resolve(result, { method, params, signal: options.signal, request });
   }
 
-  /** A refusal of this side for a method whose extension the server does not have. */
-  refuse(method: string, announced: ServerCapabilities): RpcError | undefined {
-    const owner = this.#methods.get(method);
-    if (owner === undefined || this.#isSupported(owner, announced)) return undefined;
+  /** A refusal of this side for a method whose extension the server, if it was heard, did not announce. */
+  refusalOf(method: string, { heard, capabilities }: ServerDescription): RpcError | undefined {
+    const owner = heard ? this.#methods.get(method) : undefined;
+    if (owner === undefined || this.#isSupported(owner, capabilities)) return undefined;
     const message = `${method} was not sent: the server does not support the extension ${owner}`;
     return new RpcError(METHOD_NOT_FOUND, message, { method, capability: `extensions.${owner}` }, { local: true });
   }

@@ -1,4 +1,4 @@
-import { RpcError } from "../protocol/errors.js";
+import { InputRequiredError, OutputError, RpcError } from "../protocol/errors.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 import type {
   CallToolResult,
@@ -6,6 +6,7 @@ import type {
   ContentBlock,
   DiscoverResult,
   GetPromptResult,
+  InputRequiredResult,
   ListPromptsResult,
   ListResourcesResult,
   ListResourceTemplatesResult,
@@ -13,6 +14,7 @@ import type {
   Meta,
   ReadResourceResult,
 } from "../protocol/types/index.js";
+import { parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 
 /** What each method of the specification answers with. */
 export interface MethodResults {
@@ -48,6 +50,27 @@ export function toToolOutcome<Structured>(result: CallToolResult): ToolOutcome<S
     text: textOf(content),
     meta: _meta,
   };
+}
+
+/** The outcome of a tool, once its result is known to fit, with the structured value as the caller's own schema reads it. */
+export async function toParsedOutcome(
+  tool: string,
+  result: CallToolResult,
+  schema: StandardSchema | undefined,
+  fits: void | Promise<void>,
+): Promise<ToolOutcome> {
+  await fits;
+  if (schema === undefined || result.isError === true) return toToolOutcome(result);
+  const parsed = await parseStandard(schema, result.structuredContent);
+  if (!parsed.ok) throw new OutputError(tool, parsed.issues, result);
+  return toToolOutcome({ ...result, structuredContent: parsed.value });
+}
+
+/** The result itself. Throws for one that asks for input, which only a caller of `request` can answer by hand. */
+export function completed<Result extends object>(method: string, result: Result | InputRequiredResult): Result {
+  if ((result as InputRequiredResult).resultType !== "input_required") return result as Result;
+  const message = `${method}: the server answered with input_required; answer its requests and call again`;
+  throw new InputRequiredError("input_required", message, result as InputRequiredResult);
 }
 
 function textOf(content: readonly ContentBlock[]): string {

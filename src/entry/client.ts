@@ -1,9 +1,10 @@
 import { isOnNode } from "../call/clock.js";
-import { type AnyServer, Client } from "../client/client.js";
+import { Client } from "../client/client.js";
 import { connectWith, type Dialer } from "../client/connect.js";
 import type { ServersConfig } from "../client/group/config.js";
 import { Group, type GroupOptions, type ServerTypes } from "../client/group/group.js";
 import type { ClientOptions, Target } from "../client/options.js";
+import type { AnyServer } from "../client/server-types.js";
 import { legacyClient } from "../era/legacy/client/era.js";
 import { modernClient } from "../era/modern/client/era.js";
 import { sendBy } from "../http/client/send.js";
@@ -36,7 +37,6 @@ export function createGroup<M extends ServerTypes = ServerTypes>(
 export type { CallProgress } from "../call/progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache/cache.js";
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache/store.js";
-export type { AnyServer, ReadOptions } from "../client/client.js";
 export type { RestartLimits } from "../client/connections/restarting.js";
 export type {
   CommandEntry,
@@ -79,6 +79,7 @@ export type { Pages } from "../client/pages.js";
 export type { MethodResults, ToolOutcome } from "../client/results.js";
 export { displayName, isResourceNotFound } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";
+export type { AnyServer, ReadOptions } from "../client/server-types.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/subscriptions/list-refresh.js";
 export type { ResubscribeOptions } from "../client/subscriptions/resilient.js";
 export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/subscriptions/watch.js";

@@ -164,8 +164,8 @@ export interface ClientEra {
   isOfOldListing(error: RpcError): boolean;
   /** What to call for nothing but a sign of life. */
   readonly pingMethod: string;
-  /** For a method that only other eras have: what to do instead. */
-  missing(method: string): string | undefined;
+  /** The methods and notifications that only other eras have, and what to do instead. */
+  readonly replacements: ReadonlyMap<string, string>;
   /** Whether a method or notification is the protocol's, of which no extension can make its own. */
   specifies(method: string): boolean;
   /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */

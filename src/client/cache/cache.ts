@@ -2,7 +2,7 @@ import type { AbortSwitch } from "../../call/abort-switch.js";
 import { untilAborted } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
 import type { CallLifetime } from "../../call/lifetime.js";
-import type { ClientEra, ClientResult, Connection, ConnectionCall } from "../../era/client-era.js";
+import type { ClientResult, Connection, ConnectionCall } from "../../era/client-era.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
 import type { Change } from "../../store/change-bus.js";
@@ -35,11 +35,11 @@ export function assertCacheOptions({ store, partition }: ClientCacheOptions): vo
   throw new DefinitionError("cache: a store of one's own needs a partition, or users would see each other's results");
 }
 
-/** What the cache needs to know of its client. */
-export interface CacheFacts {
-  /** What tells this server from others. */
-  readonly server: () => string;
-  readonly era: () => ClientEra;
+/** The client as its cache sees it. */
+export interface CachingClient {
+  readonly connection: Connection;
+  /** Tells the server of the connection from others. */
+  readonly address: string;
   readonly now: () => number;
   readonly clock: Clock;
   readonly onProblem: (problem: Error) => void;
@@ -79,18 +79,18 @@ const CHANGED: { readonly [kind: string]: readonly string[] } = {
 /** Keeps results for as long as their server allows, and lets go of them when the server says that they changed. */
 export class ClientCache {
   readonly #options: ClientCacheOptions;
-  readonly #facts: CacheFacts;
+  readonly #client: CachingClient;
   readonly #store: GuardedStore;
   readonly #inFlight = new Set<{ readonly slot: Slot; outdated: boolean }>();
   readonly #stats = { hits: 0, misses: 0, stored: 0, invalidated: 0 };
 
-  constructor(options: ClientCacheOptions, facts: CacheFacts) {
+  constructor(options: ClientCacheOptions, client: CachingClient) {
     this.#options = options;
-    this.#facts = facts;
+    this.#client = client;
     this.#store = new GuardedStore(
       options.store ?? new MemoryCacheStore(options.maxEntries),
-      facts.clock,
-      facts.onProblem,
+      client.clock,
+      client.onProblem,
     );
   }
 
@@ -156,7 +156,7 @@ export class ClientCache {
   /** A call that the server refuses by a tool's name or arguments says that the list of tools is out of date. */
   noteFailure({ method }: ConnectionCall, error: unknown): void {
     if (method !== "tools/call" || !(error instanceof RpcError)) return;
-    const refused = error.rpcCode === INVALID_PARAMS || this.#facts.era().isOfOldListing(error);
+    const refused = error.rpcCode === INVALID_PARAMS || this.#client.connection.era.isOfOldListing(error);
     if (refused) this.invalidate({ kind: "tools" });
   }
 
@@ -167,7 +167,7 @@ export class ClientCache {
         ? partOf(await this.#store.get(slot.shared), slot.part)
         : own;
     if (kept === undefined) return undefined;
-    const age = this.#facts.now() - kept.storedAt;
+    const age = this.#client.now() - kept.storedAt;
     return { kept, fresh: age >= 0 && age < kept.ttlMs };
   }
 
@@ -176,7 +176,7 @@ export class ClientCache {
     const isShared = this.#options.sharePublic === true && result.cacheScope === "public";
     const [key, other] = isShared ? [slot.shared, slot.own] : [slot.own, slot.shared];
     const keeps = ttlMs > 0 || this.#options.staleOnError === true;
-    const kept = { result: keeps ? structuredClone(result) : result, storedAt: this.#facts.now(), ttlMs };
+    const kept = { result: keeps ? structuredClone(result) : result, storedAt: this.#client.now(), ttlMs };
     await this.#write(key, slot, keeps ? kept : undefined);
     if (this.#options.sharePublic === true) await this.#write(other, slot, undefined);
     if (keeps) this.#stats.stored++;
@@ -203,7 +203,7 @@ export class ClientCache {
 
   #ttlOf(method: string, hinted: unknown): number {
     const { defaultTtlMs = 0, maxTtlMs = DAY_MS } = this.#options;
-    const said = this.#facts.era().isCacheable(method) ? hinted : undefined;
+    const said = this.#client.connection.era.isCacheable(method) ? hinted : undefined;
     if (said === undefined) return Math.min(defaultTtlMs, maxTtlMs);
     return typeof said === "number" && Number.isFinite(said) && said > 0 ? Math.min(said, maxTtlMs) : 0;
   }
@@ -221,7 +221,10 @@ export class ClientCache {
   #slot(method: string, uri: string | undefined, part: string): Slot {
     const { partition = "" } = this.#options;
     const who = typeof partition === "function" ? partition() : partition;
-    const what = [this.#facts.server(), method, uri ?? null];
+    const { connection, address } = this.#client;
+    const { version, info } = connection.server;
+    const server = JSON.stringify([address, version, info?.name, info?.version]);
+    const what = [server, method, uri ?? null];
     return {
       method,
       own: JSON.stringify(["own", who, ...what]),

@@ -11,10 +11,11 @@ import type {
   ResourceTemplate,
   Tool,
 } from "../../protocol/types/index.js";
-import type { AnyServer, Client, Given } from "../client.js";
+import type { Client } from "../client.js";
 import type { CallOptions, ClientOptions, CommandTarget, Target, ToolCallOptions } from "../options.js";
 import type { Pages } from "../pages.js";
 import type { ToolOutcome } from "../results.js";
+import type { AnyServer, CallArguments } from "../server-types.js";
 import type { WatchFilter } from "../subscriptions/watch.js";
 import { environment, mergeHeaders, planServers, type ServersConfig, type Variables } from "./config.js";
 import { GroupListing } from "./listing.js";
@@ -131,7 +132,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   /** Calls a tool by its name in the group. */
   async callTool<Name extends GroupToolName<M>>(
     name: Name,
-    ...[args, options = {}]: Given<GroupToolOf<M, Name>["input"], ToolCallOptions>
+    ...[args, options = {}]: CallArguments<GroupToolOf<M, Name>["input"], ToolCallOptions>
   ): Promise<ToolOutcome<GroupToolOf<M, Name>["output"]>> {
     const { member, original } = this.#find("tools", name);
     const outcome = await this.#call(member, options, (client, rest) => client.callTool(original, args ?? {}, rest));

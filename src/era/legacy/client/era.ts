@@ -17,7 +17,7 @@ export const legacyClient: ClientEra = {
   deprecates: false,
   isOfOldListing: () => false,
   pingMethod: "ping",
-  missing: (method) => ADDED.get(method),
+  replacements: ADDED,
   // What this era alone has, the other knows as removed.
   specifies: (method) => ADDED.has(method),
   // Loaded when a server needs it: a client that meets none of these versions does not pay for them.

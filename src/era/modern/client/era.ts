@@ -39,7 +39,7 @@ export const modernClient: ClientEra = {
   deprecates: true,
   isOfOldListing: ({ rpcCode }) => rpcCode === HEADER_MISMATCH,
   pingMethod: "server/discover",
-  missing: (method) => REMOVED.get(method),
+  replacements: REMOVED,
   specifies: (method) => modernMethods.has(method) || modernNotifications.has(method) || REMOVED.has(method),
   open,
 };

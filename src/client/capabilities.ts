@@ -1,0 +1,66 @@
+import type { Connection } from "../era/client-era.js";
+import { RpcError } from "../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
+import type { ClientCapabilities, ServerCapabilities } from "../protocol/types/index.js";
+import type { ClientOptions } from "./options.js";
+
+/** A refusal for a method or notification that only other eras have; undefined for any other. */
+export function missingMethod(method: string, { era, server }: Connection): RpcError | undefined {
+  const replacement = era.replacements.get(method);
+  if (replacement === undefined) return undefined;
+  const message = `${method} does not exist in protocol version ${server.version}: ${replacement}`;
+  return new RpcError(METHOD_NOT_FOUND, message, undefined, { local: true });
+}
+
+/** What a server must have announced for a method to make sense. */
+const NEEDED: { readonly [method: string]: readonly [keyof ServerCapabilities, string?] } = {
+  "tools/list": ["tools"],
+  "tools/call": ["tools"],
+  "prompts/list": ["prompts"],
+  "prompts/get": ["prompts"],
+  "resources/list": ["resources"],
+  "resources/templates/list": ["resources"],
+  "resources/read": ["resources"],
+  "resources/subscribe": ["resources", "subscribe"],
+  "resources/unsubscribe": ["resources"],
+  "completion/complete": ["completions"],
+  "logging/setLevel": ["logging"],
+};
+
+/** A refusal of this side that reads like the server's own would. */
+export function capabilityRefusal(method: string, announced: ServerCapabilities): RpcError | undefined {
+  const needed = Object.hasOwn(NEEDED, method) ? NEEDED[method] : undefined;
+  if (needed === undefined) return undefined;
+  const [capability, part] = needed;
+  const present = announced[capability] as Record<string, unknown> | undefined;
+  if (present !== undefined && (part === undefined || present[part] === true)) return undefined;
+  const missing = part === undefined ? capability : `${capability}.${part}`;
+  return new RpcError(
+    METHOD_NOT_FOUND,
+    `${method} was not sent: the server did not announce ${missing}`,
+    { method, capability: missing },
+    { local: true },
+  );
+}
+
+/** What the handlers of a client amount to. */
+export function capabilitiesOf(options: ClientOptions): ClientCapabilities {
+  const { onElicit, onElicitUrl, onSample, samplingTools, samplingContext, roots, capabilities } = options;
+  const elicitation = {
+    ...(onElicit === undefined ? undefined : { form: {} }),
+    ...(onElicitUrl === undefined ? undefined : { url: {} }),
+  };
+  const sampling = {
+    ...(samplingTools === true ? { tools: {} } : undefined),
+    ...(samplingContext === true ? { context: {} } : undefined),
+  };
+  const enabled = Object.entries(options.extensions ?? {}).map(([id, { settings = {} }]) => [id, settings] as const);
+  const extensions = { ...capabilities?.extensions, ...Object.fromEntries(enabled) };
+  return {
+    ...(capabilities?.experimental === undefined ? undefined : { experimental: { ...capabilities.experimental } }),
+    ...(roots === undefined ? undefined : { roots: options.rootsListChanged === false ? {} : { listChanged: true } }),
+    ...(onSample === undefined ? undefined : { sampling }),
+    ...(onElicit === undefined && onElicitUrl === undefined ? undefined : { elicitation }),
+    ...(capabilities?.extensions === undefined && enabled.length === 0 ? undefined : { extensions }),
+  };
+}

@@ -1,0 +1,86 @@
+import { AbortSwitch } from "../call/abort-switch.js";
+import { type Clock, pause } from "../call/clock.js";
+import type { CallLifetime } from "../call/lifetime.js";
+import type { ClientResult, ConnectionCall } from "../era/client-era.js";
+import { InputRequiredError, ProtocolError } from "../protocol/errors.js";
+import type { Params } from "../protocol/jsonrpc/message.js";
+import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
+
+/** The call that is made in rounds, as its rounds see it. */
+export interface InputRounds {
+  readonly clock: Clock;
+  readonly maxRounds: number;
+  /** Answers one request of the server. */
+  answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
+  /** Runs the work between two requests of the call. */
+  offWire<T>(work: () => Promise<T>): Promise<T>;
+  send(request: ConnectionCall): Promise<ClientResult>;
+}
+
+/** Answers the input that a result asks for, and calls again with the answers, until the server asks no more. */
+export async function answerInput(
+  first: ConnectionCall,
+  asked: ClientResult,
+  lifetime: CallLifetime,
+  rounds: InputRounds,
+): Promise<ClientResult> {
+  const { method } = first;
+  let result = asked;
+  let pauses = 0;
+  for (let round = 0; result.resultType === "input_required"; round++) {
+    if (round === rounds.maxRounds) throw tooManyRounds(method, round, result);
+    const { inputRequests, requestState } = result as unknown as InputRequiredResult;
+    if (requestState === undefined && Object.keys(inputRequests ?? {}).length === 0) {
+      throw new ProtocolError(`${method}: the server asked for input but not for what`);
+    }
+    const params: Record<string, unknown> = { ...first.params };
+    pauses = inputRequests === undefined ? pauses + 1 : 0;
+    await rounds.offWire(async () => {
+      if (inputRequests === undefined) await pauseBefore(pauses, lifetime, rounds.clock);
+      else params.inputResponses = await answerAll(inputRequests, lifetime, rounds);
+    });
+    if (requestState !== undefined) params.requestState = requestState;
+    result = await rounds.send({ ...first, params, id: undefined });
+  }
+  return result;
+}
+
+/** All answers, or the first failure, which ends the work on the others. */
+async function answerAll(
+  requests: InputRequests,
+  lifetime: CallLifetime,
+  rounds: InputRounds,
+): Promise<Record<string, unknown>> {
+  const end = new AbortSwitch();
+  const endRound = (reason: unknown) => end.abort(reason);
+  lifetime.onAbort(endRound);
+  lifetime.pauseIdle();
+  try {
+    const ended = new Promise<never>((_, reject) => end.onAbort(reject));
+    const answers = Object.entries(requests).map(async ([key, { method, params }]) => {
+      return [key, await rounds.answer(method, params as Params | undefined, end)] as const;
+    });
+    return Object.fromEntries(await Promise.race([Promise.all(answers), ended]));
+  } catch (error) {
+    end.abort(error);
+    throw error;
+  } finally {
+    lifetime.resumeIdle();
+    lifetime.offAbort(endRound);
+  }
+}
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** Waits before a round that only brings the state back, which asks whether the server is ready. */
+async function pauseBefore(count: number, lifetime: CallLifetime, clock: Clock): Promise<void> {
+  await pause(clock, Math.min(FIRST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS), lifetime.signal);
+  lifetime.throwIfAborted();
+  lifetime.heard();
+}
+
+function tooManyRounds(method: string, most: number, result: ClientResult): InputRequiredError {
+  const message = `${method}: the server asked for input more than ${most} times`;
+  return new InputRequiredError("too_many_rounds", message, result as unknown as InputRequiredResult);
+}

@@ -1,0 +1,37 @@
+import type { TemplateValue } from "../protocol/uri-expand.js";
+import type { CallOptions } from "./options.js";
+
+/** The definition of a server, as a type that a client knows. Without one, any name goes. */
+export interface AnyServer {
+  readonly shape: {
+    readonly tools: { readonly [name: string]: { readonly input: unknown; readonly output: unknown } };
+    readonly prompts: { readonly [name: string]: { readonly arguments: unknown } };
+    readonly resources: { readonly [uri: string]: { readonly variables: unknown } };
+  };
+}
+
+export type Tools<S extends AnyServer> = S["shape"]["tools"];
+export type ToolName<S extends AnyServer> = keyof Tools<S> & string;
+type Prompts<S extends AnyServer> = S["shape"]["prompts"];
+export type PromptName<S extends AnyServer> = keyof Prompts<S> & string;
+/** Without a definition, arguments are what the protocol says. */
+export type PromptArguments<
+  S extends AnyServer,
+  Name extends PromptName<S>,
+> = unknown extends Prompts<S>[Name]["arguments"] ? Readonly<Record<string, string>> : Prompts<S>[Name]["arguments"];
+export type Uris<S extends AnyServer> = keyof S["shape"]["resources"] & string;
+export type Variables<S extends AnyServer, Uri extends string> =
+  Uri extends Uris<S>
+    ? unknown extends S["shape"]["resources"][Uri]["variables"]
+      ? TemplateValues
+      : S["shape"]["resources"][Uri]["variables"]
+    : TemplateValues;
+export type TemplateValues = { readonly [name: string]: TemplateValue };
+/** The arguments of a call and its options. Arguments may be left out where none is required. */
+export type CallArguments<Args, Options> =
+  Record<never, never> extends Args ? [args?: Args, options?: Options] : [args: Args, options?: Options];
+
+/** A template's URI is made of the values of its variables. */
+export interface ReadOptions<Values> extends CallOptions {
+  readonly variables?: Values | undefined;
+}

@@ -1,0 +1,41 @@
+import { ignoreErrors } from "../call/maybe-promise.js";
+import { warnOfDeprecated } from "../protocol/deprecations.js";
+import type { Client } from "./client.js";
+import type { ClientCore } from "./runtime.js";
+import { refreshLists } from "./subscriptions/list-refresh.js";
+
+type Upkeep = Pick<Client, "setLogLevel" | "tools" | "prompts" | "resources">;
+
+/** Starts what the options ask for once there is a connection. Failures are reported. */
+export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<void> {
+  const { logLevel, onListChanged, signal } = core.options;
+  const { heard, capabilities } = core.calls.connected().server;
+  // A server that was not asked what it can do may log.
+  const logs = capabilities.logging !== undefined || !heard;
+  if (logLevel !== undefined && logs) await client.setLogLevel(logLevel, { signal }).catch(core.onProblem);
+  if (onListChanged === undefined) return;
+  await refreshLists(onListChanged, {
+    clock: core.clock,
+    listening: core.listening,
+    capabilities,
+    read: (kind) => client[kind]({ cache: "refresh" }).all(),
+    begin: (filter, events) => core.listen(filter, events, { signal }),
+    listen: (filter, events, limits) => core.listen(filter, events, limits),
+    missed: (changes) => core.missed(changes),
+    onProblem: core.onProblem,
+  }).catch(core.onProblem);
+}
+
+/** Warns of the deprecated features that a client and its server use, where the era has deprecated any. */
+export function warnOfDeprecatedUse(core: ClientCore): void {
+  const { logger, warnDeprecated } = core.options;
+  const { era, server } = core.calls.connected();
+  if (!era.deprecates || warnDeprecated === false) return;
+  const warn =
+    logger?.warn === undefined
+      ? undefined
+      : (message: string, fields: Record<string, unknown>) => ignoreErrors(() => logger.warn?.(message, fields));
+  if (core.capabilities.roots !== undefined) warnOfDeprecated("roots", warn);
+  if (core.capabilities.sampling !== undefined) warnOfDeprecated("sampling", warn);
+  if (server.capabilities.logging !== undefined) warnOfDeprecated("logging", warn);
+}
