@@ -1,9 +1,204 @@
+import type { AbortSwitch } from "../call/abort-switch.js";
+import type { ReadResponse } from "../call/channel-request.js";
 import type { CallLifetime } from "../call/lifetime.js";
-import { notConnected } from "../protocol/errors.js";
+import {
+  answerLost,
+  fetchFailed,
+  type HttpErrorResponse,
+  NOT_MCP,
+  readErrorResponse,
+  statusError,
+} from "../http/client/failures.js";
+import { readEvents, readText, type StreamTrace } from "../http/client/read.js";
+import {
+  type ClientHeaders,
+  createClientHeaders,
+  discard,
+  followSameOrigin,
+  type HeaderRecord,
+  type Life,
+  type Reply,
+} from "../http/client/send.js";
+import { isEventStream, isJson } from "../http/media-type.js";
+import { type ConnectionError, notConnected, ProtocolError, toError } from "../protocol/errors.js";
 import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
 import type { RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
-import { closedBeforeAnswer, type GiveUp, HttpCall, HttpWire } from "./http-wire.js";
-import type { HttpTarget, LinkReceiver, LinkRequest } from "./link.js";
+import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
+import { closedBeforeAnswer, describe, type GiveUp, HttpCall } from "./http-call.js";
+import { type HttpTarget, type LinkReceiver, type LinkRequest, NOBODY } from "./link.js";
+
+/** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
+const LINGER_MS = 1000;
+
+/**
+ * Every POST awaits this first, so that they keep their order: it starts in the turn in which it was asked for, and yet a
+ * call that is given up at once leaves no trace, not even a connection that was opened for it.
+ */
+export const nextMicrotask: Promise<void> = Promise.resolve();
+
+/** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
+export class HttpWire {
+  readonly headers: ClientHeaders;
+  receiver: LinkReceiver = NOBODY;
+  /** Never shown in an error, even where the server repeats it. */
+  secret: string | undefined;
+  readonly #target: HttpTarget;
+  readonly #open = new Set<AbortSwitch>();
+
+  constructor(target: HttpTarget) {
+    this.#target = target;
+    this.headers = createClientHeaders(target.headers);
+  }
+
+  /** How many requests and streams are open. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** Keeps `work` within the reach of `abortAll` until it has ended. */
+  async hold(wire: AbortSwitch, work: Promise<void>): Promise<void> {
+    this.#open.add(wire);
+    try {
+      await work;
+    } finally {
+      this.#open.delete(wire);
+    }
+  }
+
+  abortAll(): void {
+    for (const wire of this.#open) drop(wire);
+  }
+
+  /** Begins in the turn in which it is called. */
+  send(
+    method: "POST" | "GET" | "DELETE",
+    headers: HeaderRecord,
+    body: string | null,
+    end: AbortSwitch,
+    patience?: CallLifetime,
+  ): Promise<Reply> {
+    const { send, url, server = url } = this.#target;
+    const sending = { method, headers, body, end, patience, server };
+    return followSameOrigin(url, method === "GET", (at) => send(at, sending));
+  }
+
+  /** Posts a message that has no answer; resolves when the server has taken it, else rejects. */
+  async deliver(what: string, headers: HeaderRecord, body: string, wire: AbortSwitch): Promise<void> {
+    await this.hold(wire, this.#deliver(what, headers, body, wire));
+  }
+
+  async #deliver(what: string, headers: HeaderRecord, body: string, wire: AbortSwitch): Promise<void> {
+    await nextMicrotask;
+    let response: Reply;
+    try {
+      response = await this.send("POST", headers, body, wire);
+    } catch (error) {
+      throw fetchFailed(what, error);
+    }
+    if (!response.ok) throw await this.refusedBy(response, what, wire);
+    discard(response);
+  }
+
+  /** The error for a response that refuses; its body is done with. */
+  async refusedBy(response: Reply, what: string, life: Life): Promise<ConnectionError> {
+    return this.#statusError(what, await readErrorResponse(response, life));
+  }
+
+  #statusError(what: string, refusal: HttpErrorResponse): ConnectionError {
+    if (this.secret === undefined) return statusError(what, refusal);
+    return statusError(what, { ...refusal, excerpt: refusal.excerpt.replaceAll(this.secret, "[secret]") });
+  }
+
+  /**
+   * Reads the reply to a call's POST. Settles the call, unless the reply is an event stream that ended without the
+   * answer: what it left behind is returned, and what becomes of the call is up to the caller.
+   */
+  async readReply(
+    call: HttpCall,
+    response: Reply,
+    onMessage: (parsed: Parsed) => void,
+  ): Promise<StreamTrace | undefined> {
+    const { status } = response;
+    const type = response.headers.get("content-type");
+    if (call.over) discard(response);
+    else if (status === 202 || status === 204) {
+      discard(response);
+      call.fail(answerLost(call.method, `the server answered with HTTP status ${status} and no response`, { status }));
+    } else if (!response.ok) {
+      await this.#readErrorResponse(call, response);
+    } else if (isEventStream(type)) {
+      return await this.readStream(call, response, onMessage);
+    } else if (isJson(type)) {
+      await this.#readJson(call, response, onMessage);
+    } else {
+      discard(response);
+      const said = `the server answered with content type ${JSON.stringify(type ?? "")}`;
+      call.fail(new ProtocolError(`${call.method}: ${said}${NOT_MCP}`));
+    }
+    return undefined;
+  }
+
+  /** Reads one connection of a call's stream. After the answer the server is given a little time to end it. */
+  async readStream(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
+    const { clock, maxMessageBytes } = this.#target;
+    let linger: unknown;
+    const take = (parsed: Parsed) => {
+      if (call.over) return;
+      call.lifetime.heard();
+      onMessage(parsed);
+      if (call.over) linger = clock.schedule(() => drop(call.abortSwitch), LINGER_MS);
+    };
+    const onEventId = call.onEventId && ((id: string) => this.guard(() => call.onEventId?.(id)));
+    const trace = await readEvents(response, maxMessageBytes, call.abortSwitch, take, clock, onEventId);
+    if (linger !== undefined) clock.cancel(linger);
+    return trace;
+  }
+
+  /** What a listener throws is its own trouble: it must not break the stream that it listens to. */
+  guard(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      this.report(toError(error));
+    }
+  }
+
+  report(problem: Error): void {
+    try {
+      this.receiver.onProblem(problem);
+    } catch {
+      // A listener for problems that fails has nobody left to tell.
+    }
+  }
+
+  async #readErrorResponse(call: HttpCall, response: Reply): Promise<void> {
+    const refusal = await readErrorResponse(response, call.abortSwitch);
+    if (refusal.rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
+    else call.answer({ jsonrpc: "2.0", id: call.id, error: refusal.rpcError });
+  }
+
+  async #readJson(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<void> {
+    let text: string;
+    try {
+      text = await readText(response, this.#target.maxMessageBytes, call.abortSwitch);
+    } catch (cause) {
+      call.fail(answerLost(call.method, `the response could not be read (${describe(cause)})`, { cause }));
+      return;
+    }
+    const parsed = parseFrame(text);
+    if (parsed.kind === "invalid") {
+      call.fail(new ProtocolError(`${call.method}: the server's response is malformed: ${parsed.failure.message}`));
+      return;
+    }
+    onMessage(parsed);
+    if (!call.over) call.fail(answerLost(call.method, "the server's response does not answer this request"));
+  }
+}
+
+/** Ends what a request has on the wire. */
+export function drop(wire: AbortSwitch): void {
+  wire.abort(new DOMException("The call was cancelled", "AbortError"));
+}
 
 /** What the links over HTTP have in common: calls under way, each by a POST of its own, until the link is closed. */
 export abstract class HttpLink {
@@ -41,6 +236,10 @@ export abstract class HttpLink {
     lifetime.throwIfAborted();
     if (this.closed) throw notConnected();
     return this.start(request, lifetime);
+  }
+
+  exchange<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T> {
+    return this.request(request, lifetime).then(read);
   }
 
   protected abstract start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse>;

@@ -56,24 +56,14 @@ export interface Link {
   readonly kind: "channel" | "http";
   receiver: LinkReceiver;
   request(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse>;
-  /** The same with what is read of the response, in the turn in which it comes, where the link can. */
-  exchange?<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
+  /** Gives the value that is read of the response, in the turn in which it comes, where the link can. */
+  exchange<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   /** Answers a request that came through `receiver`. */
   respond(id: RequestId, result: JsonText): void;
   respondError(id: RequestId, error: RpcErrorObject): void;
   /** Ends every call at once and lets go of everything. Idempotent. */
   close(options?: CloseOptions): Promise<void>;
-}
-
-/** What is read of the response to a request. */
-export function exchangeOn<T>(
-  link: Link,
-  request: LinkRequest,
-  lifetime: CallLifetime,
-  read: ReadResponse<T>,
-): Promise<T> {
-  return link.exchange?.(request, lifetime, read) ?? link.request(request, lifetime).then(read);
 }
 
 export interface ReconnectOptions {

@@ -19,7 +19,7 @@ import type {
   Subscription,
   WatchEvents,
 } from "../../client-era.js";
-import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../../link.js";
+import type { CloseOptions, Link, LinkRequest } from "../../link.js";
 import { notificationProblem } from "../../request-shapes.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
@@ -115,7 +115,7 @@ export class LegacyConnection implements Connection {
     const request = { id, method, params, cancellable: true, onProgress, resume, onEventId };
     const read = (response: RpcResponse) => readResult(method, response);
     return this.#reopen === undefined
-      ? exchangeOn(this.#link, request, lifetime, read)
+      ? this.#link.exchange(request, lifetime, read)
       : this.#requestOrRenew(request, lifetime).then(read);
   }
 

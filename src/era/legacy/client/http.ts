@@ -21,8 +21,8 @@ import type {
   RpcResponse,
 } from "../../../protocol/jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
-import { HttpLink } from "../../http-link.js";
-import { drop, type HttpCall, type HttpWire, nextMicrotask } from "../../http-wire.js";
+import type { HttpCall } from "../../http-call.js";
+import { drop, HttpLink, type HttpWire, nextMicrotask } from "../../http-link.js";
 import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../../link.js";
 import { followReply, listenToServer, RECONNECT_DEFAULTS, resumeReply, type SessionStreams } from "./streams.js";
 
@@ -175,7 +175,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
       if (call.method === "initialize") this.handshakeStatus = response.status;
       const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
       const trace = await this.wire.readReply(call, response, take);
-      if (trace !== undefined) await followReply(this.#streams, call, facts, trace, take);
+      if (trace !== undefined && !call.over) await followReply(this.#streams, call, facts, trace, take);
     } catch (error) {
       call.fail(fetchFailed(call.method, error));
     }

@@ -8,7 +8,8 @@ import { readSse, type SseEvent, SseReader } from "../../../http/sse/reader.js";
 import { ConnectionError, notConnected, ProtocolError } from "../../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
 import { ChannelLink } from "../../channel-link.js";
-import { describe, drop, HttpWire } from "../../http-wire.js";
+import { describe } from "../../http-call.js";
+import { drop, HttpWire } from "../../http-link.js";
 import type { HttpTarget, Link } from "../../link.js";
 
 /** How long an open stream may leave open where to post. */

@@ -7,7 +7,8 @@ import { isEventStream } from "../../../http/media-type.js";
 import { AuthError } from "../../../protocol/auth-error.js";
 import { type ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
-import { describe, type HttpCall, type HttpWire, streamLost } from "../../http-wire.js";
+import { describe, type HttpCall, streamLost } from "../../http-call.js";
+import type { HttpWire } from "../../http-link.js";
 import type { ReconnectOptions } from "../../link.js";
 
 /** What the streams of one session share. */
@@ -50,7 +51,6 @@ export async function followReply(
   first: StreamTrace,
   take: (parsed: Parsed) => void,
 ): Promise<void> {
-  if (call.over) return;
   const cursor = new StreamCursor(streams.reconnect);
   cursor.ended(first);
   if (cursor.lastEventId === "") call.fail(streamLost(call, first));

@@ -39,7 +39,7 @@ import type {
   Subscription,
   WatchEvents,
 } from "../../client-era.js";
-import { type CloseOptions, exchangeOn, type Link, type LinkRequest } from "../../link.js";
+import type { CloseOptions, Link, LinkRequest } from "../../link.js";
 import { notificationProblem } from "../../request-shapes.js";
 import { supportedIn, UNSUPPORTED_VERSION } from "../../versions.js";
 import {
@@ -142,7 +142,7 @@ export class ModernConnection implements Connection {
     if (call.resume !== undefined) {
       return Promise.reject(new McpError("cannot_resume", `${call.method} cannot be resumed: no session`));
     }
-    return exchangeOn(this.#link, this.#request(call), lifetime, (response) =>
+    return this.#link.exchange(this.#request(call), lifetime, (response) =>
       "error" in response ? this.#sendAgain(call, lifetime, response) : this.#decode(call, response.result),
     );
   }

@@ -3,15 +3,16 @@ import type { CallLifetime } from "../../../call/lifetime.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import type { HeaderRecord } from "../../../http/client/send.js";
 import { encodeHeaderValue } from "../../../http/header-value.js";
-import { type ParamHeader, paramHeadersOf } from "../../../http/param-headers.js";
+import { paramHeadersOf } from "../../../http/param-headers.js";
 import { ProtocolError, toError } from "../../../protocol/errors.js";
+import { isObject } from "../../../protocol/json.js";
 import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
-import { HttpLink } from "../../http-link.js";
-import { drop, type HttpCall, nextMicrotask, streamLost } from "../../http-wire.js";
+import { type HttpCall, streamLost } from "../../http-call.js";
+import { drop, HttpLink, nextMicrotask } from "../../http-link.js";
 import type { HttpTarget, Link, LinkRequest } from "../../link.js";
-import { metaOf, VERSION_KEY } from "../envelope.js";
+import { VERSION_KEY } from "../envelope.js";
 import { modernMethods } from "../methods.js";
 
 /**
@@ -84,11 +85,7 @@ export class ModernHttpLink extends HttpLink implements Link {
   }
 
   #headers(method: string, params: Params | undefined): HeaderRecord {
-    return requestHeaders(this.wire.headers.post, method, params, {
-      version: this.version,
-      nameFrom: (name) => this.target.nameFrom?.(name),
-      paramHeaders: (tool) => this.target.paramHeaders(tool),
-    });
+    return requestHeaders(this.wire.headers.post, method, params, this.version, this.target);
   }
 
   #take(call: HttpCall, parsed: Parsed): void {
@@ -131,33 +128,29 @@ function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {
   }
 }
 
-export interface HeaderSources {
-  /** The version for a body that does not name one. */
-  readonly version: string;
-  /** The params member that names what an extension's method is about. */
-  nameFrom?(method: string): string | undefined;
-  paramHeaders(tool: string): readonly ParamHeader[] | undefined;
-}
-
-/** The headers that repeat a body for those who do not read bodies. Throws for an argument that no header can carry. */
-export function requestHeaders(
+/**
+ * The headers that repeat a body for those who do not read bodies; `version` is that of a body which names none. Throws for
+ * an argument that no header can carry.
+ */
+function requestHeaders(
   base: Readonly<HeaderRecord>,
   method: string,
   params: Params | undefined,
-  sources: HeaderSources,
+  version: string,
+  target: Pick<HttpTarget, "nameFrom" | "paramHeaders">,
 ): HeaderRecord {
-  const version = metaOf(params)?.[VERSION_KEY];
+  const meta = params?._meta;
+  const named = isObject(meta) ? meta[VERSION_KEY] : undefined;
   // Not by spreading: before Node 22 an object that is spread and added to takes half a microsecond a time.
   const headers: HeaderRecord = Object.assign({}, base);
-  headers["mcp-protocol-version"] = typeof version === "string" ? version : sources.version;
+  headers["mcp-protocol-version"] = typeof named === "string" ? named : version;
   headers["mcp-method"] = encodeHeaderValue(method);
-  const from = modernMethods.get(method)?.nameFrom ?? sources.nameFrom?.(method);
+  const from = modernMethods.get(method)?.nameFrom ?? target.nameFrom?.(method);
   const name = from === undefined ? undefined : params?.[from];
   if (typeof name === "string") headers["mcp-name"] = encodeHeaderValue(name);
-  if (method === "tools/call" && typeof name === "string") {
-    for (const [header, value] of paramHeadersOf(sources.paramHeaders(name) ?? [], params?.arguments)) {
-      headers[header.toLowerCase()] = value;
-    }
+  const listed = method === "tools/call" && typeof name === "string" ? target.paramHeaders(name) : undefined;
+  if (listed !== undefined) {
+    for (const [header, value] of paramHeadersOf(listed, params?.arguments)) headers[header.toLowerCase()] = value;
   }
   return headers;
 }
