@@ -1,4 +1,5 @@
-import { findByEither, type RequestId } from "../protocol/jsonrpc/message.js";
+import { findByEither } from "../protocol/jsonrpc/inflight-table.js";
+import type { RequestId } from "../protocol/jsonrpc/message.js";
 import { isRequestId } from "../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 import type { AbortSwitch } from "./abort-switch.js";

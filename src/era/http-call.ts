@@ -4,7 +4,8 @@ import { progressTokenOf, withProgressToken } from "../call/progress.js";
 import { answerLost } from "../http/client/failures.js";
 import type { StreamTrace } from "../http/client/read.js";
 import { ConnectionError } from "../protocol/errors.js";
-import { idKey, type Params, type RequestId, type RpcResponse } from "../protocol/jsonrpc/message.js";
+import { idKey } from "../protocol/jsonrpc/inflight-table.js";
+import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
 import type { LinkRequest } from "./link.js";
 
 /** How to give up on a call: fixed with the call when it is registered, whatever the connection becomes later. */

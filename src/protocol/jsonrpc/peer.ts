@@ -1,16 +1,8 @@
 import { ConnectionError, McpError, notConnected, ProtocolError, toError } from "../errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
-import { InflightTable } from "./inflight-table.js";
-import {
-  idKey,
-  type Params,
-  type RequestId,
-  type RpcErrorObject,
-  type RpcNotification,
-  type RpcRequest,
-  type RpcResponse,
-} from "./message.js";
+import { InflightTable, idKey } from "./inflight-table.js";
+import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
 import { classify, isRequestId, type Parsed, type ParseFailure, parseFrame } from "./parse.js";
 
 /** Who waits for the answer to a request that this side sent. Exactly one of the two is called, at most once. */

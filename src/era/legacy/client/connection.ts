@@ -5,7 +5,7 @@ import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../pro
 import { fromErrorObject, INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../../protocol/types/index.js";
-import { isWantedBy, toChange } from "../../../store/change-bus.js";
+import { toChange } from "../../../store/change-bus.js";
 import { honouredFilter } from "../../capabilities.js";
 import type {
   ClientEra,
@@ -24,13 +24,10 @@ import { notificationProblem } from "../../request-shapes.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 import { legacyResults } from "../results.js";
-import { LegacyHttpLink, SessionLost } from "./http.js";
+import { LegacyHttpLink } from "./http.js";
 import { ServerRequests } from "./server-requests.js";
-
-interface Watch {
-  readonly filter: SubscriptionFilter;
-  readonly events: WatchEvents;
-}
+import { SessionLost } from "./session.js";
+import { ResourceSubscriptions } from "./subscription.js";
 
 /** Shakes hands again and adopts what the server says. */
 type Reopen = (lifetime: CallLifetime) => Promise<void>;
@@ -42,7 +39,7 @@ export class LegacyConnection implements Connection {
   readonly #link: Link;
   readonly #runtime: ClientRuntime;
   readonly #served: ServerRequests;
-  readonly #watches = new Set<Watch>();
+  readonly #subscriptions: ResourceSubscriptions;
   #pings: PingLoop | undefined;
   #initialized: InitializeResult | undefined;
   #logLevel: LoggingLevel | undefined;
@@ -58,6 +55,9 @@ export class LegacyConnection implements Connection {
     this.era = era;
     this.#link = link;
     this.#runtime = runtime;
+    this.#subscriptions = new ResourceSubscriptions(runtime, (method, params, lifetime) =>
+      this.call({ method, params }, lifetime),
+    );
     this.#served = new ServerRequests(link, runtime, () => this.server.version);
     link.receiver = {
       onRequest: (request, call) => this.#served.serve(request, call),
@@ -98,12 +98,12 @@ export class LegacyConnection implements Connection {
     this.#reopen = reopen;
     link.onSessionLost = () => {
       // Somebody who only listens would never learn of it.
-      if (this.#watches.size > 0) this.#renew().catch((error: Error) => this.#loseWatches(error));
+      if (this.#subscriptions.size > 0) this.#renew().catch((error: Error) => this.#loseSubscriptions(error));
     };
-    link.onGap = () => this.#tellMissed();
+    link.onGap = () => this.#subscriptions.onMissed();
     link.onDeaf = (reason) => {
       this.#listenAgain = () => link.listenAgain();
-      this.#loseWatches(reason);
+      this.#loseSubscriptions(reason);
     };
   }
 
@@ -144,21 +144,7 @@ export class LegacyConnection implements Connection {
   async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
     if (this.#listenAgain !== undefined) await this.#hearAgain(lifetime);
     const honoured = honouredFilter(filter, this.server.capabilities);
-    const watch: Watch = { filter: honoured, events };
-    const uris = honoured.resourceSubscriptions ?? [];
-    this.#watches.add(watch);
-    const subscribed: string[] = [];
-    try {
-      for (const uri of uris) {
-        await this.call({ method: "resources/subscribe", params: { uri } }, lifetime);
-        subscribed.push(uri);
-      }
-    } catch (error) {
-      // Nothing of a watch that failed stays at the server; the caller does not wait for that.
-      void this.#unwatch(watch, subscribed);
-      throw error;
-    }
-    return { honoured, close: () => this.#unwatch(watch, uris) };
+    return this.#subscriptions.open(honoured, events, lifetime);
   }
 
   /** The server's own stream was given up. Opening it again makes sense when the server answers. */
@@ -169,15 +155,9 @@ export class LegacyConnection implements Connection {
     await listenAgain?.();
   }
 
-  #tellMissed(): void {
-    for (const { filter, events } of [...this.#watches]) events.onMissed(filter, undefined);
-  }
-
-  #loseWatches(reason: Error): void {
+  #loseSubscriptions(reason: Error): void {
     this.#runtime.onProblem(reason);
-    const lost = [...this.#watches];
-    this.#watches.clear();
-    for (const { events } of lost) events.onEnd("lost", reason);
+    this.#subscriptions.endAll(reason);
   }
 
   close(options?: CloseOptions): Promise<void> {
@@ -190,23 +170,6 @@ export class LegacyConnection implements Connection {
     const session = onResumable && this.session;
     if (onResumable === undefined || session === undefined) return undefined;
     return (id, lastEventId) => onResumable({ session, id, lastEventId });
-  }
-
-  async #unwatch(watch: Watch, uris: readonly string[]): Promise<void> {
-    if (!this.#watches.delete(watch)) return;
-    for (const uri of uris) {
-      // Others may begin to want it while those before it are let go.
-      if ([...this.#watches].some(({ filter }) => filter.resourceSubscriptions?.includes(uri))) continue;
-      const lifetime = new CallLifetime(
-        "resources/unsubscribe",
-        { timeoutMs: this.#runtime.timeoutMs },
-        this.#runtime.clock,
-      );
-      // The subscription is over here whatever the server makes of it.
-      await this.call({ method: "resources/unsubscribe", params: { uri } }, lifetime)
-        .catch((error: Error) => this.#runtime.onProblem(error))
-        .finally(() => lifetime.close());
-    }
   }
 
   /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
@@ -238,15 +201,14 @@ export class LegacyConnection implements Connection {
       this.#lost = false;
       this.#listenAgain = undefined;
       await this.#restore(lifetime);
-      this.#tellMissed();
+      this.#subscriptions.onMissed();
     } finally {
       lifetime.close();
     }
   }
 
   async #restore(lifetime: CallLifetime): Promise<void> {
-    const uris = new Set([...this.#watches].flatMap(({ filter }) => filter.resourceSubscriptions ?? []));
-    const upkeep: [string, Params][] = [...uris].map((uri) => ["resources/subscribe", { uri }]);
+    const upkeep: [string, Params][] = [...this.#subscriptions.uris].map((uri) => ["resources/subscribe", { uri }]);
     if (this.#logLevel !== undefined) upkeep.unshift(["logging/setLevel", { level: this.#logLevel }]);
     for (const [method, params] of upkeep) {
       const response = await this.#link.request({ method, params, cancellable: true }, lifetime);
@@ -261,17 +223,14 @@ export class LegacyConnection implements Connection {
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) return this.#runtime.onProblem(problem);
     const change = toChange(method, params);
-    if (change !== undefined) {
-      for (const { filter, events } of [...this.#watches]) if (isWantedBy(filter, change)) events.onChange(change);
-    }
+    if (change !== undefined) this.#subscriptions.onChange(change);
     this.#runtime.onNotification(notification);
   }
 
   #end(reason: Error | undefined): void {
     this.#pings?.stop();
     this.#served.abortAll(new ConnectionError("The server went away", { delivery: "sent", cause: reason }));
-    for (const { events } of [...this.#watches]) events.onEnd("lost", reason);
-    this.#watches.clear();
+    this.#subscriptions.endAll(reason);
     this.#runtime.onClose(reason, this);
   }
 }

@@ -12,18 +12,13 @@ import {
   formatResult,
   type JsonText,
 } from "../../../protocol/jsonrpc/format.js";
-import type { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
-import type {
-  Params,
-  RequestId,
-  RpcErrorObject,
-  RpcNotification,
-  RpcResponse,
-} from "../../../protocol/jsonrpc/message.js";
-import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
+import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import type { HttpCall } from "../../http-call.js";
-import { drop, HttpLink, type HttpWire, nextMicrotask } from "../../http-link.js";
+import { drop, HttpLink, nextMicrotask } from "../../http-link.js";
 import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../../link.js";
+import { Incoming } from "./incoming.js";
+import { ClientSession, isSessionId, SessionLost } from "./session.js";
 import { followReply, listenToServer, RECONNECT_DEFAULTS, resumeReply, type SessionStreams } from "./streams.js";
 
 export interface LegacyHttpOptions {
@@ -58,7 +53,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
   readonly #courtesyMs: number;
   readonly #openMs: number;
   readonly #streams: SessionStreams;
-  readonly #session = new ClientSession();
+  #session: ClientSession;
   readonly #incoming: Incoming;
   /** The server's own stream. */
   #listening: AbortSwitch | undefined;
@@ -76,8 +71,7 @@ export class LegacyHttpLink extends HttpLink implements Link {
       resuming: new Set(),
     };
     this.#incoming = new Incoming(this.wire, this.inflight);
-    this.#session.version = options.session?.version;
-    this.#session.id = options.session?.id;
+    this.#session = new ClientSession(options.session?.version, options.session?.id);
     this.wire.secret = options.session?.id;
   }
 
@@ -93,14 +87,14 @@ export class LegacyHttpLink extends HttpLink implements Link {
 
   protected start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
     const { resume } = request;
-    let facts: HeaderRecord = {};
-    const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, facts, reason);
+    let session = this.#session;
+    const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, session, reason);
     return this.place(request, resume?.id ?? request.id, lifetime, giveUp, (call) => {
       if (call.method === "initialize") this.#startOver();
-      facts = this.#session.headers();
-      if (resume !== undefined) return () => this.#resume(call, facts, resume.lastEventId);
+      session = this.#session;
+      if (resume !== undefined) return () => this.#resume(call, session, resume.lastEventId);
       const body = formatRequest(call.id, call.method, call.params);
-      return () => this.#run(call, facts, body);
+      return () => this.#run(call, session, body);
     });
   }
 
@@ -125,8 +119,8 @@ export class LegacyHttpLink extends HttpLink implements Link {
   /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
   async terminate(): Promise<void> {
     if (this.#session.id === undefined) return;
-    const headers = { ...this.wire.headers.bare, ...this.#session.headers() };
-    this.#session.id = undefined;
+    const headers = { ...this.wire.headers.bare, ...this.#session.headers };
+    this.#session = this.#session.ended();
     const wire = new AbortSwitch();
     const ended = this.wire.hold(wire, this.#delete(headers, wire));
     try {
@@ -155,36 +149,31 @@ export class LegacyHttpLink extends HttpLink implements Link {
   }
 
   /** Never rejects. */
-  async #run(call: HttpCall, facts: HeaderRecord, body: string): Promise<void> {
+  async #run(call: HttpCall, session: ClientSession, body: string): Promise<void> {
     await nextMicrotask;
     if (!call.begin()) return;
     try {
-      const response = await this.wire.send(
-        "POST",
-        Object.assign({}, this.wire.headers.post, facts),
-        body,
-        call.abortSwitch,
-        call.lifetime,
-      );
-      if (!call.over && isSessionLost(response.status, facts)) {
+      const headers = Object.assign({}, this.wire.headers.post, session.headers);
+      const response = await this.wire.send("POST", headers, body, call.abortSwitch, call.lifetime);
+      if (!call.over && isSessionLost(response.status, session)) {
         discard(response);
-        this.#loseSession(facts);
-        call.fail(new SessionLost(call.method, facts["mcp-session-id"]));
+        this.#loseSession(session);
+        call.fail(new SessionLost(call.method, session));
         return;
       }
       if (call.method === "initialize") this.handshakeStatus = response.status;
       const take = call.method === "initialize" ? this.#handshake(call, response) : this.#take(call);
       const trace = await this.wire.readReply(call, response, take);
-      if (trace !== undefined && !call.over) await followReply(this.#streams, call, facts, trace, take);
+      if (trace !== undefined && !call.over) await followReply(this.#streams, call, session.headers, trace, take);
     } catch (error) {
       call.fail(fetchFailed(call.method, error));
     }
   }
 
   /** Never rejects. */
-  async #resume(call: HttpCall, facts: HeaderRecord, lastEventId: string): Promise<void> {
+  async #resume(call: HttpCall, session: ClientSession, lastEventId: string): Promise<void> {
     await nextMicrotask;
-    if (call.begin()) await resumeReply(this.#streams, call, facts, lastEventId, this.#take(call));
+    if (call.begin()) await resumeReply(this.#streams, call, session.headers, lastEventId, this.#take(call));
   }
 
   #take(call: HttpCall): (parsed: Parsed) => void {
@@ -196,29 +185,38 @@ export class LegacyHttpLink extends HttpLink implements Link {
     const id = response.headers.get("mcp-session-id") ?? undefined;
     return (parsed) => {
       if (parsed.kind === "response" && "result" in parsed.message && call.owns(parsed.message)) {
-        const { result } = parsed.message;
-        this.wire.guard(() => this.#session.adopt(result, id));
-        this.wire.secret = this.#session.id;
+        this.#adopt(parsed.message.result, id);
       }
       this.#incoming.take(parsed, call);
     };
   }
 
+  /** Takes over the version and the session of a successful handshake. */
+  #adopt({ protocolVersion }: Params, id: string | undefined): void {
+    const version = typeof protocolVersion === "string" ? protocolVersion : undefined;
+    const isUsable = id === undefined || isSessionId(id);
+    this.#session = new ClientSession(version, isUsable ? id : undefined);
+    this.wire.secret = this.#session.id;
+    if (isUsable) return;
+    this.wire.report(new ProtocolError("The server's session id holds characters other than visible ASCII"));
+  }
+
+  /** A handshake starts from nothing. */
   #startOver(): void {
-    this.#session.forget();
+    this.#session = new ClientSession();
     if (this.#listening !== undefined) drop(this.#listening);
     this.#listening = undefined;
   }
 
   /** Posts a message that has no answer; tells whether the server took it. Never rejects. */
   async #post(what: string, body: string): Promise<boolean> {
-    const facts = this.#session.headers();
+    const session = this.#session;
     try {
-      await this.wire.deliver(what, { ...this.wire.headers.post, ...facts }, body, new AbortSwitch());
+      await this.wire.deliver(what, { ...this.wire.headers.post, ...session.headers }, body, new AbortSwitch());
       return true;
     } catch (error) {
       if (this.closed) return false;
-      if (error instanceof ConnectionError && isSessionLost(error.status, facts)) this.#loseSession(facts);
+      if (error instanceof ConnectionError && isSessionLost(error.status, session)) this.#loseSession(session);
       this.wire.report(toError(error));
       return false;
     }
@@ -241,44 +239,44 @@ export class LegacyHttpLink extends HttpLink implements Link {
     const wire = new AbortSwitch();
     const tried = new AbortController();
     this.#listening = wire;
-    const facts = this.#session.headers();
+    const session = this.#session;
     const listener = {
       onFirstTry: () => tried.abort(),
       take: (parsed: Parsed) => this.#incoming.take(parsed),
       onGap: () => this.wire.guard(() => this.onGap()),
-      onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, facts, wasOpen),
+      onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, session, wasOpen),
       onGivenUp: (error: Error) => this.wire.guard(() => this.onDeaf(error)),
     };
-    void this.wire.hold(wire, listenToServer(this.#streams, facts, wire, listener));
+    void this.wire.hold(wire, listenToServer(this.#streams, session.headers, wire, listener));
     if (this.#openMs > 0) await pause(this.target.clock, this.#openMs, tried.signal);
   }
 
   /** A server may have no such stream; one that has forgotten the session has more to tell. */
-  #onNoStream(error: Error, facts: HeaderRecord, wasOpen: boolean): void {
+  #onNoStream(error: Error, session: ClientSession, wasOpen: boolean): void {
     const status = error instanceof ConnectionError ? error.status : undefined;
     if (status === 405 && !wasOpen) return;
-    const lost = isSessionLost(status, facts);
+    const lost = isSessionLost(status, session);
     if (wasOpen && !lost) return this.wire.guard(() => this.onDeaf(error));
     this.wire.report(error);
-    if (lost) this.#loseSession(facts);
+    if (lost) this.#loseSession(session);
   }
 
   /**
    * What was not sent needs no cancelling. The handshake is never cancelled, and a stream that is about to be read on is
    * not worth waiting for.
    */
-  #giveUp(call: HttpCall, facts: HeaderRecord, reason: unknown): void {
+  #giveUp(call: HttpCall, session: ClientSession, reason: unknown): void {
     const cancels = call.sent && call.cancellable && call.method !== "initialize";
     if (!cancels || this.#streams.resuming.has(call)) drop(call.abortSwitch);
-    if (cancels) void this.#cancel(call, facts, reason);
+    if (cancels) void this.#cancel(call, session, reason);
   }
 
   /** Tells the server, within bounds, and then drops the call's stream. Never rejects. */
-  async #cancel(call: HttpCall, facts: HeaderRecord, reason: unknown): Promise<void> {
+  async #cancel(call: HttpCall, session: ClientSession, reason: unknown): Promise<void> {
     const wire = new AbortSwitch();
     const method = "notifications/cancelled";
     const body = formatNotification(method, cancelParams(call.id, reason));
-    const told = this.wire.deliver(method, { ...this.wire.headers.post, ...facts }, body, wire);
+    const told = this.wire.deliver(method, { ...this.wire.headers.post, ...session.headers }, body, wire);
     const tried = told.catch((error: unknown) => {
       const isGone = error instanceof ConnectionError && error.status === 404;
       if (!wire.aborted && !isGone) this.wire.report(toError(error));
@@ -288,135 +286,12 @@ export class LegacyHttpLink extends HttpLink implements Link {
     drop(call.abortSwitch);
   }
 
-  #loseSession(facts: HeaderRecord): void {
-    if (this.#session.isOf(facts)) this.wire.guard(() => this.onSessionLost());
+  #loseSession(session: ClientSession): void {
+    if (this.#session.isSameAs(session)) this.wire.guard(() => this.onSessionLost());
   }
 }
 
 /** Only within a session does 404 speak of the session. */
-function isSessionLost(status: number | undefined, facts: HeaderRecord): boolean {
-  return status === 404 && facts["mcp-session-id"] !== undefined;
-}
-
-/** The server refused the call before it looked at it. */
-export class SessionLost extends ConnectionError {
-  /** A secret, which must not show where errors are shown. */
-  readonly #sessionId: string | undefined;
-
-  constructor(method: string, sessionId: string | undefined) {
-    const message = `${method}: the session has expired (HTTP status 404)`;
-    super(message, { status: 404, delivery: "not_sent", retrySafe: true });
-    this.#sessionId = sessionId;
-  }
-
-  /** Whether the session that is lost is the one that this link is still in. */
-  isOf(link: { readonly sessionId: string | undefined }): boolean {
-    return link.sessionId === this.#sessionId;
-  }
-}
-
-/** Sorts what the server sends on the streams of a session: to the calls it belongs to, and to the link's receiver. */
-export class Incoming {
-  readonly #wire: HttpWire;
-  readonly #inflight: InflightTable<HttpCall>;
-
-  constructor(wire: HttpWire, inflight: InflightTable<HttpCall>) {
-    this.#wire = wire;
-    this.#inflight = inflight;
-  }
-
-  /** `call` is the one on whose stream the message came; none on the server's own stream. */
-  take(parsed: Parsed, call?: HttpCall): void {
-    switch (parsed.kind) {
-      case "request":
-        this.#wire.guard(() => this.#wire.receiver.onRequest(parsed.message, call?.lifetime));
-        break;
-      case "notification":
-        this.#takeNotification(parsed.message, call);
-        break;
-      case "response":
-        this.#takeResponse(parsed.message, call);
-        break;
-      case "batch":
-        for (const item of parsed.items) this.take(classify(item), call);
-        break;
-      case "invalid":
-        this.#takeInvalid(parsed.failure, call);
-    }
-  }
-
-  #takeNotification(notification: RpcNotification, call: HttpCall | undefined): void {
-    const { method, params } = notification;
-    const token = method === "notifications/progress" ? params?.progressToken : undefined;
-    const wanting = token === undefined ? undefined : this.#findByToken(token, call);
-    if (wanting === undefined) this.#wire.guard(() => this.#wire.receiver.onNotification(notification, call?.id));
-    else this.#wire.guard(() => wanting.progress(params as Params));
-  }
-
-  #findByToken(token: unknown, first: HttpCall | undefined): HttpCall | undefined {
-    if (first?.wants(token) === true) return first;
-    for (const call of this.#inflight.values()) if (call.wants(token)) return call;
-    return undefined;
-  }
-
-  /** A call's stream answers that call alone. Some servers answer on their own stream when they lost the call's. */
-  #takeResponse(response: RpcResponse, call: HttpCall | undefined): void {
-    if (call?.owns(response) === true) {
-      call.answer(response);
-      return;
-    }
-    const { id } = response;
-    const other = id === undefined || id === null ? undefined : this.#inflight.find(id);
-    if (call === undefined && other !== undefined) {
-      other.answer(response);
-      drop(other.abortSwitch);
-      return;
-    }
-    const isLate = other === undefined && id !== undefined && id !== null && this.#inflight.hasMinted(id);
-    if (!isLate) this.#wire.report(new ProtocolError(`A response came on a stream of another request: id ${id}`));
-  }
-
-  #takeInvalid({ message, answer, id }: ParseFailure, call: HttpCall | undefined): void {
-    const problem = new ProtocolError(`The server sent a malformed message: ${message}`);
-    if (call !== undefined && answer && id === call.id) call.fail(problem);
-    else this.#wire.report(problem);
-  }
-}
-
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
-
-/** What the handshake taught a client, to be repeated with every message. */
-export class ClientSession {
-  /** The version agreed on. */
-  version: string | undefined;
-  /** A secret. */
-  id: string | undefined;
-
-  /** The headers as they are now. What is sent later on behalf of a call uses those of the call's own time. */
-  headers(): HeaderRecord {
-    const headers: HeaderRecord = {};
-    if (this.version !== undefined) headers["mcp-protocol-version"] = this.version;
-    if (this.id !== undefined) headers["mcp-session-id"] = this.id;
-    return headers;
-  }
-
-  /** A handshake starts from nothing. */
-  forget(): void {
-    this.version = undefined;
-    this.id = undefined;
-  }
-
-  /** Takes over what a successful handshake brought; throws for an id that no header can carry. */
-  adopt(result: Params, id: string | undefined): void {
-    if (typeof result.protocolVersion === "string") this.version = result.protocolVersion;
-    if (id !== undefined && !VISIBLE_ASCII.test(id)) {
-      throw new ProtocolError("The server's session id holds characters other than visible ASCII");
-    }
-    this.id = id;
-  }
-
-  /** Whether these headers belong to the present session. */
-  isOf(headers: HeaderRecord): boolean {
-    return this.id !== undefined && headers["mcp-session-id"] === this.id;
-  }
+function isSessionLost(status: number | undefined, session: ClientSession): boolean {
+  return status === 404 && session.id !== undefined;
 }

@@ -47,33 +47,40 @@ type Opened =
 export async function followReply(
   streams: SessionStreams,
   call: HttpCall,
-  facts: HeaderRecord,
+  sessionHeaders: HeaderRecord,
   first: StreamTrace,
   take: (parsed: Parsed) => void,
 ): Promise<void> {
   const cursor = new StreamCursor(streams.reconnect);
   cursor.ended(first);
   if (cursor.lastEventId === "") call.fail(streamLost(call, first));
-  else await readOn(streams, call, facts, cursor, take);
+  else await readOn(streams, call, sessionHeaders, cursor, take);
 }
 
 /** Reads the stream of a call that was made earlier on, from an event that came then. Settles the call. */
 export async function resumeReply(
   streams: SessionStreams,
   call: HttpCall,
-  facts: HeaderRecord,
+  sessionHeaders: HeaderRecord,
   lastEventId: string,
   take: (parsed: Parsed) => void,
 ): Promise<void> {
   const cursor = new StreamCursor(streams.reconnect);
   cursor.lastEventId = lastEventId;
-  await readOn(streams, call, facts, cursor, take, openStream(streams, cursor, facts, call.method, call.abortSwitch));
+  await readOn(
+    streams,
+    call,
+    sessionHeaders,
+    cursor,
+    take,
+    openStream(streams, cursor, sessionHeaders, call.method, call.abortSwitch),
+  );
 }
 
 async function readOn(
   streams: SessionStreams,
   call: HttpCall,
-  facts: HeaderRecord,
+  sessionHeaders: HeaderRecord,
   cursor: StreamCursor,
   take: (parsed: Parsed) => void,
   first?: Promise<Opened>,
@@ -82,7 +89,7 @@ async function readOn(
   while (!call.over) {
     if (cursor.exhausted) return void call.fail(gaveUp(call.method, cursor));
     streams.resuming.add(call);
-    const opened = await (next ?? reopen(streams, cursor, facts, call.method, call.abortSwitch));
+    const opened = await (next ?? reopen(streams, cursor, sessionHeaders, call.method, call.abortSwitch));
     next = undefined;
     streams.resuming.delete(call);
     if (opened.kind === "failed") cursor.failed(opened.error);
@@ -97,13 +104,13 @@ async function readOn(
  */
 export async function listenToServer(
   streams: SessionStreams,
-  facts: HeaderRecord,
+  sessionHeaders: HeaderRecord,
   end: AbortSwitch,
   listener: ServerListener,
 ): Promise<void> {
   const what = "The server's own stream";
   const cursor = new StreamCursor(streams.reconnect);
-  let opened = await openStream(streams, cursor, facts, what, end);
+  let opened = await openStream(streams, cursor, sessionHeaders, what, end);
   listener.onFirstTry();
   let wasOpen = false;
   while (!end.aborted) {
@@ -113,7 +120,7 @@ export async function listenToServer(
     else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, end, listener.take, streams.clock));
     if (end.aborted) return;
     if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
-    opened = await reopen(streams, cursor, facts, what, end);
+    opened = await reopen(streams, cursor, sessionHeaders, what, end);
     if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
   }
   if (opened.kind === "open") discard(opened.response);
@@ -122,7 +129,7 @@ export async function listenToServer(
 async function reopen(
   streams: SessionStreams,
   cursor: StreamCursor,
-  facts: HeaderRecord,
+  sessionHeaders: HeaderRecord,
   what: string,
   end: AbortSwitch,
 ): Promise<Opened> {
@@ -134,7 +141,7 @@ async function reopen(
     return { kind: "refused", error: toError(error) };
   }
   if (end.aborted) return { kind: "failed", error: end.reason };
-  return openStream(streams, cursor, facts, what, end);
+  return openStream(streams, cursor, sessionHeaders, what, end);
 }
 
 /** Leaves it to the caller when to go on; at once when the stream is given up, with what was scheduled called off. */
@@ -161,11 +168,11 @@ function scheduled(
 async function openStream(
   { wire }: SessionStreams,
   { lastEventId }: StreamCursor,
-  facts: HeaderRecord,
+  sessionHeaders: HeaderRecord,
   what: string,
   end: AbortSwitch,
 ): Promise<Opened> {
-  const headers = { ...wire.headers.get, ...facts };
+  const headers = { ...wire.headers.get, ...sessionHeaders };
   if (lastEventId !== "") headers["last-event-id"] = lastEventId;
   let response: Reply;
   try {

@@ -4,13 +4,8 @@ import type { HttpExchange } from "../../../http/exchange.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
-import {
-  findByEither,
-  idKey,
-  type Params,
-  type RequestId,
-  type RpcRequest,
-} from "../../../protocol/jsonrpc/message.js";
+import { findByEither, idKey } from "../../../protocol/jsonrpc/inflight-table.js";
+import type { Params, RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";

@@ -1,4 +1,4 @@
-import { CallLifetime } from "../../../call/lifetime.js";
+import type { CallLifetime } from "../../../call/lifetime.js";
 import {
   isVersionList,
   McpError,
@@ -10,16 +10,13 @@ import {
 import type { Check } from "../../../protocol/json.js";
 import { fromErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import type { JsonText } from "../../../protocol/jsonrpc/format.js";
-import {
-  idKey,
-  type Params,
-  type RequestId,
-  type RpcErrorObject,
-  type RpcFailure,
-  type RpcNotification,
-  type RpcResponse,
+import type {
+  Params,
+  RpcErrorObject,
+  RpcFailure,
+  RpcNotification,
+  RpcResponse,
 } from "../../../protocol/jsonrpc/message.js";
-import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import { clientCapabilities } from "../../../protocol/shapes/common.js";
 import { inputRequiredResult } from "../../../protocol/shapes/input.js";
 import type {
@@ -50,12 +47,11 @@ import {
   MISSING_CAPABILITY,
   readImplementation,
   SERVER_INFO_KEY,
-  SUBSCRIPTION_KEY,
   VERSION_KEY,
 } from "../envelope.js";
 import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
 import { modernResults } from "../results.js";
-import { ListenSubscription } from "./subscription.js";
+import { ListenSubscriptions } from "./subscription.js";
 
 interface LastEnvelope {
   readonly version: string;
@@ -72,7 +68,7 @@ export class ModernConnection implements Connection {
   readonly #link: Link;
   readonly #runtime: ClientRuntime;
   readonly #versions: readonly string[];
-  readonly #subscriptions = new Map<RequestId, ListenSubscription>();
+  readonly #subscriptions: ListenSubscriptions;
   #version: string;
   #discovered: DiscoverResult | undefined;
   #logLevel: LoggingLevel | undefined;
@@ -85,6 +81,7 @@ export class ModernConnection implements Connection {
     this.#runtime = runtime;
     this.#versions = versions;
     this.#version = version;
+    this.#subscriptions = new ListenSubscriptions(link, runtime.clock);
     link.receiver = {
       onRequest: (request) =>
         runtime.onProblem(
@@ -173,38 +170,8 @@ export class ModernConnection implements Connection {
     this.#logLevel = level;
   }
 
-  async watch(filter: SubscriptionFilter, events: WatchEvents, opening: CallLifetime): Promise<Subscription> {
-    opening.throwIfAborted();
-    const life = new CallLifetime("subscriptions/listen", {}, this.#runtime.clock);
-    const subscription = new ListenSubscription(events, life);
-    let id: RequestId | undefined;
-    const giveUp = (reason: unknown) => life.abort(reason);
-    opening.onAbort(giveUp);
-    const request = {
-      method: "subscriptions/listen",
-      params: this.#wrap({ notifications: filter }),
-      cancellable: true,
-      onId: (used: RequestId) => {
-        id = used;
-        this.#subscriptions.set(idKey(used), subscription);
-      },
-    };
-    this.#link
-      .request(request, life)
-      .then(
-        (response) => subscription.answered(response),
-        (error: unknown) => subscription.failed(error),
-      )
-      .finally(() => {
-        if (id !== undefined) this.#subscriptions.delete(idKey(id));
-        life.close();
-      });
-    try {
-      await subscription.acknowledged;
-    } finally {
-      opening.offAbort(giveUp);
-    }
-    return subscription;
+  watch(filter: SubscriptionFilter, events: WatchEvents, opening: CallLifetime): Promise<Subscription> {
+    return this.#subscriptions.listen(this.#wrap({ notifications: filter }), events, opening);
   }
 
   close(options?: CloseOptions): Promise<void> {
@@ -276,17 +243,12 @@ export class ModernConnection implements Connection {
 
   #receive(notification: RpcNotification): void {
     const { method, params } = notification;
-    if (method === "notifications/cancelled") return this.#endSubscription(params?.requestId);
+    if (method === "notifications/cancelled") return this.#subscriptions.cancel(params?.requestId);
     if (REMOVED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(modernNotifications, notification);
     if (problem !== undefined) return this.#runtime.onProblem(problem);
-    const id = (params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
-    if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.receive(notification);
+    this.#subscriptions.receive(notification);
     if (method !== "notifications/subscriptions/acknowledged") this.#runtime.onNotification(notification);
-  }
-
-  #endSubscription(id: unknown): void {
-    if (isRequestId(id)) this.#subscriptions.get(idKey(id))?.cancelledByServer();
   }
 }
 

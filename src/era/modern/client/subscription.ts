@@ -1,13 +1,71 @@
-import type { CallLifetime } from "../../../call/lifetime.js";
+import type { Clock } from "../../../call/clock.js";
+import { CallLifetime } from "../../../call/lifetime.js";
 import { ConnectionError, toError } from "../../../protocol/errors.js";
 import { fromErrorObject } from "../../../protocol/jsonrpc/errors.js";
-import type { RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import { idKey } from "../../../protocol/jsonrpc/inflight-table.js";
+import type { Params, RequestId, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import type { SubscriptionFilter } from "../../../protocol/types/index.js";
 import { isWantedBy, toChange } from "../../../store/change-bus.js";
 import type { Subscription, WatchEvents } from "../../client-era.js";
+import type { Link } from "../../link.js";
+import { SUBSCRIPTION_KEY } from "../envelope.js";
+
+/** The subscriptions of a connection, each by the id of its listen request. */
+export class ListenSubscriptions {
+  readonly #link: Link;
+  readonly #clock: Clock;
+  readonly #open = new Map<RequestId, ListenSubscription>();
+
+  constructor(link: Link, clock: Clock) {
+    this.#link = link;
+    this.#clock = clock;
+  }
+
+  /** Sends a listen request with these params. Resolves when the server has acknowledged it. */
+  async listen(params: Params, events: WatchEvents, opening: CallLifetime): Promise<Subscription> {
+    opening.throwIfAborted();
+    const life = new CallLifetime("subscriptions/listen", {}, this.#clock);
+    const subscription = new ListenSubscription(events, life);
+    let id: RequestId | undefined;
+    const giveUp = (reason: unknown) => life.abort(reason);
+    opening.onAbort(giveUp);
+    const onId = (used: RequestId) => {
+      id = used;
+      this.#open.set(idKey(used), subscription);
+    };
+    this.#link
+      .request({ method: "subscriptions/listen", params, cancellable: true, onId }, life)
+      .then(
+        (response) => subscription.answered(response),
+        (error: unknown) => subscription.failed(error),
+      )
+      .finally(() => {
+        if (id !== undefined) this.#open.delete(idKey(id));
+        life.close();
+      });
+    try {
+      await subscription.acknowledged;
+    } finally {
+      opening.offAbort(giveUp);
+    }
+    return subscription;
+  }
+
+  /** Hands a notification to the subscription that it names, if it names one. */
+  receive(notification: RpcNotification): void {
+    const id = (notification.params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
+    if (isRequestId(id)) this.#open.get(idKey(id))?.receive(notification);
+  }
+
+  /** The server cancels a listen request. */
+  cancel(id: unknown): void {
+    if (isRequestId(id)) this.#open.get(idKey(id))?.cancelledByServer();
+  }
+}
 
 /** One listen request of this client, from its acknowledgment to its end. */
-export class ListenSubscription implements Subscription {
+class ListenSubscription implements Subscription {
   readonly acknowledged: Promise<void>;
   readonly #events: WatchEvents;
   readonly #life: CallLifetime;
