@@ -7,7 +7,7 @@ import type { MaybePromise } from "./maybe-promise.js";
 export type ReadResponse<T> = (response: RpcResponse) => MaybePromise<T>;
 
 /** Leaves the answer as it is. */
-export const asItCame: ReadResponse<RpcResponse> = (response) => response;
+export const unchangedResponse: ReadResponse<RpcResponse> = (response) => response;
 
 export interface ChannelRequestOptions {
   /** Whether giving up is worth telling the peer. */

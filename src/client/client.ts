@@ -1,6 +1,6 @@
 import type { ClientResult, PriorKnowledge, SavedSession } from "../era/client-era.js";
-import type { CloseOptions } from "../era/link.js";
 import { toCustomResult } from "../era/results.js";
+import type { CloseOptions } from "../era/transport.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type {

@@ -1,8 +1,8 @@
 import { systemClock } from "../call/clock.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
-import type { ChannelLink } from "../era/channel-link.js";
+import type { ChannelTransport } from "../era/channel-transport.js";
 import type { ClientEra, ClientRuntime, Connection } from "../era/client-era.js";
-import { type ClientWire, NOBODY } from "../era/link.js";
+import { NO_RECEIVER, type TransportTarget } from "../era/transport.js";
 import { type Send, sendBy } from "../http/client/send.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -44,15 +44,15 @@ export async function connectWith<S extends AnyServer>(
   const open = async (runtime: ClientRuntime, plan: Plan, limits: ClientOptions) => {
     const openAgain = async () => {
       const opened = await openWire(dialer, target, limits, core, nextId());
-      if (opened.kind === "channel") nextId = () => opened.link.nextId;
+      if (opened.kind === "channel") nextId = () => opened.transport.nextId;
       return opened;
     };
     let wire = await openAgain();
     const reopen = async () => {
       if (wire.kind === "channel") {
         // What never was a connection does not end as one.
-        wire.link.receiver = NOBODY;
-        await wire.link.close();
+        wire.transport.receiver = NO_RECEIVER;
+        await wire.transport.close();
       }
       wire = await openAgain();
       return wire;
@@ -60,13 +60,13 @@ export async function connectWith<S extends AnyServer>(
     try {
       const way = "command" in Object(target) ? { wire, reopen } : { wire };
       const connection = await negotiate(way, plan, runtime, limits, clock);
-      if (wire.kind === "channel") wire.link.assertOpen();
+      if (wire.kind === "channel") wire.transport.assertOpen();
       // From hearsay, and where the author left no choice, nothing is learnt about what the server prefers.
       if (key !== undefined && plan.discovered === undefined && plan.steps.length > 1)
         dialer.memory.set(key, connection.era.name);
       return connection;
     } catch (error) {
-      if (wire.kind === "channel") await wire.link.close();
+      if (wire.kind === "channel") await wire.transport.close();
       throw error;
     }
   };
@@ -109,7 +109,9 @@ function restartOf(target: Target): RestartLimits | undefined {
   return restart === true ? {} : restart;
 }
 
-type OpenWire = Extract<ClientWire, { kind: "http" }> | { readonly kind: "channel"; readonly link: ChannelLink };
+type OpenWire =
+  | Extract<TransportTarget, { kind: "http" }>
+  | { readonly kind: "channel"; readonly transport: ChannelTransport };
 
 /** Eras are remembered per origin; processes and channels are asked each time. */
 function addressOf(target: Target): string | undefined {
@@ -150,7 +152,7 @@ async function openWire(
   }
   return {
     kind: "channel",
-    link: await openChannel((command) => dialer.spawn(command), target, options, client, firstId),
+    transport: await openChannel((command) => dialer.spawn(command), target, options, client, firstId),
   };
 }
 

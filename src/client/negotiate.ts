@@ -6,9 +6,9 @@ import {
   type Connection,
   type OpenOptions,
   type PriorKnowledge,
-  WrongEra,
+  WrongEraError,
 } from "../era/client-era.js";
-import type { ClientWire } from "../era/link.js";
+import type { TransportTarget } from "../era/transport.js";
 import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../protocol/errors.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
@@ -75,8 +75,8 @@ export function planAgain(plan: Plan, known: PriorKnowledge): Plan {
 
 /** What negotiation talks through; `reopen` makes a new one where the server took the first one down with it. */
 export interface NegotiatedPlan {
-  readonly wire: ClientWire;
-  reopen?(): Promise<ClientWire>;
+  readonly wire: TransportTarget;
+  reopen?(): Promise<TransportTarget>;
 }
 
 /**
@@ -103,7 +103,7 @@ export async function negotiate(
     try {
       return await attempt(step.era, wire, runtime, open, options, clock);
     } catch (error) {
-      if (!(error instanceof WrongEra)) {
+      if (!(error instanceof WrongEraError)) {
         if (!isProbed || way.reopen === undefined || !(error instanceof RpcError)) throw error;
         wire = await way.reopen();
         isProbed = false;
@@ -132,7 +132,7 @@ export async function negotiate(
 
 async function attempt(
   era: ClientEra,
-  wire: ClientWire,
+  wire: TransportTarget,
   runtime: ClientRuntime,
   open: OpenOptions,
   options: ClientOptions,
@@ -151,12 +151,12 @@ async function attempt(
   }
 }
 
-function isDown(wire: ClientWire): boolean {
-  return wire.kind === "channel" && wire.link.closed;
+function isDown(wire: TransportTarget): boolean {
+  return wire.kind === "channel" && wire.transport.closed;
 }
 
 /** A server that is gone is told as such; one that is there speaks nothing that this client may use. */
-function lastWord(evidence: WrongEra, wire: ClientWire, wanted: readonly string[]): unknown {
+function lastWord(evidence: WrongEraError, wire: TransportTarget, wanted: readonly string[]): unknown {
   if (isDown(wire) && evidence.cause instanceof ConnectionError) return evidence.cause;
   return new VersionError(
     `The server does not speak any version that this client may use (${wanted.join(", ")}): ${evidence.message}`,

@@ -1,6 +1,6 @@
 import { untilAborted } from "../call/abortable.js";
 import { CallLifetime } from "../call/lifetime.js";
-import { ChannelLink } from "../era/channel-link.js";
+import { ChannelTransport } from "../era/channel-transport.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
 import {
@@ -22,18 +22,18 @@ export async function openChannel(
   options: ClientOptions,
   client: ClientCore,
   firstId: number,
-): Promise<ChannelLink> {
+): Promise<ChannelTransport> {
   const { signal, timeoutMs = DEFAULTS.timeoutMs } = options;
-  const link = new ChannelLink(await channelTo(spawn, target), firstId);
+  const transport = new ChannelTransport(await channelTo(spawn, target), firstId);
   // Until an era takes over, only problems are of interest.
-  link.receiver = { ...link.receiver, onProblem: (problem) => client.onProblem(problem) };
+  transport.receiver = { ...transport.receiver, onProblem: (problem) => client.onProblem(problem) };
   const lifetime = new CallLifetime("connect", { signal, timeoutMs }, client.clock);
   try {
     lifetime.throwIfAborted();
-    await untilAborted(link.open(), lifetime);
-    return link;
+    await untilAborted(transport.open(), lifetime);
+    return transport;
   } catch (error) {
-    const closed = link.close().catch(() => {});
+    const closed = transport.close().catch(() => {});
     // A channel of the author's own may never come to its end; a process does.
     if ("command" in target) await closed;
     throw error;

@@ -10,7 +10,7 @@ import type {
   SavedSession,
   ServerDescription,
 } from "../era/client-era.js";
-import type { ReconnectOptions } from "../era/link.js";
+import type { ReconnectOptions } from "../era/transport.js";
 import { McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
@@ -41,7 +41,7 @@ export interface AnswerContext {
   readonly progress: ReportProgress;
 }
 
-type Answer<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;
+type ServerRequestHandler<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;
 
 export interface ClientLogger {
   debug?(message: string, fields?: Record<string, unknown>): void;
@@ -165,14 +165,14 @@ export interface ClientOptions {
   /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
   readonly probeTimeoutMs?: number;
   /** Fills in a form for the server. */
-  readonly onElicit?: Answer<ElicitFormParams, ElicitResult>;
+  readonly onElicit?: ServerRequestHandler<ElicitFormParams, ElicitResult>;
   /** Takes the user to a page for the server. */
-  readonly onElicitUrl?: Answer<ElicitUrlParams, ElicitResult>;
+  readonly onElicitUrl?: ServerRequestHandler<ElicitUrlParams, ElicitResult>;
   /**
    * Lets the server ask a model.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
-  readonly onSample?: Answer<CreateMessageParams, CreateMessageResult>;
+  readonly onSample?: ServerRequestHandler<CreateMessageParams, CreateMessageResult>;
   /**
    * Whether `onSample` can take tools.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
@@ -196,7 +196,9 @@ export interface ClientOptions {
    */
   readonly roots?: readonly Root[] | ((ctx: AnswerContext) => readonly Root[] | Promise<readonly Root[]>);
   /** Requests of the author's own that the server may send, in the era where it can. */
-  readonly methods?: { readonly [method: string]: Answer<Params | undefined, { readonly [key: string]: unknown }> };
+  readonly methods?: {
+    readonly [method: string]: ServerRequestHandler<Params | undefined, { readonly [key: string]: unknown }>;
+  };
   /** Notifications by method; `withParams` makes a handler that checks. */
   readonly notifications?: {
     readonly [method: string]: (params: Params | undefined) => void | Promise<void>;

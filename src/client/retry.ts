@@ -43,7 +43,7 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
     const leftMs = () => deadlineMs - (clock.now() - began);
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await next(attempt === 1 ? call : anew(call, leftMs()));
+        const result = await next(attempt === 1 ? call : asNewRequest(call, leftMs()));
         if (call.method === "tools/list") learn(harmless, result);
         return result;
       } catch (error) {
@@ -59,7 +59,7 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
 }
 
 /** The call as a new request, which has what is left of its time. */
-function anew(call: ClientCall, leftMs: number): ClientCall {
+function asNewRequest(call: ClientCall, leftMs: number): ClientCall {
   const { deadlineMs } = call.options;
   const limits = deadlineMs === undefined ? undefined : { deadlineMs: Math.max(0, leftMs) };
   return { ...call, options: { ...call.options, ...limits, id: undefined } };

@@ -3,7 +3,7 @@ import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ClientResult, ClientRuntime, Connection, Subscription, WatchEvents } from "../era/client-era.js";
-import type { CloseOptions } from "../era/link.js";
+import type { CloseOptions } from "../era/transport.js";
 import { type Deprecation, warnByProcess, warnOnce } from "../protocol/deprecations.js";
 import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../protocol/errors.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";

@@ -85,7 +85,7 @@ export type { ResubscribeOptions } from "../client/subscriptions/resilient.js";
 export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/subscriptions/watch.js";
 export { withParams } from "../client/with-params.js";
 export type { PriorKnowledge, ResumeToken, SavedSession } from "../era/client-era.js";
-export type { CloseOptions, ReconnectOptions } from "../era/link.js";
+export type { CloseOptions, ReconnectOptions } from "../era/transport.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export { toolChoiceOf } from "../protocol/sampling-rules.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";

@@ -13,7 +13,7 @@ import type {
   SubscriptionFilter,
 } from "../protocol/types/index.js";
 import type { Change } from "../store/change-bus.js";
-import type { ClientWire, CloseOptions } from "./link.js";
+import type { CloseOptions, TransportTarget } from "./transport.js";
 
 /** Tells the other side how far a request has got, if it asked. */
 export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
@@ -168,12 +168,17 @@ export interface ClientEra {
   readonly replacements: ReadonlyMap<string, string>;
   /** Whether a method or notification is the protocol's, of which no extension can make its own. */
   specifies(method: string): boolean;
-  /** Makes a connection. Rejects with `WrongEra` when the server plainly speaks another. */
-  open(wire: ClientWire, runtime: ClientRuntime, options: OpenOptions, lifetime: CallLifetime): Promise<Connection>;
+  /** Makes a connection. Rejects with `WrongEraError` when the server plainly speaks another. */
+  open(
+    wire: TransportTarget,
+    runtime: ClientRuntime,
+    options: OpenOptions,
+    lifetime: CallLifetime,
+  ): Promise<Connection>;
 }
 
 /** The server answered, but not in this era. */
-export class WrongEra extends Error {
+export class WrongEraError extends Error {
   override readonly name = "WrongEra";
   constructor(
     message: string,

@@ -6,7 +6,7 @@ import type { StreamTrace } from "../http/client/read.js";
 import { ConnectionError } from "../protocol/errors.js";
 import { idKey } from "../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
-import type { LinkRequest } from "./link.js";
+import type { TransportRequest } from "./transport.js";
 
 /** How to give up on a call: fixed with the call when it is registered, whatever the connection becomes later. */
 export type GiveUp = (call: HttpCall, reason: unknown) => void;
@@ -34,7 +34,7 @@ export class HttpCall {
 
   constructor(
     id: RequestId,
-    request: LinkRequest,
+    request: TransportRequest,
     lifetime: CallLifetime,
     onOver: (call: HttpCall) => void,
     giveUp: GiveUp,

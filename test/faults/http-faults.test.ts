@@ -10,7 +10,7 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "../support/fake-clock.js";
 import { aborted, gate } from "../support/gate.js";
-import { settled } from "../support/http-links.js";
+import { settled } from "../support/http-transports.js";
 import { LegacyEndpoint, settle, until } from "../support/legacy-endpoint.js";
 import { modernRequest } from "../support/modern-request.js";
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { StreamCursor } from "#src/era/legacy/client/streams.js";
 import type { StreamTrace } from "#src/http/client/read.js";
 import { FakeClock } from "../support/fake-clock.js";
-import { LEGACY, legacyWorld, sessionWorld } from "../support/http-links.js";
+import { LEGACY, legacyWorld, sessionWorld } from "../support/http-transports.js";
 
 const NOTHING: StreamTrace = { lastEventId: "", retryMs: undefined, spoke: false, error: undefined };
 

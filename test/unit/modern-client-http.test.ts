@@ -2,14 +2,14 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { test } from "node:test";
 import { CallLifetime } from "#src/call/lifetime.js";
-import type { LinkRequest } from "#src/era/link.js";
-import { ModernHttpLink } from "#src/era/modern/client/http.js";
+import { ModernHttpTransport } from "#src/era/modern/client/http.js";
+import type { TransportRequest } from "#src/era/transport.js";
 import type { Fetch } from "#src/http/client/send.js";
 import { ConnectionError, ProtocolError } from "#src/protocol/errors.js";
 import { FakeClock } from "../support/fake-clock.js";
-import { createTarget, MODERN, modernWorld, settled } from "../support/http-links.js";
+import { createTarget, MODERN, modernWorld, settled } from "../support/http-transports.js";
 
-const ping: LinkRequest = { method: "ping", params: undefined, cancellable: true };
+const ping: TransportRequest = { method: "ping", params: undefined, cancellable: true };
 
 test("ids are numbers counted per link; a caller's own goes out as it is", async (t) => {
   const { script, call } = await modernWorld(t);
@@ -132,7 +132,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
     throw new TypeError("bad");
   };
   const url = new URL("http://127.0.0.1/mcp");
-  const broken = new ModernHttpLink(createTarget(url, { fetch: throwing }), MODERN);
+  const broken = new ModernHttpTransport(createTarget(url, { fetch: throwing }), MODERN);
   await rejects(broken.request(ping, new CallLifetime("ping", {})), { code: "connection_error", delivery: "sent" });
 
   let answer!: (response: Response) => void;
@@ -140,7 +140,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
     new Promise((resolve) => {
       answer = resolve;
     });
-  const link = new ModernHttpLink(createTarget(url, { fetch: deaf }), MODERN);
+  const link = new ModernHttpTransport(createTarget(url, { fetch: deaf }), MODERN);
   const scope = new CallLifetime("ping", {});
   const answered = link.request(ping, scope);
   await settled();

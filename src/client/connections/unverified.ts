@@ -8,7 +8,7 @@ import type {
   Subscription,
   WatchEvents,
 } from "../../era/client-era.js";
-import type { CloseOptions } from "../../era/link.js";
+import type { CloseOptions } from "../../era/transport.js";
 import { ConnectionError, RpcError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";

@@ -84,7 +84,7 @@ const RESERVED = new Set([
 const PARAM_PREFIX = "mcp-param-";
 const REQUIRED_TYPES = ["application/json", "text/event-stream"];
 
-/** The headers that a link begins every POST and every GET with. Names are in lower case. */
+/** The headers that a transport begins every POST and every GET with. Names are in lower case. */
 export interface ClientHeaders {
   readonly post: Readonly<HeaderRecord>;
   readonly get: Readonly<HeaderRecord>;

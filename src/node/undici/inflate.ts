@@ -16,11 +16,11 @@ const UNPACKERS: ReadonlyMap<string, () => Transform> = new Map([
 /** Pumps the plain bytes of a source that was packed on the way. It is read no faster than they are taken. */
 export async function inflate(packed: ByteSource, encoding: string, onChunk: OnChunk): Promise<void> {
   const unpackers = unpackersOf(encoding);
-  let goOn = () => {};
+  let resume = () => {};
   const source = new Readable({
-    read: () => goOn(),
+    read: () => resume(),
     destroy(error, done) {
-      goOn();
+      resume();
       done(error);
     },
   });
@@ -28,7 +28,7 @@ export async function inflate(packed: ByteSource, encoding: string, onChunk: OnC
   const reading = packed.pump(async (chunk) => {
     if (!source.push(chunk)) {
       await new Promise<void>((resolve) => {
-        goOn = resolve;
+        resume = resolve;
       });
     }
     return !source.destroyed;

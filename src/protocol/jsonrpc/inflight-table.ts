@@ -3,7 +3,15 @@ import type { RequestId } from "./message.js";
 import { isRequestId } from "./parse.js";
 import { SmallMap } from "./small-map.js";
 
-/** The requests that one side has sent and whose answers it awaits, under the ids they went out with. */
+/**
+ * The requests that one side has sent and whose answers it awaits, under the ids they went out with. The one place where a
+ * response finds its request:
+ *
+ * - on a channel `Peer` has a table for each direction that it sends in, and takes the entry of every response;
+ * - over HTTP each POST brings its own response, so `HttpTransport` looks a call up only to cancel it, and, within a
+ *   session, for a response on the server's own stream;
+ * - a server's requests to its client (`ClientRequests`) are filed here, whichever POST brings the response.
+ */
 export class InflightTable<Entry extends { readonly id: RequestId }> {
   readonly #entries = new SmallMap<RequestId, Entry>();
   #nextId: number;

@@ -1,5 +1,5 @@
 import { cancelledBy } from "../../call/abort-switch.js";
-import { asItCame, sendChannelRequest } from "../../call/channel-request.js";
+import { sendChannelRequest, unchangedResponse } from "../../call/channel-request.js";
 import { pause } from "../../call/clock.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import { withProgressToken } from "../../call/progress.js";
@@ -88,7 +88,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
       { method, params: asked },
       scope,
       { cancellable: true, onProgress },
-      asItCame,
+      unchangedResponse,
     );
   }
 

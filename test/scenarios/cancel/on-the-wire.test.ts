@@ -4,7 +4,7 @@ import { McpServer } from "bowline/server";
 import { createChannelPair, FakeClock, WireRecorder } from "bowline/testing";
 import { channelWires, eachWire, legacyHttp } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
-import { sessionWorld } from "../../support/http-links.js";
+import { sessionWorld } from "../../support/http-transports.js";
 import { RawClient, scriptedServers, toolText } from "../../support/raw-peer.js";
 import { StuckChannel } from "../../support/stuck-channel.js";
 import { proves, verifies } from "../../support/verifies.js";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { TimeoutError } from "#src/protocol/errors.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { LEGACY, legacyWorld, SESSION, sessionWorld } from "../../support/http-links.js";
+import { LEGACY, legacyWorld, SESSION, sessionWorld } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };

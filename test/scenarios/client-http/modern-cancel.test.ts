@@ -1,16 +1,16 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { CallLifetime } from "#src/call/lifetime.js";
-import type { LinkRequest } from "#src/era/link.js";
-import { ModernHttpLink } from "#src/era/modern/client/http.js";
+import { ModernHttpTransport } from "#src/era/modern/client/http.js";
+import type { TransportRequest } from "#src/era/transport.js";
 import type { Fetch } from "#src/http/client/send.js";
 import { TimeoutError } from "#src/protocol/errors.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { createTarget, MODERN, modernWorld, Recorder, sessionWorld, settled } from "../../support/http-links.js";
+import { createTarget, MODERN, modernWorld, Recorder, sessionWorld, settled } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "modern-http" };
-const request: LinkRequest = { method: "tools/call", params: { name: "t" }, cancellable: true };
+const request: TransportRequest = { method: "tools/call", params: { name: "t" }, cancellable: true };
 
 /** A fetch that the test answers, and that takes its time to notice an abort. */
 class SlowFetch {
@@ -21,7 +21,7 @@ class SlowFetch {
 
 function slowLink() {
   const slow = new SlowFetch();
-  const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch: slow.fetch }), MODERN);
+  const link = new ModernHttpTransport(createTarget(new URL("http://127.0.0.1/mcp"), { fetch: slow.fetch }), MODERN);
   const told = new Recorder();
   link.receiver = told;
   return { slow, link, told };
@@ -159,7 +159,7 @@ proves(
     const abort = new AbortController();
     const old = callInSession({}, { signal: abort.signal });
     const first = await script.next("tools/call");
-    const modern = new ModernHttpLink(createTarget(script.url), MODERN);
+    const modern = new ModernHttpTransport(createTarget(script.url), MODERN);
     t.after(() => modern.close());
     const scope = new CallLifetime("tools/call", { signal: abort.signal });
     const fresh = modern.request(request, scope);
@@ -293,7 +293,7 @@ proves(
   "a thousand calls leave no listener on a shared signal",
   async () => {
     const fetch: Fetch = async (_url, init) => jsonResponse(JSON.parse(String(init.body)).id, {});
-    const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), MODERN);
+    const link = new ModernHttpTransport(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), MODERN);
     const { signal } = new AbortController();
     for (let n = 0; n < 1000; n++) {
       const scope = new CallLifetime("t", { signal });

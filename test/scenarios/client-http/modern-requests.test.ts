@@ -4,7 +4,7 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { decodeHeaderValue } from "#src/http/header-value.js";
 import { findParamHeaders, type ParamHeader } from "#src/http/param-headers.js";
-import { MODERN, modernWorld } from "../../support/http-links.js";
+import { MODERN, modernWorld } from "../../support/http-transports.js";
 import { answerAll, scripted } from "../../support/scripted-client.js";
 import { proves } from "../../support/verifies.js";
 

@@ -6,8 +6,8 @@ import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { FakeClock } from "../../support/fake-clock.js";
 import { gate } from "../../support/gate.js";
-import { settled } from "../../support/http-links.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
+import { settled } from "../../support/http-transports.js";
 import { until } from "../../support/legacy-endpoint.js";
 import { proves } from "../../support/verifies.js";
 

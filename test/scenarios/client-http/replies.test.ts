@@ -1,16 +1,16 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
-import type { Link } from "#src/era/link.js";
+import type { ClientTransport } from "#src/era/transport.js";
 import { ConnectionError, ProtocolError } from "#src/protocol/errors.js";
 import type { RpcResponse } from "#src/protocol/jsonrpc/message.js";
-import { modernWorld, sessionWorld, type World } from "../../support/http-links.js";
+import { modernWorld, sessionWorld, type World } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 /** Runs on both links: their replies are read alike. */
 function onBoth(
   ids: readonly string[],
   title: string,
-  body: (world: World<Link>, t: TestContext) => Promise<void>,
+  body: (world: World<ClientTransport>, t: TestContext) => Promise<void>,
 ): void {
   proves(ids, { wire: "modern-http" }, `${title} (each for itself)`, async (t) => body(await modernWorld(t), t));
   proves(ids, { wire: "legacy-http" }, `${title} (in a session)`, async (t) => body(await sessionWorld(t), t));

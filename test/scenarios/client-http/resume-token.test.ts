@@ -3,7 +3,7 @@ import type { ResumeToken, SavedSession } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyHttp } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
-import { sessionWorld } from "../../support/http-links.js";
+import { sessionWorld } from "../../support/http-transports.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };

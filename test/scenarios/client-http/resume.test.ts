@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { FakeClock } from "../../support/fake-clock.js";
-import { sessionWorld } from "../../support/http-links.js";
+import { sessionWorld } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };

@@ -1,8 +1,8 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { CallLifetime } from "#src/call/lifetime.js";
-import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
-import type { LinkRequest } from "#src/era/link.js";
+import { LegacyHttpTransport } from "#src/era/legacy/client/http.js";
+import type { TransportRequest } from "#src/era/transport.js";
 import type { Fetch } from "#src/http/client/send.js";
 import { ConnectionError } from "#src/protocol/errors.js";
 import {
@@ -13,11 +13,11 @@ import {
   SESSION,
   sessionWorld,
   settled,
-} from "../../support/http-links.js";
+} from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };
-const request: LinkRequest = { method: "tools/call", params: { name: "t" }, cancellable: true };
+const request: TransportRequest = { method: "tools/call", params: { name: "t" }, cancellable: true };
 const session = { id: SESSION, version: LEGACY };
 
 interface Fetched {
@@ -34,7 +34,7 @@ function heldLink() {
     new Promise((resolve) => {
       fetched.push({ message: JSON.parse(String(init.body)), signal: init.signal as AbortSignal, resolve });
     });
-  const link = new LegacyHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), { session });
+  const link = new LegacyHttpTransport(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), { session });
   const told = new Recorder();
   link.receiver = told;
   return { fetched, link, told };
@@ -185,7 +185,7 @@ proves(
 proves("client-transport:http:signal-listeners", wire, "many calls leave no listener on a shared signal", async () => {
   const fetch: Fetch = async (_url, init) =>
     Response.json({ jsonrpc: "2.0", id: JSON.parse(String(init.body)).id, result: {} });
-  const link = new LegacyHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), { session });
+  const link = new LegacyHttpTransport(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), { session });
   const { signal } = new AbortController();
   for (let n = 0; n < 1000; n++) {
     const scope = new CallLifetime("t", { signal });

@@ -4,17 +4,17 @@ import { inspect, promisify } from "node:util";
 import { createBearer } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { CallLifetime } from "#src/call/lifetime.js";
-import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
-import type { LinkRequest } from "#src/era/link.js";
-import { ModernHttpLink } from "#src/era/modern/client/http.js";
+import { LegacyHttpTransport } from "#src/era/legacy/client/http.js";
+import { ModernHttpTransport } from "#src/era/modern/client/http.js";
+import type { TransportRequest } from "#src/era/transport.js";
 import type { Fetch } from "#src/http/client/send.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-links.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
+import { createTarget, LEGACY, legacyWorld, SESSION, sessionWorld, settled } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };
-const initialize: LinkRequest = { method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false };
+const initialize: TransportRequest = { method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false };
 const MODERN_HEADERS = ["mcp-method", "mcp-name"];
 
 proves(
@@ -129,7 +129,7 @@ proves(
       return id === undefined ? new Response(null, { status: 202 }) : Response.json({ jsonrpc: "2.0", id, result: {} });
     };
     const target = createTarget(new URL("http://127.0.0.1/mcp"), { fetch });
-    const link = new LegacyHttpLink(target, { session: { id: "s", version: LEGACY } });
+    const link = new LegacyHttpTransport(target, { session: { id: "s", version: LEGACY } });
     const before = link.request({ method: "ping", params: undefined, cancellable: true }, new CallLifetime("ping", {}));
     const handshake = link.request(initialize, new CallLifetime("initialize", {}));
     const after = link.notify("notifications/x", undefined);
@@ -157,7 +157,7 @@ proves(
       seen.push([method, (init.headers as Record<string, string>)["mcp-protocol-version"]]);
       return id === undefined ? new Response(null, { status: 202 }) : Response.json({ jsonrpc: "2.0", id, result: {} });
     };
-    const link = new ModernHttpLink(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), "2026-07-28");
+    const link = new ModernHttpTransport(createTarget(new URL("http://127.0.0.1/mcp"), { fetch }), "2026-07-28");
     const stamp = { _meta: { "io.modelcontextprotocol/protocolVersion": "2099-09-09" } };
     const stamped = link.request(
       { method: "stamped", params: stamp, cancellable: true },

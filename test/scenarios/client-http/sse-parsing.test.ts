@@ -1,8 +1,8 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { CallLifetime } from "#src/call/lifetime.js";
-import { LegacyHttpLink } from "#src/era/legacy/client/http.js";
-import { ModernHttpLink } from "#src/era/modern/client/http.js";
-import { createTarget, MODERN, Recorder } from "../../support/http-links.js";
+import { LegacyHttpTransport } from "#src/era/legacy/client/http.js";
+import { ModernHttpTransport } from "#src/era/modern/client/http.js";
+import { createTarget, MODERN, Recorder } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const NOTE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"text":"é😀"}}';
@@ -34,7 +34,7 @@ for (const [name, text] of Object.entries(STREAMS)) {
         });
       const fetch = async () => new Response(body(), { headers: { "content-type": "text/event-stream" } });
       const target = createTarget(new URL("http://127.0.0.1/mcp"), { fetch });
-      for (const link of [new ModernHttpLink(target, MODERN), new LegacyHttpLink(target)]) {
+      for (const link of [new ModernHttpTransport(target, MODERN), new LegacyHttpTransport(target)]) {
         const told = new Recorder();
         link.receiver = told;
         const request = { method: "tools/list", params: undefined, cancellable: true };

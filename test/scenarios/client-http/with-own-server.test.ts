@@ -5,7 +5,7 @@ import { McpServer } from "bowline/server";
 import { MemoryEventLog } from "#src/store/event-log.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
-import { settled } from "../../support/http-links.js";
+import { settled } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const me = { name: "test", version: "1.0.0" };

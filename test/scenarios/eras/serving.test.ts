@@ -3,7 +3,7 @@ import { connect, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyWires, modernChannels, modernHttp, modernWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { settled } from "../../support/http-links.js";
+import { settled } from "../../support/http-transports.js";
 import { enveloped, initialize, rawClient } from "../../support/raw-client.js";
 import { LEGACY_VERSIONS, MODERN, ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";

@@ -2,8 +2,8 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { FakeClock } from "../../support/fake-clock.js";
-import { settled } from "../../support/http-links.js";
 import { HttpScript, type Received } from "../../support/http-script.js";
+import { settled } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const sse = { wire: "sse" };

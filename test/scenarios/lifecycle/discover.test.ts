@@ -3,7 +3,7 @@ import { RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { modernResults } from "#src/era/modern/results.js";
 import { legacyWires, modernWires, type World } from "../../support/each-wire.js";
-import { settled } from "../../support/http-links.js";
+import { settled } from "../../support/http-transports.js";
 import { enveloped, initialize, rawClient } from "../../support/raw-client.js";
 import { LEGACY_VERSIONS, MODERN } from "../../support/server-script.js";
 import { hasSchemas, problemsAt } from "../../support/spec-schema.js";

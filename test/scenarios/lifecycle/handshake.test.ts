@@ -3,7 +3,7 @@ import { connect, RpcError } from "bowline/client";
 import { McpServer } from "bowline/server";
 import { eachWire, legacyWires, type World } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { settled } from "../../support/http-links.js";
+import { settled } from "../../support/http-transports.js";
 import { LEGACY_VERSIONS, ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 

@@ -13,7 +13,7 @@ import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { modernHttp, modernWires, type World } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
-import { settled } from "../../support/http-links.js";
+import { settled } from "../../support/http-transports.js";
 import { ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 

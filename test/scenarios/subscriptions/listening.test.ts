@@ -13,8 +13,8 @@ import {
 import { McpServer } from "bowline/server";
 import { FakeClock, type RecordedMessage } from "bowline/testing";
 import { eachWire, heardBy, legacyWires, modernWires, type World } from "../../support/each-wire.js";
-import { settled } from "../../support/http-links.js";
 import { HttpScript } from "../../support/http-script.js";
+import { settled } from "../../support/http-transports.js";
 import { ServerScript } from "../../support/server-script.js";
 import { proves, verifies } from "../../support/verifies.js";
 

@@ -12,41 +12,41 @@ import {
   type Connection,
   type OpenOptions,
   type SavedSession,
-  WrongEra,
+  WrongEraError,
 } from "../../client-era.js";
-import { type ClientWire, type HttpTarget, type Link, NOBODY } from "../../link.js";
+import { type ClientTransport, type HttpTarget, NO_RECEIVER, type TransportTarget } from "../../transport.js";
 import { supportedIn } from "../../versions.js";
 import { capabilitiesAt, identityAt } from "../initialize.js";
 import { legacyResults } from "../results.js";
 import { LegacyConnection } from "./connection.js";
-import { LegacyHttpLink } from "./http.js";
-import { openSseLink } from "./sse.js";
+import { LegacyHttpTransport } from "./http.js";
+import { openSseTransport } from "./sse.js";
 
 /** Opens a connection by the handshake. */
 export async function open(
   era: ClientEra,
-  wire: ClientWire,
+  wire: TransportTarget,
   runtime: ClientRuntime,
   options: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<Connection> {
-  if (options.session !== undefined) return goOn(era, wire, runtime, options, options.session);
-  if (wire.kind === "channel") return shakeHands(era, wire.link, runtime, options, lifetime);
-  const link = new LegacyHttpLink(wire.target);
+  if (options.session !== undefined) return resumeSession(era, wire, runtime, options, options.session);
+  if (wire.kind === "channel") return openByHandshake(era, wire.transport, runtime, options, lifetime);
+  const transport = new LegacyHttpTransport(wire.target);
   try {
-    return await shakeHands(era, link, runtime, options, lifetime);
+    return await openByHandshake(era, transport, runtime, options, lifetime);
   } catch (error) {
-    if (!speaksSse(error, link.handshakeStatus, wire.target.sse ?? true)) throw error;
-    const older = await openOlder(wire.target, lifetime, error);
+    if (!mayUseHttpSse(error, transport.handshakeStatus, wire.target.sse ?? true)) throw error;
+    const older = await openHttpSse(wire.target, lifetime, error);
     runtime.deprecated?.(sseDeprecation);
-    return shakeHands(era, older, runtime, options, lifetime);
+    return openByHandshake(era, older, runtime, options, lifetime);
   }
 }
 
 /** Goes on with a session that somebody else has opened. */
-async function goOn(
+async function resumeSession(
   era: ClientEra,
-  wire: ClientWire,
+  wire: TransportTarget,
   runtime: ClientRuntime,
   options: OpenOptions,
   { id, initialized }: SavedSession,
@@ -56,25 +56,25 @@ async function goOn(
     throw new McpError("invalid_session", "session is none that this client can go on with");
   }
   const firstId = Math.floor(Math.random() * 2 ** 50);
-  const link = new LegacyHttpLink(wire.target, { session: { id, version }, firstId });
-  const connection = new LegacyConnection(era, link, runtime);
-  connection.renewWith(link, opener(connection, link, runtime, options));
+  const transport = new LegacyHttpTransport(wire.target, { session: { id, version }, firstId });
+  const connection = new LegacyConnection(era, transport, runtime);
+  connection.renewWith(transport, opener(connection, transport, runtime, options));
   connection.adopt(asInitialized(initialized));
-  await link.listen();
+  await transport.listen();
   return connection;
 }
 
 /** Whether a refusal of the first POST leaves open that the server speaks the transport before this one. */
-function speaksSse(error: unknown, status: number | undefined, trigger: boolean | "any-4xx"): boolean {
-  if (error instanceof WrongEra || trigger === false || status === undefined) return false;
+function mayUseHttpSse(error: unknown, status: number | undefined, trigger: boolean | "any-4xx"): boolean {
+  if (error instanceof WrongEraError || trigger === false || status === undefined) return false;
   if (trigger === true) return status === 400 || status === 404 || status === 405;
   return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
 
 /** What refused the POST stays the error, unless the GET tells more. */
-async function openOlder(target: HttpTarget, lifetime: CallLifetime, refused: unknown): Promise<Link> {
+async function openHttpSse(target: HttpTarget, lifetime: CallLifetime, refused: unknown): Promise<ClientTransport> {
   try {
-    return await openSseLink(target, lifetime);
+    return await openSseTransport(target, lifetime);
   } catch (error) {
     const authorization = error instanceof AuthError || error instanceof TimeoutError || isUnauthorized(error);
     const told = lifetime.aborted || authorization;
@@ -86,40 +86,45 @@ function isUnauthorized(error: unknown): boolean {
   return error instanceof ConnectionError && (error.status === 401 || error.status === 403);
 }
 
-async function shakeHands(
+async function openByHandshake(
   era: ClientEra,
-  link: Link,
+  transport: ClientTransport,
   runtime: ClientRuntime,
   options: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<Connection> {
-  const connection = new LegacyConnection(era, link, runtime);
+  const connection = new LegacyConnection(era, transport, runtime);
   try {
-    const open = opener(connection, link, runtime, options);
+    const open = opener(connection, transport, runtime, options);
     await open(lifetime);
-    if (link instanceof LegacyHttpLink) connection.renewWith(link, open);
+    if (transport instanceof LegacyHttpTransport) connection.renewWith(transport, open);
     return connection;
   } catch (error) {
     // A channel outlives a handshake that failed: another era may be tried on it.
-    if (link.kind !== "http") throw error;
+    if (transport.kind !== "http") throw error;
     // What never was a connection does not end as one: another attempt may follow.
-    link.receiver = NOBODY;
+    transport.receiver = NO_RECEIVER;
     // The server is told, within bounds of its own; who has given up does not wait for that.
     await untilAborted(connection.close(), lifetime);
     throw error;
   }
 }
 
-function opener(connection: LegacyConnection, link: Link, runtime: ClientRuntime, options: OpenOptions) {
+function opener(
+  connection: LegacyConnection,
+  transport: ClientTransport,
+  runtime: ClientRuntime,
+  options: OpenOptions,
+) {
   return async (lifetime: CallLifetime): Promise<void> => {
-    connection.adopt(await handshake(link, runtime, options, lifetime));
-    await untilAborted(link.notify("notifications/initialized", undefined), lifetime);
+    connection.adopt(await initialize(transport, runtime, options, lifetime));
+    await untilAborted(transport.notify("notifications/initialized", undefined), lifetime);
   };
 }
 
 /** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */
-async function handshake(
-  link: Link,
+async function initialize(
+  transport: ClientTransport,
   runtime: ClientRuntime,
   { versions, last }: OpenOptions,
   lifetime: CallLifetime,
@@ -133,7 +138,7 @@ async function handshake(
     ),
     clientInfo: identityAt(offered, runtime.info),
   };
-  const response = await link
+  const response = await transport
     .request({ method: "initialize", params, cancellable: false }, lifetime)
     .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
   if ("error" in response) throw refusal(response.error, last);
@@ -157,17 +162,17 @@ function refusal(error: { code: number; message: string; data?: unknown }, last:
   const cause = fromErrorObject(error);
   const supported = supportedIn(error);
   if (supported !== undefined) {
-    return new WrongEra(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
+    return new WrongEraError(`the server refused initialize and speaks ${supported.join(", ")}`, supported, { cause });
   }
   if (last || error.code !== METHOD_NOT_FOUND) return cause;
-  return new WrongEra(`the server refused initialize: ${error.message}`, undefined, { cause });
+  return new WrongEraError(`the server refused initialize: ${error.message}`, undefined, { cause });
 }
 
 function refusedByStatus(error: unknown): unknown {
   const status = error instanceof ConnectionError ? error.status : undefined;
   const refused = status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
   return refused
-    ? new WrongEra(`the server refused initialize with status ${status}`, undefined, { cause: error })
+    ? new WrongEraError(`the server refused initialize with status ${status}`, undefined, { cause: error })
     : error;
 }
 

@@ -19,12 +19,12 @@ import type {
   Subscription,
   WatchEvents,
 } from "../../client-era.js";
-import type { CloseOptions, Link, LinkRequest } from "../../link.js";
 import { notificationProblem } from "../../request-shapes.js";
+import type { ClientTransport, CloseOptions, TransportRequest } from "../../transport.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 import { legacyResults } from "../results.js";
-import { LegacyHttpLink } from "./http.js";
+import { LegacyHttpTransport } from "./http.js";
 import { ServerRequests } from "./server-requests.js";
 import { SessionLost } from "./session.js";
 import { ResourceSubscriptions } from "./subscription.js";
@@ -36,7 +36,7 @@ type Reopen = (lifetime: CallLifetime) => Promise<void>;
 export class LegacyConnection implements Connection {
   readonly era: ClientEra;
   readonly mirrorsHeaders = false;
-  readonly #link: Link;
+  readonly #transport: ClientTransport;
   readonly #runtime: ClientRuntime;
   readonly #served: ServerRequests;
   readonly #subscriptions: ResourceSubscriptions;
@@ -51,15 +51,15 @@ export class LegacyConnection implements Connection {
   /** Set while the server's own stream is given up. */
   #listenAgain: (() => Promise<void>) | undefined;
 
-  constructor(era: ClientEra, link: Link, runtime: ClientRuntime) {
+  constructor(era: ClientEra, transport: ClientTransport, runtime: ClientRuntime) {
     this.era = era;
-    this.#link = link;
+    this.#transport = transport;
     this.#runtime = runtime;
     this.#subscriptions = new ResourceSubscriptions(runtime, (method, params, lifetime) =>
       this.call({ method, params }, lifetime),
     );
-    this.#served = new ServerRequests(link, runtime, () => this.server.version);
-    link.receiver = {
+    this.#served = new ServerRequests(transport, runtime, () => this.server.version);
+    transport.receiver = {
       onRequest: (request, call) => this.#served.serve(request, call),
       onNotification: (notification) => this.#receive(notification),
       onProblem: (problem) => runtime.onProblem(problem),
@@ -83,7 +83,7 @@ export class LegacyConnection implements Connection {
   }
 
   get session(): SavedSession | undefined {
-    const id = this.#link instanceof LegacyHttpLink ? this.#link.sessionId : undefined;
+    const id = this.#transport instanceof LegacyHttpTransport ? this.#transport.sessionId : undefined;
     if (id === undefined || this.#initialized === undefined) return undefined;
     return { era: this.era.name, id, initialized: this.#initialized as unknown as ClientResult };
   }
@@ -94,15 +94,15 @@ export class LegacyConnection implements Connection {
   }
 
   /** From here on a session that the server has forgotten is opened anew, once per loss. */
-  renewWith(link: LegacyHttpLink, reopen: Reopen): void {
+  renewWith(transport: LegacyHttpTransport, reopen: Reopen): void {
     this.#reopen = reopen;
-    link.onSessionLost = () => {
+    transport.onSessionLost = () => {
       // Somebody who only listens would never learn of it.
       if (this.#subscriptions.size > 0) this.#renew().catch((error: Error) => this.#loseSubscriptions(error));
     };
-    link.onGap = () => this.#subscriptions.onMissed();
-    link.onDeaf = (reason) => {
-      this.#listenAgain = () => link.listenAgain();
+    transport.onGap = () => this.#subscriptions.onMissed();
+    transport.onDeaf = (reason) => {
+      this.#listenAgain = () => transport.listenAgain();
       this.#loseSubscriptions(reason);
     };
   }
@@ -115,7 +115,7 @@ export class LegacyConnection implements Connection {
     const request = { id, method, params, cancellable: true, onProgress, resume, onEventId };
     const read = (response: RpcResponse) => readResult(method, response);
     return this.#reopen === undefined
-      ? this.#link.exchange(request, lifetime, read)
+      ? this.#transport.exchange(request, lifetime, read)
       : this.#requestOrRenew(request, lifetime).then(read);
   }
 
@@ -123,7 +123,7 @@ export class LegacyConnection implements Connection {
     if (method === "notifications/roots/list_changed" && this.#runtime.capabilities.roots?.listChanged !== true) {
       throw new McpError("not_declared", `${method} was not sent: this client did not declare roots`);
     }
-    return this.#link.notify(method, params);
+    return this.#transport.notify(method, params);
   }
 
   async setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void> {
@@ -162,26 +162,26 @@ export class LegacyConnection implements Connection {
 
   close(options?: CloseOptions): Promise<void> {
     this.#pings?.stop();
-    return this.#link.close(options);
+    return this.#transport.close(options);
   }
 
   /** Tokens are of the session that the call was made in, also when another follows. */
-  #tokenMaker({ onResumable }: ConnectionCall): LinkRequest["onEventId"] {
+  #tokenMaker({ onResumable }: ConnectionCall): TransportRequest["onEventId"] {
     const session = onResumable && this.session;
     if (onResumable === undefined || session === undefined) return undefined;
     return (id, lastEventId) => onResumable({ session, id, lastEventId });
   }
 
   /** Sends a request; one that was refused because its session is lost is sent once more, in a new one. */
-  async #requestOrRenew(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+  async #requestOrRenew(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse> {
     if (this.#lost) await untilAborted(this.#renew(), lifetime);
     try {
-      return await this.#link.request(request, lifetime);
+      return await this.#transport.request(request, lifetime);
     } catch (error) {
       if (!(error instanceof SessionLost) || request.resume !== undefined) throw error;
-      if (this.#renewal !== undefined || error.isOf(this.#link as LegacyHttpLink))
+      if (this.#renewal !== undefined || error.isOf(this.#transport as LegacyHttpTransport))
         await untilAborted(this.#renew(), lifetime);
-      return this.#link.request({ ...request, id: undefined }, lifetime);
+      return this.#transport.request({ ...request, id: undefined }, lifetime);
     }
   }
 
@@ -211,7 +211,7 @@ export class LegacyConnection implements Connection {
     const upkeep: [string, Params][] = [...this.#subscriptions.uris].map((uri) => ["resources/subscribe", { uri }]);
     if (this.#logLevel !== undefined) upkeep.unshift(["logging/setLevel", { level: this.#logLevel }]);
     for (const [method, params] of upkeep) {
-      const response = await this.#link.request({ method, params, cancellable: true }, lifetime);
+      const response = await this.#transport.request({ method, params, cancellable: true }, lifetime);
       if ("error" in response) this.#runtime.onProblem(fromErrorObject(response.error));
     }
   }

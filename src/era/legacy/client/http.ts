@@ -15,8 +15,8 @@ import {
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import type { HttpCall } from "../../http-call.js";
-import { drop, HttpLink, nextMicrotask } from "../../http-link.js";
-import type { CloseOptions, HttpTarget, Link, LinkRequest, ReconnectOptions } from "../../link.js";
+import { drop, HttpTransport, nextMicrotask } from "../../http-transport.js";
+import type { ClientTransport, CloseOptions, HttpTarget, ReconnectOptions, TransportRequest } from "../../transport.js";
 import { Incoming } from "./incoming.js";
 import { ClientSession, isSessionId, SessionLost } from "./session.js";
 import { followReply, listenToServer, RECONNECT_DEFAULTS, resumeReply, type SessionStreams } from "./streams.js";
@@ -41,8 +41,8 @@ const DEFAULT_OPEN_MS = 250;
  * those POSTs and on one GET, streams read on after they broke. To give up on a call is to post a cancellation; its
  * stream is dropped only after that.
  */
-export class LegacyHttpLink extends HttpLink implements Link {
-  /** Called when the server no longer knows the session that this link is in. */
+export class LegacyHttpTransport extends HttpTransport implements ClientTransport {
+  /** Called when the server no longer knows the session that this transport is in. */
   onSessionLost: () => void = () => {};
   /** Called when the server's own stream is open again, and what was sent meanwhile is not on it. */
   onGap: () => void = () => {};
@@ -80,12 +80,12 @@ export class LegacyHttpLink extends HttpLink implements Link {
     return this.#session.version;
   }
 
-  /** The session that this link is in; a secret. */
+  /** The session that this transport is in; a secret. */
   get sessionId(): string | undefined {
     return this.#session.id;
   }
 
-  protected start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+  protected start(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse> {
     const { resume } = request;
     let session = this.#session;
     const giveUp = (over: HttpCall, reason: unknown) => this.#giveUp(over, session, reason);

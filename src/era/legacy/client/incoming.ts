@@ -3,9 +3,9 @@ import type { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js"
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import { classify, type Parsed, type ParseFailure } from "../../../protocol/jsonrpc/parse.js";
 import type { HttpCall } from "../../http-call.js";
-import { drop, type HttpWire } from "../../http-link.js";
+import { drop, type HttpWire } from "../../http-transport.js";
 
-/** Sorts what the server sends on the streams of a session: to the calls it belongs to, and to the link's receiver. */
+/** Sorts what the server sends on the streams of a session: to the calls it belongs to, and to the transport's receiver. */
 export class Incoming {
   readonly #wire: HttpWire;
   readonly #inflight: InflightTable<HttpCall>;

@@ -8,8 +8,8 @@ import { INTERNAL_ERROR, toErrorObject } from "../../../protocol/jsonrpc/errors.
 import { isWritable } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import type { ClientResult, ClientRuntime, ReportProgress } from "../../client-era.js";
-import type { Link } from "../../link.js";
 import { toResult } from "../../results.js";
+import type { ClientTransport } from "../../transport.js";
 import { answerAt } from "../input.js";
 
 /** A request of the server that is being answered. */
@@ -19,13 +19,13 @@ interface ServedRequest extends Served {
 
 /** The requests that a server sends to its client, each until it is answered or called off. */
 export class ServerRequests {
-  readonly #link: Link;
+  readonly #transport: ClientTransport;
   readonly #runtime: ClientRuntime;
   readonly #version: () => string;
   readonly #served = new ServedCalls<ServedRequest>();
 
-  constructor(link: Link, runtime: ClientRuntime, version: () => string) {
-    this.#link = link;
+  constructor(transport: ClientTransport, runtime: ClientRuntime, version: () => string) {
+    this.#transport = transport;
     this.#runtime = runtime;
     this.#version = version;
   }
@@ -41,7 +41,7 @@ export class ServerRequests {
       const result = request.method === "ping" ? {} : await this.#answer(request, end);
       if (end.aborted) return;
       const answer = answerAt(this.#version(), request.method, toResult(result, request.method) as ClientResult);
-      this.#link.respond(request.id, JSON.stringify(answer));
+      this.#transport.respond(request.id, JSON.stringify(answer));
     } catch (error) {
       this.#fail(served, error);
     } finally {
@@ -59,7 +59,7 @@ export class ServerRequests {
     if (end.aborted) return;
     const answer = deliberate ? toErrorObject(error) : undefined;
     const writable = answer !== undefined && isWritable(answer.data);
-    this.#link.respondError(id, writable ? answer : { code: INTERNAL_ERROR, message: "Internal error" });
+    this.#transport.respondError(id, writable ? answer : { code: INTERNAL_ERROR, message: "Internal error" });
   }
 
   #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
@@ -68,7 +68,8 @@ export class ServerRequests {
     let over = false;
     const reporter = new ProgressReporter(
       (progress) => {
-        if (!over && !end.aborted) return this.#link.notify("notifications/progress", { progressToken, ...progress });
+        if (!over && !end.aborted)
+          return this.#transport.notify("notifications/progress", { progressToken, ...progress });
       },
       (error) => this.#runtime.onProblem(error),
     );

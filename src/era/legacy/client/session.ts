@@ -48,8 +48,8 @@ export class SessionLost extends ConnectionError {
     this.#sessionId = session.id;
   }
 
-  /** Whether the session that is lost is the one that this link is still in. */
-  isOf(link: { readonly sessionId: string | undefined }): boolean {
-    return link.sessionId === this.#sessionId;
+  /** Whether the session that is lost is the one that this transport is still in. */
+  isOf(transport: { readonly sessionId: string | undefined }): boolean {
+    return transport.sessionId === this.#sessionId;
   }
 }

@@ -7,24 +7,24 @@ import { isEventStream } from "../../../http/media-type.js";
 import { readSse, type SseEvent, SseReader } from "../../../http/sse/reader.js";
 import { ConnectionError, notConnected, ProtocolError } from "../../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
-import { ChannelLink } from "../../channel-link.js";
+import { ChannelTransport } from "../../channel-transport.js";
 import { describe } from "../../http-call.js";
-import { drop, HttpWire } from "../../http-link.js";
-import type { HttpTarget, Link } from "../../link.js";
+import { drop, HttpWire } from "../../http-transport.js";
+import type { ClientTransport, HttpTarget } from "../../transport.js";
 
 /** How long an open stream may leave open where to post. */
 const ENDPOINT_MS = 5_000;
 const STREAM = "The server's stream";
 
 /** Opens the transport of 2024-11-05 at an address. Rejects when the server does not speak it there. */
-export async function openSseLink(target: HttpTarget, lifetime: CallLifetime): Promise<Link> {
+export async function openSseTransport(target: HttpTarget, lifetime: CallLifetime): Promise<ClientTransport> {
   const channel = new SseClientChannel(target, lifetime);
-  const link = new ChannelLink(channel);
+  const transport = new ChannelTransport(channel);
   const giveUp = () => void channel.close();
   lifetime.onAbort(giveUp);
   try {
-    await link.open();
-    return link;
+    await transport.open();
+    return transport;
   } catch (error) {
     throw lifetime.aborted ? lifetime.reason : error;
   } finally {

@@ -8,8 +8,8 @@ import { AuthError } from "../../../protocol/auth-error.js";
 import { type ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { describe, type HttpCall, streamLost } from "../../http-call.js";
-import type { HttpWire } from "../../http-link.js";
-import type { ReconnectOptions } from "../../link.js";
+import type { HttpWire } from "../../http-transport.js";
+import type { ReconnectOptions } from "../../transport.js";
 
 /** What the streams of one session share. */
 export interface SessionStreams {

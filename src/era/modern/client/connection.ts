@@ -36,8 +36,8 @@ import type {
   Subscription,
   WatchEvents,
 } from "../../client-era.js";
-import type { CloseOptions, Link, LinkRequest } from "../../link.js";
 import { notificationProblem } from "../../request-shapes.js";
+import type { ClientTransport, CloseOptions, TransportRequest } from "../../transport.js";
 import { supportedIn, UNSUPPORTED_VERSION } from "../../versions.js";
 import {
   CAPABILITIES_KEY,
@@ -65,7 +65,7 @@ interface LastEnvelope {
 export class ModernConnection implements Connection {
   readonly era: ClientEra;
   readonly mirrorsHeaders: boolean;
-  readonly #link: Link;
+  readonly #transport: ClientTransport;
   readonly #runtime: ClientRuntime;
   readonly #versions: readonly string[];
   readonly #subscriptions: ListenSubscriptions;
@@ -74,15 +74,21 @@ export class ModernConnection implements Connection {
   #logLevel: LoggingLevel | undefined;
   #lastEnvelope: LastEnvelope | undefined;
 
-  constructor(era: ClientEra, link: Link, runtime: ClientRuntime, versions: readonly string[], version: string) {
+  constructor(
+    era: ClientEra,
+    transport: ClientTransport,
+    runtime: ClientRuntime,
+    versions: readonly string[],
+    version: string,
+  ) {
     this.era = era;
-    this.mirrorsHeaders = link.kind === "http";
-    this.#link = link;
+    this.mirrorsHeaders = transport.kind === "http";
+    this.#transport = transport;
     this.#runtime = runtime;
     this.#versions = versions;
     this.#version = version;
-    this.#subscriptions = new ListenSubscriptions(link, runtime.clock);
-    link.receiver = {
+    this.#subscriptions = new ListenSubscriptions(transport, runtime.clock);
+    transport.receiver = {
       onRequest: (request) =>
         runtime.onProblem(
           new ProtocolError(`The server sent a request, which this protocol version does not allow: ${request.method}`),
@@ -93,8 +99,8 @@ export class ModernConnection implements Connection {
     };
   }
 
-  get linkKind(): Link["kind"] {
-    return this.#link.kind;
+  get transportKind(): ClientTransport["kind"] {
+    return this.#transport.kind;
   }
 
   get version(): string {
@@ -103,7 +109,7 @@ export class ModernConnection implements Connection {
 
   set version(version: string) {
     this.#version = version;
-    if ("version" in this.#link) (this.#link as { version: string }).version = version;
+    if ("version" in this.#transport) (this.#transport as { version: string }).version = version;
   }
 
   get server(): ServerDescription {
@@ -129,7 +135,7 @@ export class ModernConnection implements Connection {
   }
 
   probe(lifetime: CallLifetime): Promise<RpcResponse> {
-    return this.#link.request(
+    return this.#transport.request(
       { method: "server/discover", params: this.#wrap(undefined), cancellable: false },
       lifetime,
     );
@@ -139,7 +145,7 @@ export class ModernConnection implements Connection {
     if (call.resume !== undefined) {
       return Promise.reject(new McpError("cannot_resume", `${call.method} cannot be resumed: no session`));
     }
-    return this.#link.exchange(this.#request(call), lifetime, (response) =>
+    return this.#transport.exchange(this.#request(call), lifetime, (response) =>
       "error" in response ? this.#sendAgain(call, lifetime, response) : this.#decode(call, response.result),
     );
   }
@@ -151,18 +157,18 @@ export class ModernConnection implements Connection {
     const other = this.#otherVersion(response);
     if (other !== undefined) {
       this.version = other;
-      response = await this.#link.request(this.#request(again), lifetime);
+      response = await this.#transport.request(this.#request(again), lifetime);
     }
     if (this.#isMismatch(call.method, response)) {
       await this.#runtime.relearnTools(this, lifetime);
-      response = await this.#link.request(this.#request(again), lifetime);
+      response = await this.#transport.request(this.#request(again), lifetime);
     }
     if ("error" in response) throw toTypedError(response.error, call.method);
     return this.#decode(call, response.result);
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    return this.#link.notify(method, params);
+    return this.#transport.notify(method, params);
   }
 
   /** Each later call asks for messages of this level itself. */
@@ -175,10 +181,10 @@ export class ModernConnection implements Connection {
   }
 
   close(options?: CloseOptions): Promise<void> {
-    return this.#link.close(options);
+    return this.#transport.close(options);
   }
 
-  #request(call: ConnectionCall): LinkRequest {
+  #request(call: ConnectionCall): TransportRequest {
     const { id, method, onProgress } = call;
     const written = this.#write(call);
     const params = written === undefined ? this.#wrap(call.params, call) : undefined;
@@ -188,7 +194,7 @@ export class ModernConnection implements Connection {
   /** The params with their envelope as text, where nothing has to be known of them but that. */
   #write(call: ConnectionCall): JsonText | undefined {
     const { params, onProgress, capabilities } = call;
-    if (this.#link.kind !== "channel" || params === undefined) return undefined;
+    if (this.#transport.kind !== "channel" || params === undefined) return undefined;
     if ((onProgress ?? capabilities ?? params._meta ?? params.toJSON) !== undefined) return undefined;
     const text = JSON.stringify(params);
     return text.startsWith('{"') ? `${text.slice(0, -1)},"_meta":${this.#envelopeOf(call).text}}` : undefined;

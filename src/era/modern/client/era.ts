@@ -8,15 +8,15 @@ import {
   type ClientRuntime,
   type Connection,
   type OpenOptions,
-  WrongEra,
+  WrongEraError,
 } from "../../client-era.js";
-import type { ClientWire } from "../../link.js";
+import type { TransportTarget } from "../../transport.js";
 import { STATELESS_VERSIONS, supportedIn } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY } from "../envelope.js";
 import { modernMethods, modernNotifications } from "../methods.js";
 import { modernResults } from "../results.js";
 import { ModernConnection, toTypedError } from "./connection.js";
-import { ModernHttpLink } from "./http.js";
+import { ModernHttpTransport } from "./http.js";
 
 /** What earlier versions had, and what to use now. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
@@ -45,14 +45,14 @@ export const modernClient: ClientEra = {
 };
 
 async function open(
-  wire: ClientWire,
+  wire: TransportTarget,
   runtime: ClientRuntime,
   options: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<Connection> {
   const version = options.versions[0] as string;
-  const link = wire.kind === "channel" ? wire.link : new ModernHttpLink(wire.target, version);
-  const connection = new ModernConnection(modernClient, link, runtime, options.versions, version);
+  const transport = wire.kind === "channel" ? wire.transport : new ModernHttpTransport(wire.target, version);
+  const connection = new ModernConnection(modernClient, transport, runtime, options.versions, version);
   if (options.discovered !== undefined) connection.adopt(asDiscovered(options.discovered, options.versions));
   else if (!options.pinned) connection.adopt(await probe(connection, options.versions, lifetime));
   return connection;
@@ -79,7 +79,7 @@ async function ask(connection: ModernConnection, lifetime: CallLifetime): Promis
   try {
     return await connection.probe(lifetime);
   } catch (error) {
-    if (connection.linkKind === "channel") {
+    if (connection.transportKind === "channel") {
       if (error instanceof TimeoutError) throw older("did not answer server/discover", error);
       if (error instanceof ConnectionError && error.delivery === "sent") throw older("left at server/discover", error);
     }
@@ -92,9 +92,9 @@ async function ask(connection: ModernConnection, lifetime: CallLifetime): Promis
 }
 
 /** Evidence of an older server, with advice for whoever excluded those. */
-function older(what: string, cause?: unknown): WrongEra {
+function older(what: string, cause?: unknown): WrongEraError {
   const advice = 'it seems to be a legacy server: allow its versions with era "auto" or in `versions`';
-  return new WrongEra(`the server ${what}; ${advice}`, undefined, { cause });
+  return new WrongEraError(`the server ${what}; ${advice}`, undefined, { cause });
 }
 
 function refusalOf(answer: RpcResponse): Error | undefined {
@@ -104,7 +104,7 @@ function refusalOf(answer: RpcResponse): Error | undefined {
 function mutual(versions: readonly string[], offered: readonly string[], evidence: unknown): string {
   const version = versions.find((candidate) => offered.includes(candidate));
   if (version !== undefined) return version;
-  throw new WrongEra(
+  throw new WrongEraError(
     `no common protocol version: the server speaks ${offered.join(", ")}, this client ${versions.join(", ")}`,
     offered,
     { cause: evidence },

@@ -10,8 +10,8 @@ import { formatNotification, formatRequest } from "../../../protocol/jsonrpc/for
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { type HttpCall, streamLost } from "../../http-call.js";
-import { drop, HttpLink, nextMicrotask } from "../../http-link.js";
-import type { HttpTarget, Link, LinkRequest } from "../../link.js";
+import { drop, HttpTransport, nextMicrotask } from "../../http-transport.js";
+import type { ClientTransport, HttpTarget, TransportRequest } from "../../transport.js";
 import { VERSION_KEY } from "../envelope.js";
 import { modernMethods } from "../methods.js";
 
@@ -19,7 +19,7 @@ import { modernMethods } from "../methods.js";
  * Carries calls over HTTP, each by a POST of its own that stands for itself: nothing is remembered between them. To give
  * up on a call is to abort its POST.
  */
-export class ModernHttpLink extends HttpLink implements Link {
+export class ModernHttpTransport extends HttpTransport implements ClientTransport {
   /** The version for messages that do not name one themselves. */
   version: string;
 
@@ -28,7 +28,7 @@ export class ModernHttpLink extends HttpLink implements Link {
     this.version = version;
   }
 
-  protected start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+  protected start(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse> {
     return this.place(request, request.id, lifetime, abortPost, (call) => {
       const headers = this.#headers(call.method, call.params);
       const body = formatRequest(call.id, call.method, call.params);

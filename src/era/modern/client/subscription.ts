@@ -8,17 +8,17 @@ import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import type { SubscriptionFilter } from "../../../protocol/types/index.js";
 import { isWantedBy, toChange } from "../../../store/change-bus.js";
 import type { Subscription, WatchEvents } from "../../client-era.js";
-import type { Link } from "../../link.js";
+import type { ClientTransport } from "../../transport.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
 
 /** The subscriptions of a connection, each by the id of its listen request. */
 export class ListenSubscriptions {
-  readonly #link: Link;
+  readonly #transport: ClientTransport;
   readonly #clock: Clock;
   readonly #open = new Map<RequestId, ListenSubscription>();
 
-  constructor(link: Link, clock: Clock) {
-    this.#link = link;
+  constructor(transport: ClientTransport, clock: Clock) {
+    this.#transport = transport;
     this.#clock = clock;
   }
 
@@ -34,7 +34,7 @@ export class ListenSubscriptions {
       id = used;
       this.#open.set(idKey(used), subscription);
     };
-    this.#link
+    this.#transport
       .request({ method: "subscriptions/listen", params, cancellable: true, onId }, life)
       .then(
         (response) => subscription.answered(response),

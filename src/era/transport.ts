@@ -13,11 +13,11 @@ import type {
   RpcResponse,
 } from "../protocol/jsonrpc/message.js";
 
-export interface LinkRequest {
+export interface TransportRequest {
   readonly id?: RequestId | undefined;
   readonly method: string;
   readonly params: Params | undefined;
-  /** The params as text, in their place, for a link that does nothing but write them. */
+  /** The params as text, in their place, for a transport that does nothing but write them. */
   readonly written?: JsonText | undefined;
   /** Whether giving up is told to the server; the handshake and the probe are not. */
   readonly cancellable: boolean;
@@ -36,7 +36,7 @@ export interface CloseOptions {
 }
 
 /** What comes from the server without having been called for. */
-export interface LinkReceiver {
+export interface TransportReceiver {
   /** `call` is the life of the request on whose stream it came, where the wire can tell. */
   onRequest(request: RpcRequest, call?: CallLifetime): void;
   /** `call` is the id of the request on whose stream it came, where the wire can tell. */
@@ -46,18 +46,18 @@ export interface LinkReceiver {
 }
 
 /** Hears nothing. */
-export const NOBODY: LinkReceiver = { onRequest() {}, onNotification() {}, onProblem() {}, onClose() {} };
+export const NO_RECEIVER: TransportReceiver = { onRequest() {}, onNotification() {}, onProblem() {}, onClose() {} };
 
 /**
  * Carries a client's calls. A call settles once: with the server's response, with the scope's reason in the turn in which
  * the scope ends, or with an error that says how far the request had got.
  */
-export interface Link {
+export interface ClientTransport {
   readonly kind: "channel" | "http";
-  receiver: LinkReceiver;
-  request(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse>;
-  /** Gives the value that is read of the response, in the turn in which it comes, where the link can. */
-  exchange<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
+  receiver: TransportReceiver;
+  request(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse>;
+  /** Gives the value that is read of the response, in the turn in which it comes, where the transport can. */
+  exchange<T>(request: TransportRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   /** Answers a request that came through `receiver`. */
   respond(id: RequestId, result: JsonText): void;
@@ -101,7 +101,7 @@ export interface HttpTarget {
   readonly sse?: boolean | "any-4xx" | undefined;
 }
 
-/** What a client has to talk through. */
-export type ClientWire =
-  | { readonly kind: "channel"; readonly link: Link & { readonly closed: boolean } }
+/** The open channel to a server, or its address, from which an era makes its transport. */
+export type TransportTarget =
+  | { readonly kind: "channel"; readonly transport: ClientTransport & { readonly closed: boolean } }
   | { readonly kind: "http"; readonly target: HttpTarget };

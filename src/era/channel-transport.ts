@@ -1,4 +1,4 @@
-import { asItCame, type ReadResponse, sendChannelRequest } from "../call/channel-request.js";
+import { type ReadResponse, sendChannelRequest, unchangedResponse } from "../call/channel-request.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { withProgressToken } from "../call/progress.js";
 import { ProtocolError } from "../protocol/errors.js";
@@ -6,12 +6,12 @@ import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../protocol/jsonrpc/message.js";
 import { Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
-import { type Link, type LinkReceiver, type LinkRequest, NOBODY } from "./link.js";
+import { type ClientTransport, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
 
 /** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */
-export class ChannelLink implements Link {
+export class ChannelTransport implements ClientTransport {
   readonly kind = "channel";
-  receiver: LinkReceiver = NOBODY;
+  receiver: TransportReceiver = NO_RECEIVER;
   readonly #peer: Peer;
 
   /** Ids count from the given one on, so that a connection made again does not repeat those of its predecessor. */
@@ -47,11 +47,11 @@ export class ChannelLink implements Link {
     this.#peer.assertOpen();
   }
 
-  request(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
-    return this.exchange(request, lifetime, asItCame);
+  request(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+    return this.exchange(request, lifetime, unchangedResponse);
   }
 
-  exchange<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T> {
+  exchange<T>(request: TransportRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T> {
     const { onProgress, onId } = request;
     if (onProgress === undefined && onId === undefined)
       return sendChannelRequest(this.#peer, request, lifetime, request, read);

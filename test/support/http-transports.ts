@@ -1,16 +1,16 @@
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "#src/call/clock.js";
 import { CallLifetime, type LifetimeLimits } from "#src/call/lifetime.js";
-import { LegacyHttpLink, type LegacyHttpOptions } from "#src/era/legacy/client/http.js";
-import type { HttpTarget, Link, LinkReceiver, LinkRequest } from "#src/era/link.js";
-import { ModernHttpLink } from "#src/era/modern/client/http.js";
+import { type LegacyHttpOptions, LegacyHttpTransport } from "#src/era/legacy/client/http.js";
+import { ModernHttpTransport } from "#src/era/modern/client/http.js";
+import type { ClientTransport, HttpTarget, TransportReceiver, TransportRequest } from "#src/era/transport.js";
 import { type Fetch, sendBy } from "#src/http/client/send.js";
 import { directSend } from "#src/node/undici/send.js";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "#src/protocol/jsonrpc/message.js";
 import { HttpScript } from "./http-script.js";
 
 /** Keeps what a link tells its owner. */
-export class Recorder implements LinkReceiver {
+export class Recorder implements TransportReceiver {
   readonly requests: RpcRequest[] = [];
   readonly notifications: [RpcNotification, RequestId | undefined][] = [];
   readonly problems: Error[] = [];
@@ -67,26 +67,26 @@ export function createTarget(url: URL, { fetch, ...more }: TargetOptions = {}): 
   };
 }
 
-export interface World<L extends Link> {
+export interface World<L extends ClientTransport> {
   readonly script: HttpScript;
   readonly link: L;
   readonly told: Recorder;
   /** Starts a call; its scope ends as told. */
-  call(request?: Partial<LinkRequest>, limits?: LifetimeLimits, clock?: Clock): Promise<RpcResponse>;
+  call(request?: Partial<TransportRequest>, limits?: LifetimeLimits, clock?: Clock): Promise<RpcResponse>;
 }
 
-export async function modernWorld(t: TestContext, more: TargetOptions = {}): Promise<World<ModernHttpLink>> {
+export async function modernWorld(t: TestContext, more: TargetOptions = {}): Promise<World<ModernHttpTransport>> {
   const script = await new HttpScript().start();
-  return world(t, script, new ModernHttpLink(createTarget(script.url, more), MODERN));
+  return world(t, script, new ModernHttpTransport(createTarget(script.url, more), MODERN));
 }
 
 export async function legacyWorld(
   t: TestContext,
   more: TargetOptions = {},
   options: LegacyHttpOptions = {},
-): Promise<World<LegacyHttpLink>> {
+): Promise<World<LegacyHttpTransport>> {
   const script = await new HttpScript().start();
-  return world(t, script, new LegacyHttpLink(createTarget(script.url, more), options));
+  return world(t, script, new LegacyHttpTransport(createTarget(script.url, more), options));
 }
 
 export const SESSION = "session-0123456789";
@@ -97,7 +97,7 @@ export async function sessionWorld(
   more: TargetOptions = {},
   options: LegacyHttpOptions = {},
   version: string = LEGACY,
-): Promise<World<LegacyHttpLink>> {
+): Promise<World<LegacyHttpTransport>> {
   const made = await legacyWorld(t, more, { openMs: 0, ...options });
   const { script, link, call } = made;
   const opened = call({ method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false });
@@ -109,15 +109,15 @@ export async function sessionWorld(
   return made;
 }
 
-function world<L extends Link>(t: TestContext, script: HttpScript, link: L): World<L> {
+function world<L extends ClientTransport>(t: TestContext, script: HttpScript, link: L): World<L> {
   const told = new Recorder();
   link.receiver = told;
   t.after(async () => {
     await script.stop();
     await link.close();
   });
-  const call = (request: Partial<LinkRequest> = {}, limits: LifetimeLimits = {}, clock?: Clock) => {
-    const made: LinkRequest = { method: "tools/call", params: { name: "t" }, cancellable: true, ...request };
+  const call = (request: Partial<TransportRequest> = {}, limits: LifetimeLimits = {}, clock?: Clock) => {
+    const made: TransportRequest = { method: "tools/call", params: { name: "t" }, cancellable: true, ...request };
     const scope = new CallLifetime(made.method, limits, clock);
     const answered = link.request(made, scope);
     const close = () => scope.close();

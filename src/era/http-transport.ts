@@ -25,7 +25,7 @@ import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
 import type { RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
 import { closedBeforeAnswer, describe, type GiveUp, HttpCall } from "./http-call.js";
-import { type HttpTarget, type LinkReceiver, type LinkRequest, NOBODY } from "./link.js";
+import { type HttpTarget, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
 
 /** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
 const LINGER_MS = 1000;
@@ -36,10 +36,10 @@ const LINGER_MS = 1000;
  */
 export const nextMicrotask: Promise<void> = Promise.resolve();
 
-/** What the HTTP links of all eras do alike: send, read replies, and know what is open. */
+/** What the HTTP transports of all eras do alike: send, read replies, and know what is open. */
 export class HttpWire {
   readonly headers: ClientHeaders;
-  receiver: LinkReceiver = NOBODY;
+  receiver: TransportReceiver = NO_RECEIVER;
   /** Never shown in an error, even where the server repeats it. */
   secret: string | undefined;
   readonly #target: HttpTarget;
@@ -200,8 +200,8 @@ export function drop(wire: AbortSwitch): void {
   wire.abort(new DOMException("The call was cancelled", "AbortError"));
 }
 
-/** What the links over HTTP have in common: calls under way, each by a POST of its own, until the link is closed. */
-export abstract class HttpLink {
+/** What the transports over HTTP have in common: calls under way, each by a POST of its own, until the transport is closed. */
+export abstract class HttpTransport {
   readonly kind = "http";
   protected readonly target: HttpTarget;
   protected readonly wire: HttpWire;
@@ -214,11 +214,11 @@ export abstract class HttpLink {
     this.inflight = new InflightTable(firstId);
   }
 
-  get receiver(): LinkReceiver {
+  get receiver(): TransportReceiver {
     return this.wire.receiver;
   }
 
-  set receiver(receiver: LinkReceiver) {
+  set receiver(receiver: TransportReceiver) {
     this.wire.receiver = receiver;
   }
 
@@ -232,21 +232,21 @@ export abstract class HttpLink {
     return this.wire.open;
   }
 
-  async request(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse> {
+  async request(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse> {
     lifetime.throwIfAborted();
     if (this.closed) throw notConnected();
     return this.start(request, lifetime);
   }
 
-  exchange<T>(request: LinkRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T> {
+  exchange<T>(request: TransportRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T> {
     return this.request(request, lifetime).then(read);
   }
 
-  protected abstract start(request: LinkRequest, lifetime: CallLifetime): Promise<RpcResponse>;
+  protected abstract start(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse>;
 
   /** Files a call. `prepare` may still refuse it; what it returns puts the call on the wire, and never rejects. */
   protected place(
-    request: LinkRequest,
+    request: TransportRequest,
     wanted: RequestId | undefined,
     lifetime: CallLifetime,
     giveUp: GiveUp,
