@@ -34,66 +34,18 @@ export async function connectWith<S extends AnyServer>(
   options: ClientOptions,
 ): Promise<Client<S>> {
   const clock = options.clock ?? systemClock;
-  const key = addressOf(target);
-  const plan = planNegotiation(dialer.eras, options, key === undefined ? undefined : dialer.memory.get(key));
+  const origin = originOf(target);
+  const plan = planNegotiation(dialer.eras, options, origin === undefined ? undefined : dialer.memory.get(origin));
   const core = new ClientCore(options, clock, () => dialer.validator());
   if (options.extensions !== undefined) {
     core.extensions = new Extensions(options, (method) => dialer.eras.some((era) => era.specifies(method)));
   }
-  let nextId = () => 0;
-  const open = async (runtime: ClientRuntime, plan: Plan, limits: ClientOptions) => {
-    const openAgain = async () => {
-      const opened = await openWire(dialer, target, limits, core, nextId());
-      if (opened.kind === "channel") nextId = () => opened.transport.nextId;
-      return opened;
-    };
-    let wire = await openAgain();
-    const reopen = async () => {
-      if (wire.kind === "channel") {
-        // What never was a connection does not end as one.
-        wire.transport.receiver = NO_RECEIVER;
-        await wire.transport.close();
-      }
-      wire = await openAgain();
-      return wire;
-    };
-    try {
-      const way = "command" in Object(target) ? { wire, reopen } : { wire };
-      const connection = await negotiate(way, plan, runtime, limits, clock);
-      if (wire.kind === "channel") wire.transport.assertOpen();
-      // From hearsay, and where the author left no choice, nothing is learnt about what the server prefers.
-      if (key !== undefined && plan.discovered === undefined && plan.steps.length > 1)
-        dialer.memory.set(key, connection.era.name);
-      return connection;
-    } catch (error) {
-      if (wire.kind === "channel") await wire.transport.close();
-      throw error;
-    }
-  };
-  const { signal } = options;
-  const restart = restartOf(target);
-  // What was only handed over, and not yet heard from the server itself, may have become wrong.
-  const isHearsay = key !== undefined && plan.discovered !== undefined && plan.steps.length > 1;
-  let connection: Connection;
-  if (restart !== undefined) {
-    connection = await RestartingConnection.open(core, restart, (runtime, again) =>
-      again === undefined
-        ? open(runtime, plan, options)
-        : open(runtime, planAgain(plan, again.known), { ...options, signal: again.signal }),
-    );
-  } else if (isHearsay) {
-    connection = await UnverifiedConnection.open(core, (runtime, signal) =>
-      signal === undefined
-        ? open(runtime, plan, options)
-        : open(runtime, { ...plan, discovered: undefined }, { ...options, signal }),
-    );
-  } else {
-    connection = await open(core, plan, options);
-  }
+  const connection = await openConnection(new Connector(dialer, target, origin, core), plan, core);
   core.attach(connection, identityOf(target));
   warnOfDeprecatedUse(core);
   const client = new Client<S>(core);
   await startUpkeep(client, core);
+  const { signal } = options;
   if (signal?.aborted === true) {
     void client.close();
     throw signal.reason;
@@ -102,6 +54,99 @@ export async function connectWith<S extends AnyServer>(
   return client;
 }
 
+/** Makes the connection of a client: one that restarts its process, one that may yet turn out wrong, or a plain one. */
+async function openConnection(connector: Connector, plan: Plan, core: ClientCore): Promise<Connection> {
+  const { options } = core;
+  const restart = restartOf(connector.target);
+  if (restart !== undefined) {
+    return RestartingConnection.open(core, restart, (runtime, again) =>
+      again === undefined
+        ? connector.open(runtime, plan, options)
+        : connector.open(runtime, planAgain(plan, again.known), { ...options, signal: again.signal }),
+    );
+  }
+  // What was only handed over, and not yet heard from the server itself, may have become wrong.
+  if (connector.origin !== undefined && plan.discovered !== undefined && plan.steps.length > 1) {
+    return UnverifiedConnection.open(core, (runtime, signal) =>
+      signal === undefined
+        ? connector.open(runtime, plan, options)
+        : connector.open(runtime, { ...plan, discovered: undefined }, { ...options, signal }),
+    );
+  }
+  return connector.open(core, plan, options);
+}
+
+/** Opens connections to one target. Ids of requests go on from one to the next. */
+class Connector {
+  readonly #dialer: Dialer;
+  readonly #core: ClientCore;
+  #last: ChannelTransport | undefined;
+
+  constructor(
+    dialer: Dialer,
+    readonly target: Target,
+    /** Under which the era of a server is remembered. */
+    readonly origin: string | undefined,
+    core: ClientCore,
+  ) {
+    this.#dialer = dialer;
+    this.#core = core;
+  }
+
+  async open(runtime: ClientRuntime, plan: Plan, limits: ClientOptions): Promise<Connection> {
+    let opened = await this.#reach(limits);
+    const reopen = async () => {
+      if (opened.kind === "channel") {
+        // What never was a connection does not end as one.
+        opened.transport.receiver = NO_RECEIVER;
+        await opened.transport.close();
+      }
+      opened = await this.#reach(limits);
+      return opened;
+    };
+    try {
+      const way = "command" in Object(this.target) ? { wire: opened, reopen } : { wire: opened };
+      const connection = await negotiate(way, plan, runtime, limits, this.#core.clock);
+      if (opened.kind === "channel") opened.transport.assertOpen();
+      // From prior knowledge, and where the author left no choice, nothing is learnt about what the server prefers.
+      if (this.origin !== undefined && plan.discovered === undefined && plan.steps.length > 1)
+        this.#dialer.memory.set(this.origin, connection.era.name);
+      return connection;
+    } catch (error) {
+      if (opened.kind === "channel") await opened.transport.close();
+      throw error;
+    }
+  }
+
+  async #reach(limits: ClientOptions): Promise<Reached> {
+    const { target } = this;
+    const { clock, tools, extensions } = this.#core;
+    if (typeof target === "string" || target instanceof URL) {
+      return {
+        kind: "http",
+        target: {
+          url: toUrl(target),
+          send: limits.fetch === undefined ? await this.#dialer.send() : sendBy(limits.fetch),
+          headers: limits.headers ?? {},
+          clock,
+          paramHeaders: tools.paramHeaders,
+          nameFrom: (method) => extensions?.nameFrom(method),
+          maxMessageBytes: limits.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
+          sse: limits.sse,
+          reconnect: limits.reconnect,
+        },
+      };
+    }
+    const spawn = (command: CommandTarget) => this.#dialer.spawn(command);
+    this.#last = await openChannel(spawn, target, limits, this.#core, this.#last?.nextId ?? 0);
+    return { kind: "channel", transport: this.#last };
+  }
+}
+
+type Reached =
+  | Extract<TransportTarget, { kind: "http" }>
+  | { readonly kind: "channel"; readonly transport: ChannelTransport };
+
 function restartOf(target: Target): RestartLimits | undefined {
   if (typeof target !== "object" || !("command" in target)) return undefined;
   const { restart = false } = target;
@@ -109,12 +154,8 @@ function restartOf(target: Target): RestartLimits | undefined {
   return restart === true ? {} : restart;
 }
 
-type OpenWire =
-  | Extract<TransportTarget, { kind: "http" }>
-  | { readonly kind: "channel"; readonly transport: ChannelTransport };
-
 /** Eras are remembered per origin; processes and channels are asked each time. */
-function addressOf(target: Target): string | undefined {
+function originOf(target: Target): string | undefined {
   if (typeof target === "string" || target instanceof URL) return toUrl(target).origin;
   if (typeof target !== "object" || target === null) throw unknownTarget();
   return undefined;
@@ -125,35 +166,6 @@ function identityOf(target: Target): string {
   if (typeof target === "string" || target instanceof URL) return toUrl(target).href;
   if ("command" in target) return JSON.stringify([target.command, target.args ?? [], target.cwd ?? null]);
   return crypto.randomUUID();
-}
-
-async function openWire(
-  dialer: Dialer,
-  target: Target,
-  options: ClientOptions,
-  client: ClientCore,
-  firstId: number,
-): Promise<OpenWire> {
-  if (typeof target === "string" || target instanceof URL) {
-    return {
-      kind: "http",
-      target: {
-        url: toUrl(target),
-        send: options.fetch === undefined ? await dialer.send() : sendBy(options.fetch),
-        headers: options.headers ?? {},
-        clock: client.clock,
-        paramHeaders: client.tools.paramHeaders,
-        nameFrom: (method) => client.extensions?.nameFrom(method),
-        maxMessageBytes: options.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
-        sse: options.sse,
-        reconnect: options.reconnect,
-      },
-    };
-  }
-  return {
-    kind: "channel",
-    transport: await openChannel((command) => dialer.spawn(command), target, options, client, firstId),
-  };
 }
 
 function toUrl(target: string | URL): URL {

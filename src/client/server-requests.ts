@@ -18,6 +18,7 @@ import type {
 import { checkAnswer, type RequestedSchema } from "../schema/elicitation-answer.js";
 import { applyDefaults } from "../schema/elicitation-form.js";
 import { findAnswerProblem, findQuestionProblem } from "../schema/input-rules.js";
+import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import type { AnswerContext, ClientOptions } from "./options.js";
 
 /** Answers one question of the server with the client's handlers, whichever way the question came. */
@@ -131,4 +132,21 @@ function withoutContent(result: ElicitResult): ElicitResult {
 /** A mistake of this side's handler: for its author, never for the server. */
 function wrongAnswer(method: string, { path, expected }: Problem): McpError {
   return new McpError("invalid_answer", `The answer to ${method} is wrong at ${path || "/"}: ${expected}`);
+}
+
+/**
+ * A handler for a method or notification of the author's own whose params are checked first. What does not fit never
+ * reaches it: a request is answered with "invalid params", a notification is dropped and reported.
+ */
+export function withParams<S extends StandardSchema, Rest extends unknown[], Result>(
+  schema: S,
+  handler: (params: OutputOf<S>, ...rest: Rest) => Result | Promise<Result>,
+): (params: Params | undefined, ...rest: Rest) => Promise<Result> {
+  return async (params, ...rest) => {
+    const { _meta, ...own } = params ?? {};
+    const parsed = await parseStandard(schema, own);
+    if (parsed.ok) return handler(parsed.value as OutputOf<S>, ...rest);
+    const places = parsed.issues.map(({ path }) => path || "/").join(", ");
+    throw new Refusal(INVALID_PARAMS, `Invalid params: ${places} must fit the schema`);
+  };
 }

@@ -70,11 +70,11 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   }
 
   static async open(runtime: ClientRuntime, limits: RestartLimits, reopen: Reopen): Promise<RestartingConnection> {
-    const kept = new RestartingConnection(runtime, limits, reopen);
-    kept.connection = await reopen(kept.#innerHost());
-    kept.#assertThere(kept.connection);
-    kept.#state = { name: "up", since: runtime.clock.now() };
-    return kept;
+    const restarting = new RestartingConnection(runtime, limits, reopen);
+    restarting.connection = await reopen(restarting.#innerRuntime());
+    restarting.#assertThere(restarting.connection);
+    restarting.#state = { name: "up", since: runtime.clock.now() };
+    return restarting;
   }
 
   async call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult> {
@@ -115,7 +115,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     this.#runtime.onClose(undefined, this);
   }
 
-  #innerHost(): ClientRuntime {
+  #innerRuntime(): ClientRuntime {
     return innerRuntime(this.#runtime, (reason, connection) => this.#lost(reason, connection));
   }
 
@@ -163,7 +163,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
       await pause(this.#runtime.clock, delayMs * 2 ** this.#failures++, signal);
       if (signal.aborted) return;
       try {
-        const connection = await this.#reopen(this.#innerHost(), { known: this.connection.prior, signal });
+        const connection = await this.#reopen(this.#innerRuntime(), { known: this.connection.prior, signal });
         if (signal.aborted) return await connection.close();
         this.#assertThere(connection);
         return this.#resume(connection, reason);

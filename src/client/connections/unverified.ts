@@ -44,9 +44,9 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
   }
 
   static async open(runtime: ClientRuntime, open: OpenUnverified): Promise<UnverifiedConnection> {
-    const hearsay = new UnverifiedConnection(runtime, open);
-    hearsay.connection = await open(hearsay.#runtime);
-    return hearsay;
+    const unverified = new UnverifiedConnection(runtime, open);
+    unverified.connection = await open(unverified.#runtime);
+    return unverified;
   }
 
   call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult> {
