@@ -14,7 +14,13 @@ const lateInServer = [
 /** Parts of dist that an entry must not load; `node:` stands for node's own modules. */
 const forbidden = {
   ".": ["dist/node/", "node:"],
-  "./client": ["dist/server/", "dist/schema/json-schema/validator.js", "dist/node/", "node:"],
+  "./client": [
+    "dist/server/",
+    "dist/era/legacy/client/connect.js",
+    "dist/schema/json-schema/validator.js",
+    "dist/node/",
+    "node:",
+  ],
   "./server": ["dist/client/", "dist/node/", "dist/era/legacy/server/era.js", ...lateInServer, "node:"],
   "./server/modern": [
     "dist/client/",

@@ -37,7 +37,7 @@ export interface CallingClient {
 export class ClientCalls {
   readonly #client: CallingClient;
   readonly #lifetimes = new SmallMap<CallLifetime, CallLifetime>();
-  /** Those that have nothing on the wire, because it is for this side to go on: no transport would end them. */
+  /** Calls that have nothing on the wire, because it is for this side to go on: no transport would end them. */
   readonly #offWire = new Set<CallLifetime>();
   #connection: Connection | undefined;
   #cache: ClientCache | undefined;

@@ -17,14 +17,14 @@ import { ClientCore } from "./runtime.js";
 import type { AnyServer } from "./server-types.js";
 import { startUpkeep, warnOfDeprecatedUse } from "./upkeep.js";
 
-/** What `connect` is made of: handed in where the package's entries are. */
+/** The parts that `connect` is made of: handed in where the package's entries are. */
 export interface Dialer {
   readonly eras: readonly ClientEra[];
   readonly memory: EraMemory;
   spawn(target: CommandTarget): Promise<Channel>;
   /** How requests are sent where the author does not say. */
   send(): Promise<Send>;
-  /** What compiles schemas of servers: loaded when the first is needed. */
+  /** Loads the compiler of servers' schemas, when the first is needed. */
   validator(): Promise<JsonSchemaValidator>;
 }
 
@@ -161,7 +161,7 @@ function originOf(target: Target): string | undefined {
   return undefined;
 }
 
-/** What tells a server from others when results are kept for several clients. */
+/** Tells a server from others when results are kept for several clients. */
 function identityOf(target: Target): string {
   if (typeof target === "string" || target instanceof URL) return toUrl(target).href;
   if ("command" in target) return JSON.stringify([target.command, target.args ?? [], target.cwd ?? null]);

@@ -36,7 +36,7 @@ const LINGER_MS = 1000;
  */
 export const nextMicrotask: Promise<void> = Promise.resolve();
 
-/** What the HTTP transports of all eras do alike: send, read replies, and know what is open. */
+/** Sends requests over HTTP, reads their replies, and knows which are open: alike in all eras. */
 export class HttpWire {
   readonly headers: ClientHeaders;
   receiver: TransportReceiver = NO_RECEIVER;
@@ -200,7 +200,7 @@ export function drop(wire: AbortSwitch): void {
   wire.abort(new DOMException("The call was cancelled", "AbortError"));
 }
 
-/** What the transports over HTTP have in common: calls under way, each by a POST of its own, until the transport is closed. */
+/** The base of a transport over HTTP: calls under way, each by a POST of its own, until the transport is closed. */
 export abstract class HttpTransport {
   readonly kind = "http";
   protected readonly target: HttpTarget;

@@ -35,7 +35,7 @@ export interface CloseOptions {
   readonly keepSession?: boolean | undefined;
 }
 
-/** What comes from the server without having been called for. */
+/** Receives the messages of the server that answer no call. */
 export interface TransportReceiver {
   /** `call` is the life of the request on whose stream it came, where the wire can tell. */
   onRequest(request: RpcRequest, call?: CallLifetime): void;

@@ -150,7 +150,7 @@ export class ModernConnection implements Connection {
     );
   }
 
-  /** What a refusal comes to: some are mended by sending the call once more. */
+  /** Sends a refused call once more where that mends it; throws the refusal otherwise. */
   async #sendAgain(call: ConnectionCall, lifetime: CallLifetime, refusal: RpcFailure): Promise<ClientResult> {
     let response: RpcResponse = refusal;
     const again = { ...call, id: undefined };
