@@ -9,15 +9,12 @@ export type AbortListener = (reason: unknown) => void;
  * Measured: not by a bench. A loop on Node 20: 2 ns, 10 ns for a controller, 3.3 us for one whose signal is read, as listening takes.
  */
 export class AbortSwitch {
-  #aborted = false;
+  /** Whether the switch is thrown. Set by `abort` alone. */
+  aborted = false;
   #reason: unknown;
   /** Made for the first who listens. */
   #listeners: AbortListener[] | undefined;
   #controller: AbortController | undefined;
-
-  get aborted(): boolean {
-    return this.#aborted;
-  }
 
   get reason(): unknown {
     return this.#reason;
@@ -27,15 +24,15 @@ export class AbortSwitch {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#aborted) this.#controller.abort(this.#reason);
+      if (this.aborted) this.#controller.abort(this.#reason);
     }
     return this.#controller.signal;
   }
 
   /** Ends the call. Returns false if it had ended already. */
   abort(reason: unknown): boolean {
-    if (this.#aborted) return false;
-    this.#aborted = true;
+    if (this.aborted) return false;
+    this.aborted = true;
     this.#reason = reason;
     const listeners = this.#listeners ?? [];
     this.#listeners = undefined;
@@ -49,7 +46,7 @@ export class AbortSwitch {
 
   /** Calls the listener once when the switch is thrown; at once if it has been. */
   onAbort(listener: AbortListener): void {
-    if (this.#aborted) return listener(this.#reason);
+    if (this.aborted) return listener(this.#reason);
     this.#listeners ??= [];
     this.#listeners.push(listener);
   }
@@ -61,7 +58,7 @@ export class AbortSwitch {
 
   /** Whether an error is only the echo of this end: its reason, or an error made of it. */
   isEchoedBy(error: unknown): boolean {
-    if (!this.#aborted) return false;
+    if (!this.aborted) return false;
     return (
       error === this.#reason ||
       (error instanceof Error && (error.name === "AbortError" || error.cause === this.#reason))
@@ -69,7 +66,7 @@ export class AbortSwitch {
   }
 
   throwIfAborted(): void {
-    if (this.#aborted) throw this.#reason;
+    if (this.aborted) throw this.#reason;
   }
 }
 

@@ -103,15 +103,8 @@ export function toBodyText(body: unknown): string {
   return typeof body === "string" ? body : (JSON.stringify(body) ?? "");
 }
 
-/** True if the request announces more than `limit` bytes, so that nothing of it needs to be read. */
-export function announcesMoreThan(limit: number, contentLength: string | undefined): boolean {
-  return contentLength !== undefined && Number(contentLength) > limit;
-}
-
-/** True for the answers that must not carry a body, nor a content-length. */
-export function isBodiless(status: number): boolean {
-  return status === 204 || status === 304 || status < 200;
-}
+/** The statuses of answers that must not carry a body, nor a content-length. */
+export const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
 /** One request of a client, as far as what it needs depends on it. */
 export interface Operation {

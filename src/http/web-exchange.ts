@@ -1,5 +1,5 @@
 import {
-  announcesMoreThan,
+  BODILESS,
   BodyIncomplete,
   BodyNotText,
   BodyTaken,
@@ -7,7 +7,6 @@ import {
   type HttpExchange,
   type HttpHeaders,
   type HttpStream,
-  isBodiless,
   toBodyText,
 } from "./exchange.js";
 
@@ -72,7 +71,7 @@ class WebExchange implements HttpExchange {
   async text(limit: number): Promise<string> {
     if (this.#options.body !== undefined) return toBodyText(this.#options.body);
     if (this.#request.bodyUsed) throw new BodyTaken();
-    if (announcesMoreThan(limit, this.header("content-length"))) throw new BodyTooLarge(limit);
+    if (Number(this.header("content-length")) > limit) throw new BodyTooLarge(limit);
     const body = this.#request.body;
     const text = body === null ? "" : await readText(body, limit);
     if (!this.#request.signal.aborted) return text;
@@ -93,8 +92,8 @@ class WebExchange implements HttpExchange {
   reply(status: number, headers: HttpHeaders, body?: string): void {
     if (this.#state !== "open") return;
     this.#complete();
-    const bytes = body === undefined || isBodiless(status) ? null : encoder.encode(body);
-    const length = isBodiless(status) ? {} : { "content-length": String(bytes?.byteLength ?? 0) };
+    const bytes = body === undefined || BODILESS.has(status) ? null : encoder.encode(body);
+    const length = BODILESS.has(status) ? {} : { "content-length": String(bytes?.byteLength ?? 0) };
     this.#respond(new Response(bytes, { status, headers: { ...headers, ...length } }));
   }
 

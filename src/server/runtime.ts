@@ -1,5 +1,4 @@
 import type { Clock } from "../call/clock.js";
-import { composeInterceptors } from "../call/interceptor.js";
 import { lazyModule } from "../call/lazy.js";
 import { andThen, attempt, ignoreErrors, type MaybePromise } from "../call/maybe-promise.js";
 import type {
@@ -15,7 +14,6 @@ import type {
 import type { ParamHeader } from "../http/param-headers.js";
 import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
 import { DefinitionError, toError } from "../protocol/errors.js";
-import { INTERNAL_ERROR, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
 import { assertOptions } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
@@ -26,8 +24,7 @@ import { Registry } from "./definitions/registry.js";
 import { NotificationQueue, receive } from "./notifications.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
-import { createRoutes, type Route, sees } from "./routes.js";
-import { dispatch, serveCall } from "./serve-call.js";
+import { createDispatch, createRoutes, type Route, sees, serveCall } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
 
 /** The server as its eras see it: what it knows, and how a call is served to its end. */
@@ -46,9 +43,10 @@ export class ServerCore implements ServerRuntime {
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
   readonly options: ServerOptions;
-  readonly #routes: ReadonlyMap<string, Route>;
+  readonly routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
-  #draining = false;
+  /** Whether new calls are refused. */
+  draining = false;
   readonly #interceptors: ServerInterceptor[];
   #dispatch: (call: Call) => MaybePromise<HandlerResult>;
 
@@ -74,8 +72,8 @@ export class ServerCore implements ServerRuntime {
       warn: (message) => this.warn(message),
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
-    this.#routes = createRoutes(this.registry);
-    this.#dispatch = this.#compose();
+    this.routes = createRoutes(this.registry);
+    this.#dispatch = createDispatch(this, this.#interceptors);
   }
 
   get capabilities(): ServerCapabilities {
@@ -86,7 +84,7 @@ export class ServerCore implements ServerRuntime {
     if (typeof interceptor !== "function")
       throw new DefinitionError("use needs a function: (call, next) => next(call)");
     this.#interceptors.push(interceptor);
-    this.#dispatch = this.#compose();
+    this.#dispatch = createDispatch(this, this.#interceptors);
   }
 
   run(call: Call): MaybePromise<Outcome> {
@@ -173,7 +171,7 @@ export class ServerCore implements ServerRuntime {
 
   /** Refuses new calls, and lets everything that ends in its own way do so. */
   beginClosing(): void {
-    this.#draining = true;
+    this.draining = true;
     for (const listener of [...this.#closing]) listener();
   }
 
@@ -183,24 +181,6 @@ export class ServerCore implements ServerRuntime {
       () => {},
       (error) => this.report(error, { where: "visible", method: call.method, id: call.id }),
     );
-  }
-
-  /** Interceptors are promised promises; without any there need be none. */
-  #compose(): (call: Call) => MaybePromise<HandlerResult> {
-    const server = {
-      runtime: this,
-      routes: this.#routes,
-      methods: this.registry.methods,
-      isSpecified: (method: string) => this.isSpecified(method),
-    };
-    const next =
-      this.#interceptors.length === 0
-        ? (call: Call) => dispatch(server, call)
-        : composeInterceptors(this.#interceptors, async (call: Call) => dispatch(server, call));
-    return (call) => {
-      if (this.#draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
-      return next(call);
-    };
   }
 }
 

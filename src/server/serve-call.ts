@@ -1,3 +1,4 @@
+import { composeInterceptors } from "../call/interceptor.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import type { Call, HandlerResult, Outcome, ServerRuntime } from "../era/server-era.js";
 import { RpcError } from "../protocol/errors.js";
@@ -5,9 +6,14 @@ import { INTERNAL_ERROR, invalidParams, methodNotFound, Refusal } from "../proto
 import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
 import { Context } from "./context.js";
-import type { CustomMethod } from "./definitions/custom-method.js";
+import { unknownItem } from "./definitions/catalogue.js";
+import { completeArgument } from "./definitions/complete.js";
+import { getPrompt } from "./definitions/prompts.js";
+import type { Kind, Registry } from "./definitions/registry.js";
+import { listResources, readResource, seesResource, type VisibilityRuntime } from "./definitions/resources.js";
 import { runCustom } from "./definitions/run-custom.js";
-import type { Route } from "./routes.js";
+import type { RegisteredTool } from "./definitions/tool.js";
+import type { ServerInterceptor } from "./options.js";
 
 /** Checks the params of a method that only the author knows. */
 const anyParams = params({});
@@ -16,19 +22,20 @@ const DROPPED: Outcome = { kind: "dropped" };
 const INTERNAL = { code: INTERNAL_ERROR, message: "Internal error" };
 
 /** The methods that a server can be asked. */
-export interface MethodTables {
-  readonly runtime: ServerRuntime;
+export interface MethodTables extends ServerRuntime {
   /** The methods of the specification that the server answers, whatever the era. */
   readonly routes: ReadonlyMap<string, Route>;
-  /** The author's own methods. */
-  readonly methods: ReadonlyMap<string, CustomMethod>;
+  /** The definitions, with the author's own methods. */
+  readonly registry: Pick<Registry, "methods">;
+  /** Whether new calls are refused. */
+  readonly draining: boolean;
   /** Whether some era of this server has a method of this name. */
   isSpecified(method: string): boolean;
 }
 
 /**
  * Serves one call to its end, over every transport: dispatch, handler, encoded outcome. In this turn, unless something in it takes
- * time. Never throws or rejects. `dispatchCall` is `dispatch` with the author's interceptors around it.
+ * time. Never throws or rejects. `dispatchCall` is what `createDispatch` made.
  */
 export function serveCall(
   runtime: ServerRuntime,
@@ -48,10 +55,25 @@ export function serveCall(
   );
 }
 
+/** Puts the author's interceptors around `dispatch`. They are promised promises; without any there need be none. */
+export function createDispatch(
+  server: MethodTables,
+  interceptors: readonly ServerInterceptor[],
+): (call: Call) => MaybePromise<HandlerResult> {
+  const next =
+    interceptors.length === 0
+      ? (call: Call) => dispatch(server, call)
+      : composeInterceptors(interceptors, async (call: Call) => dispatch(server, call));
+  return (call) => {
+    if (server.draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
+    return next(call);
+  };
+}
+
 /**
  * Finds the method, checks its params, and runs it. The author's own methods come first, then the era's, then the server's.
  */
-export function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult> {
+function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult> {
   const { era, method } = call;
   const shape = era.methods.get(method);
   if (shape === undefined && server.isSpecified(method)) throw methodNotFound(method);
@@ -59,15 +81,15 @@ export function dispatch(server: MethodTables, call: Call): MaybePromise<Handler
   const problem = (shape?.params ?? anyParams)(call.params);
   if (problem !== undefined) throw invalidParams(method, problem);
 
-  const custom = server.methods.get(method);
-  if (custom !== undefined) return runCustom(server.runtime, custom, call);
+  const custom = server.registry.methods.get(method);
+  if (custom !== undefined) return runCustom(server, custom, call);
 
   const builtin = era.builtins.get(method);
-  if (builtin !== undefined) return builtin(call, server.runtime);
+  if (builtin !== undefined) return builtin(call, server);
 
   const route = shape === undefined ? undefined : server.routes.get(method);
   if (route === undefined) throw methodNotFound(method);
-  return era.runHandler(call, server.runtime, (requests) => route(call, new Context(call, requests, server.runtime)));
+  return era.runHandler(call, server, (requests) => route(call, new Context(call, requests, server)));
 }
 
 function succeed(runtime: ServerRuntime, call: Call, result: HandlerResult): Outcome {
@@ -105,4 +127,55 @@ function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome 
   if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
   runtime.report(new Error("the data of an error cannot be written as JSON", { cause: error }), context);
   return { kind: "error", error: INTERNAL, refused: false };
+}
+
+export type Route = (call: Call, ctx: Context) => MaybePromise<HandlerResult>;
+
+type Serve = (registry: Registry, call: Call, ctx: Context) => MaybePromise<HandlerResult>;
+
+const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
+  ["tools/list", lists("tools")],
+  ["tools/call", callTool],
+  ["prompts/list", lists("prompts")],
+  ["prompts/get", getPrompt],
+  ["resources/list", listResources],
+  ["resources/templates/list", lists("resources", "templates")],
+  ["resources/read", readResource],
+  ["completion/complete", completeArgument],
+];
+
+/** What the server itself answers, whatever the era: one entry per method of the specification. */
+export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
+  return new Map(SERVE.map(([method, serve]) => [method, (call, ctx) => serve(registry, call, ctx)]));
+}
+
+/** Whether a caller may hear of a resource. */
+export function sees(runtime: VisibilityRuntime, call: Call, uri: string): MaybePromise<boolean> {
+  const { resources, templates } = runtime.registry;
+  if (!resources.filtered && !templates.filtered) return true;
+  return seesResource(runtime, call, uri);
+}
+
+function lists(kind: Kind, catalogue: Kind | "templates" = kind): Serve {
+  return (registry, call, ctx) => {
+    if (!registry.offers(kind)) throw methodNotFound(call.method);
+    return registry[catalogue].page(call.params.cursor, ctx);
+  };
+}
+
+function callTool(registry: Registry, call: Call, ctx: Context): MaybePromise<HandlerResult> {
+  const found = registry.tools.find(call.params.name as string, ctx);
+  return found instanceof Promise
+    ? found.then((tool) => runTool(registry, call, ctx, tool))
+    : runTool(registry, call, ctx, found);
+}
+
+function runTool(
+  registry: Registry,
+  call: Call,
+  ctx: Context,
+  tool: RegisteredTool | undefined,
+): MaybePromise<HandlerResult> {
+  if (tool !== undefined) return tool.call(call.params.arguments, ctx);
+  throw registry.offers("tools") ? unknownItem("tool", call.params.name as string) : methodNotFound(call.method);
 }

@@ -1,9 +1,9 @@
 import {
+  BODILESS,
   BodyTooLarge,
   type HttpExchange,
   type HttpHeaders,
   type HttpStream,
-  isBodiless,
   toBodyText,
 } from "../http/exchange.js";
 
@@ -91,7 +91,7 @@ class MemoryExchange implements ArrayExchange {
 
   reply(status: number, headers: HttpHeaders, body?: string): void {
     if (!this.#begin(status, headers)) return;
-    if (body !== undefined && !isBodiless(status)) this.chunks.push(body);
+    if (body !== undefined && !BODILESS.has(status)) this.chunks.push(body);
     this.#complete();
   }
 

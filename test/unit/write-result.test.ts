@@ -1,6 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { writeResult } from "#src/era/results.js";
+import { writeResult } from "#src/protocol/jsonrpc/format.js";
 
 const text = { type: "text", text: "hello" };
 

@@ -43,7 +43,7 @@ export function isOfModernEra(message: RpcMessage, header?: HeaderReader): boole
 
 /** The version key alone marks a message as belonging to this era. */
 export function hasEnvelope(params: Params | undefined): boolean {
-  return metaOf(params)?.[VERSION_KEY] !== undefined;
+  return (params?._meta as Meta | null | undefined)?.[VERSION_KEY] !== undefined;
 }
 
 /** Reads the envelope, whatever its version, or gives a refusal that names the missing member. */

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
-  announcesMoreThan,
+  BODILESS,
   BodyIncomplete,
   BodyNotText,
   BodyTaken,
@@ -9,7 +9,6 @@ import {
   type HttpExchange,
   type HttpHeaders,
   type HttpStream,
-  isBodiless,
   toBodyText,
 } from "../../http/exchange.js";
 
@@ -77,7 +76,8 @@ class NodeExchange implements HttpExchange {
   read(limit: number, onText: (text: string) => void, onFailure: (error: unknown) => void): void {
     const req = this.#req;
     if (this.#body !== undefined) return onText(toBodyText(this.#body));
-    if (announcesMoreThan(limit, req.headers["content-length"])) {
+    // A body that is announced too large need not be read.
+    if (Number(req.headers["content-length"]) > limit) {
       this.#closes = true;
       return onFailure(new BodyTooLarge(limit));
     }
@@ -141,7 +141,8 @@ class NodeExchange implements HttpExchange {
     const res = this.#res;
     if (res.destroyed) return;
     const fields = toFields(headers);
-    if (!isBodiless(status)) fields.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
+    if (!BODILESS.has(status))
+      fields.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
     if (this.#closes) {
       this.#replyAndClose(status, fields, body);
       return;

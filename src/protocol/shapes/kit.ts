@@ -98,8 +98,9 @@ export function object(required: Checks, optionals: Checks = {}): Check {
   const names = Object.keys(required);
   const checks = Object.values(required);
   const known = new Map(Object.entries(optionals));
-  return (value) => {
-    if (!isObject(value)) return notObject;
+  return (given) => {
+    if (typeof given !== "object" || given === null || Array.isArray(given)) return notObject;
+    const value = given as Members;
     for (let index = 0; index < names.length; index++) {
       const name = names[index]!;
       const problem = checks[index]!(value[name]);

@@ -131,7 +131,7 @@ export class RegisteredTool {
     } catch (error) {
       return this.#toFailure(error, ctx);
     }
-    if (!isThenable(value)) return this.#finish(value, ctx);
+    if (typeof value !== "object" || !isThenable(value)) return this.#finish(value, ctx);
     return Promise.resolve(value).then(
       (value) => this.#finish(value, ctx),
       (error: unknown) => this.#toFailure(error, ctx),
@@ -160,11 +160,13 @@ export class RegisteredTool {
 
   #handle(args: unknown, ctx: Context): unknown {
     const value: unknown = this.handler(args as never, ctx);
-    return isGenerator(value) ? drain(value, ctx) : value;
+    return typeof value === "object" && isGenerator(value) ? drain(value, ctx) : value;
   }
 
   /** Makes the result of a value. It takes time only where the output schema validates asynchronously. */
   #finish(value: unknown, ctx: Context): MaybePromise<ToolAnswer> {
+    // A text without an output schema is a result that needs no check.
+    if (typeof value === "string" && this.#output === undefined) return { content: [{ type: "text", text: value }] };
     let result: MaybePromise<ToolAnswer>;
     try {
       result = this.#toResult(value);

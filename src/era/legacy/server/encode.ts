@@ -1,9 +1,8 @@
 import { isObject } from "../../../protocol/json.js";
-import type { JsonText } from "../../../protocol/jsonrpc/format.js";
+import { type JsonText, writeResult } from "../../../protocol/jsonrpc/format.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../../protocol/types/index.js";
 import { eachSubschema } from "../../../schema/json-schema/document.js";
-import { writeResult } from "../../results.js";
 import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 
 /** The first versions to know each thing. */

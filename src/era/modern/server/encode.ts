@@ -1,9 +1,8 @@
 import type { RpcError } from "../../../protocol/errors.js";
 import { isObject } from "../../../protocol/json.js";
 import { INTERNAL_ERROR, INVALID_PARAMS, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
-import type { JsonText } from "../../../protocol/jsonrpc/format.js";
+import { type JsonText, writeResult } from "../../../protocol/jsonrpc/format.js";
 import type { RpcErrorObject } from "../../../protocol/jsonrpc/message.js";
-import { writeResult } from "../../results.js";
 import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 import { UNSUPPORTED_VERSION } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "../envelope.js";
