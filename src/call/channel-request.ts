@@ -1,5 +1,5 @@
-import type { Params, RpcResponse } from "../protocol/jsonrpc/message.js";
-import type { Inflight, OutgoingRequest, Peer, ResponseSink } from "../protocol/jsonrpc/peer.js";
+import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
+import type { OutgoingRequest, Peer, PendingRequest } from "../protocol/jsonrpc/peer.js";
 import type { CallLifetime } from "./lifetime.js";
 import type { MaybePromise } from "./maybe-promise.js";
 
@@ -33,7 +33,8 @@ export function sendChannelRequest<T>(
   });
 }
 
-class ChannelRequest<T> implements ResponseSink {
+class ChannelRequest<T> implements PendingRequest {
+  id: RequestId = "";
   readonly onProgress?: (params: Params) => void;
   readonly #peer: Peer;
   readonly #lifetime: CallLifetime;
@@ -42,7 +43,7 @@ class ChannelRequest<T> implements ResponseSink {
   readonly #resolve: (value: MaybePromise<T>) => void;
   readonly #reject: (reason: unknown) => void;
   readonly #giveUp = (reason: unknown) => this.#abandon(reason);
-  #inflight: Inflight | undefined;
+  #isSent = false;
 
   constructor(
     peer: Peer,
@@ -67,7 +68,8 @@ class ChannelRequest<T> implements ResponseSink {
 
   begin(out: OutgoingRequest): void {
     this.#lifetime.onAbort(this.#giveUp);
-    this.#inflight = this.#peer.request(out, this);
+    this.#peer.request(out, this);
+    this.#isSent = true;
   }
 
   onResponse(response: RpcResponse): void {
@@ -86,9 +88,9 @@ class ChannelRequest<T> implements ResponseSink {
 
   #abandon(reason: unknown): void {
     this.#reject(reason);
-    if (this.#inflight === undefined) return;
-    this.#peer.abandon(this.#inflight);
-    if (this.#cancellable) this.#peer.notify("notifications/cancelled", cancelParams(this.#inflight.id, reason));
+    if (!this.#isSent) return;
+    this.#peer.abandon(this);
+    if (this.#cancellable) this.#peer.notify("notifications/cancelled", cancelParams(this.id, reason));
   }
 }
 

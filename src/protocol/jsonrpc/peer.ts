@@ -5,18 +5,14 @@ import { InflightTable, idKey } from "./inflight-table.js";
 import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
 import { classify, isRequestId, type Parsed, type ParseFailure, parseFrame } from "./parse.js";
 
-/** Who waits for the answer to a request that this side sent. Exactly one of the two is called, at most once. */
-export interface ResponseSink {
+/** A request of this side, until it is answered. One of `onResponse` and `onFailure` is called, once at most. */
+export interface PendingRequest {
+  /** Set when the request is filed. */
+  id: RequestId;
   onResponse(response: RpcResponse): void;
   onFailure(error: Error): void;
   /** A report of progress on this request, if it asked for any. */
   onProgress?(params: Params): void;
-}
-
-/** A request that this side sent and whose answer is awaited. */
-export interface Inflight {
-  readonly id: RequestId;
-  readonly sink: ResponseSink;
 }
 
 export interface PeerEvents {
@@ -47,7 +43,7 @@ const REMEMBERED_ABANDONED = 64;
 export class Peer {
   readonly #channel: Channel;
   readonly #events: PeerEvents;
-  readonly #inflight: InflightTable<Inflight>;
+  readonly #inflight: InflightTable<PendingRequest>;
   readonly #abandoned: RequestId[] = [];
   #closed: { readonly reason: Error | undefined } | undefined;
 
@@ -84,21 +80,20 @@ export class Peer {
   }
 
   /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
-  request(out: OutgoingRequest, sink: ResponseSink): Inflight {
+  request(out: OutgoingRequest, pending: PendingRequest): void {
     this.assertOpen();
     const id = this.#inflight.reserve(out.id);
-    const entry: Inflight = { id, sink };
     const params = typeof out.params === "function" ? out.params(id) : out.params;
     const frame = formatRequest(id, out.method, params, out.written);
-    this.#inflight.add(entry);
-    this.#write(frame, entry);
-    return entry;
+    pending.id = id;
+    this.#inflight.add(pending);
+    this.#write(frame, pending);
   }
 
-  /** Stops waiting: the entry is gone at once, and an answer that still comes is dropped silently. */
-  abandon(entry: Inflight): void {
-    if (!this.#inflight.remove(entry) || this.#inflight.hasMinted(entry.id)) return;
-    if (this.#abandoned.push(idKey(entry.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
+  /** Stops waiting: the request is gone at once, and an answer that still comes is dropped silently. */
+  abandon(pending: PendingRequest): void {
+    if (!this.#inflight.remove(pending) || this.#inflight.hasMinted(pending.id)) return;
+    if (this.#abandoned.push(idKey(pending.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
@@ -119,20 +114,20 @@ export class Peer {
     await this.#channel.close();
   }
 
-  /** Writes a frame, which may be the request of an entry. */
-  #write(frame: string, entry?: Inflight): void | Promise<void> {
+  /** Writes a frame, which may be that of a request. */
+  #write(frame: string, pending?: PendingRequest): void | Promise<void> {
     try {
-      return this.#channel.send(frame)?.catch((error: unknown) => this.#onUnwritten(error, entry));
+      return this.#channel.send(frame)?.catch((error: unknown) => this.#onUnwritten(error, pending));
     } catch (error) {
-      this.#onUnwritten(error, entry);
+      this.#onUnwritten(error, pending);
     }
   }
 
-  #onUnwritten(error: unknown, entry: Inflight | undefined): void {
+  #onUnwritten(error: unknown, pending: PendingRequest | undefined): void {
     const reason = toError(error);
-    if (entry === undefined) {
+    if (pending === undefined) {
       if (this.#closed === undefined) this.#events.onProblem(reason);
-    } else if (this.#inflight.remove(entry)) entry.sink.onFailure(notWritten(reason));
+    } else if (this.#inflight.remove(pending)) pending.onFailure(notWritten(reason));
   }
 
   #receive(text: string): void {
@@ -165,8 +160,8 @@ export class Peer {
   #takeNotification(notification: RpcNotification): void {
     const { method, params } = notification;
     const token = method === "notifications/progress" ? params?.progressToken : undefined;
-    const sink = isRequestId(token) ? this.#inflight.find(token)?.sink : undefined;
-    if (sink?.onProgress !== undefined) sink.onProgress(params as Params);
+    const pending = isRequestId(token) ? this.#inflight.find(token) : undefined;
+    if (pending?.onProgress !== undefined) pending.onProgress(params as Params);
     else this.#events.onNotification(notification);
   }
 
@@ -175,16 +170,16 @@ export class Peer {
       const said = "error" in response ? `: ${response.error.message} (${response.error.code})` : "";
       return this.#events.onProblem(new ProtocolError(`The peer reported an error that names no request${said}`));
     }
-    const entry = this.#inflight.take(response.id);
-    if (entry === undefined) return this.#unmatched(response.id);
-    entry.sink.onResponse(response);
+    const pending = this.#inflight.take(response.id);
+    if (pending === undefined) return this.#unmatched(response.id);
+    pending.onResponse(response);
   }
 
   #takeInvalid(failure: ParseFailure): void {
-    const entry = failure.answer && failure.id !== undefined ? this.#inflight.find(failure.id) : undefined;
-    if (entry === undefined) return this.#events.onInvalid(failure);
-    this.#inflight.remove(entry);
-    entry.sink.onFailure(new ProtocolError(failure.message));
+    const pending = failure.answer && failure.id !== undefined ? this.#inflight.find(failure.id) : undefined;
+    if (pending === undefined) return this.#events.onInvalid(failure);
+    this.#inflight.remove(pending);
+    pending.onFailure(new ProtocolError(failure.message));
   }
 
   #unmatched(id: RequestId): void {
@@ -200,7 +195,7 @@ export class Peer {
   #failAll(reason: Error | undefined): void {
     if (this.#closed !== undefined) return;
     this.#closed = { reason };
-    for (const entry of this.#inflight.drain()) entry.sink.onFailure(connectionLost(reason));
+    for (const pending of this.#inflight.drain()) pending.onFailure(connectionLost(reason));
   }
 }
 
