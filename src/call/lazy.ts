@@ -1,6 +1,17 @@
 /**
- * A part that is loaded when it is first asked for: from then on it is there without a promise. All who wait for it wait
- * for the same. A load that fails is tried again by the next who asks.
+ * Wraps a dynamic import. It runs once, on first use; after that the module is returned synchronously. Concurrent callers share
+ * one promise; a failed import is retried.
+ *
+ * A seam is a dynamic import of our own code. There are five, and `scripts/check-house.mjs` lists their imports. Each saves, at
+ * start, minified and gzipped:
+ *
+ * | seam | saves |
+ * | --- | ---: |
+ * | the handshake era of a server | 17.8 kB |
+ * | the handshake era of a client | 7.3 kB |
+ * | questions by replay, with the seal | 7.8 kB |
+ * | the JSON Schema validator | 4.1 kB on a server, 6.0 kB on a client |
+ * | a client's parts for Node | 6.8 kB |
  */
 export function lazyModule<Part>(load: () => Promise<Part>): () => Part | Promise<Part> {
   let part: Part | undefined;

@@ -37,7 +37,7 @@ export class KeyRing {
   async encrypt(plain: string, context: string): Promise<Encrypted> {
     const key = this.#keys[0] as RingKey;
     const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
-    const data = await crypto.subtle.encrypt(toParams(iv, context), await this.#import(key), encode(plain));
+    const data = await crypto.subtle.encrypt(toParams(iv, context), await this.#importKey(key), encode(plain));
     return { keyId: key.id, iv: toBase64Url(iv), data: toBase64Url(new Uint8Array(data)) };
   }
 
@@ -46,10 +46,10 @@ export class KeyRing {
     const key = this.#keys.find(({ id }) => id === keyId);
     if (key === undefined) throw new Error(`no key "${keyId}"`);
     const params = toParams(decode(iv), context);
-    return new TextDecoder().decode(await crypto.subtle.decrypt(params, await this.#import(key), decode(data)));
+    return new TextDecoder().decode(await crypto.subtle.decrypt(params, await this.#importKey(key), decode(data)));
   }
 
-  #import({ id, secret }: RingKey): Promise<CryptoKey> {
+  #importKey({ id, secret }: RingKey): Promise<CryptoKey> {
     let key = this.#imported.get(id);
     if (key === undefined) {
       key = crypto.subtle.importKey("raw", Uint8Array.from(secret), "AES-GCM", false, ["encrypt", "decrypt"]);

@@ -1,8 +1,9 @@
 import { lazyModule } from "../../call/lazy.js";
 import { checkSchema } from "./check-schema.js";
 import { type CompiledSchema, rememberSchemas, type SchemaCompiler } from "./types.js";
+import type * as validatorModule from "./validator.js";
 
-type Validator = typeof import("./validator.js");
+type Validator = typeof validatorModule;
 
 const validator = lazyModule(() => import("./validator.js"));
 

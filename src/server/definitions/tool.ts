@@ -1,6 +1,6 @@
 import type { Clock } from "../../call/clock.js";
 import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise.js";
-import { findParamHeaders, type ParamHeader } from "../../http/param-header-schema.js";
+import { findParamHeaders, type ParamHeader } from "../../http/param-headers.js";
 import { DefinitionError, HandlerSuspended, RpcError, ToolError, toError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
 import type {

@@ -1,7 +1,6 @@
 import type { JSONWebKeySet } from "jose";
 import { readText } from "../../../http/client/read.js";
-import type { Fetch } from "../../../http/client/send.js";
-import { discard } from "../../../http/client/send.js";
+import { discard, type Fetch } from "../../../http/client/send.js";
 import { orAborted } from "../../abortable.js";
 import { type AddressPolicy, addressProblem } from "../../addresses.js";
 import { RemoteKeys } from "../../issuer-keys.js";

@@ -4,7 +4,7 @@ import { OAuthProblem } from "../problem.js";
 import { requestedResources, requestedScopes } from "../rules.js";
 import type { Grant } from "../store/records.js";
 
-export const CLIENT_CREDENTIALS = "client_credentials";
+const CLIENT_CREDENTIALS = "client_credentials";
 
 /** Tokens for programs that act for themselves. */
 export const clientCredentials: IssuerExtension = { grants: { [CLIENT_CREDENTIALS]: serve } };
