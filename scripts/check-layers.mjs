@@ -26,7 +26,7 @@ export function examine(source, packages) {
   for (const file of files) {
     const path = file.slice(source.length + 1).replaceAll("\\", "/");
     const code = readFileSync(file, "utf8");
-    const imports = importsOf(code).map(({ specifier }) => unseen(specifier, packages));
+    const imports = importsOf(code).map((one) => unseen(one, packages));
     const found = [unknown(path, rows), ...imports].filter((problem) => problem !== undefined);
     problems.push(...found.map((problem) => `${shown(file)}: ${problem}`));
     if (!knowsEras.has(path.split("/")[0])) problems.push(...words(file, code));
@@ -41,7 +41,9 @@ function unknown(path, rows) {
   return rows.includes(row) ? undefined : `no layer: biome-layers.json has no row for ${row}`;
 }
 
-function unseen(specifier, packages) {
+function unseen({ specifier, kind }, packages) {
+  if (kind === "inline" && /^\.|^node:/.test(specifier))
+    return `takes a type by import("${specifier}"), which the linter does not see: use import type`;
   if (specifier.startsWith("node:")) return undefined;
   if (specifier.startsWith(".")) {
     // The linter takes `./../server` or `../schema/../server` for another folder.

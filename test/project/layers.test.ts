@@ -155,6 +155,15 @@ test("a path that takes a detour is found", (t) => {
   match(only(examinedOf(t, { "http/a.ts": 'export * from "../call/../server/a.js";' })), /not the shortest path/);
 });
 
+test("a type that is imported in place is found", (t) => {
+  for (const code of [
+    'type A = typeof import("./b.js");',
+    'type A = import("./b.js").B;',
+    'let a: import("node:fs").Stats;',
+  ])
+    match(only(examinedOf(t, { "http/a.ts": code })), /which the linter does not see/);
+});
+
 test("a folder that is no layer, and one that is deeper than its rows, are found", (t) => {
   match(only(examinedOf(t, { "attic/a.ts": leaf })), /attic\/a\.ts: no layer: .*src\/attic\/\*\.ts$/);
   match(only(examinedOf(t, { "call/deep/a.ts": leaf })), /a\.ts: no layer: .*src\/call\/\*\/\*\.ts$/);
