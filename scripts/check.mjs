@@ -2,6 +2,7 @@ import { api } from "./check-api.mjs";
 import { bleed } from "./check-bleed.mjs";
 import { docs } from "./check-docs.mjs";
 import { instantiations } from "./check-instantiations.mjs";
+import { unused } from "./check-knip.mjs";
 import { layers } from "./check-layers.mjs";
 import { pack } from "./check-pack.mjs";
 import { sizes } from "./check-sizes.mjs";
@@ -31,7 +32,7 @@ const tests = {
 };
 
 /** In this order: what is cheap and most often wrong comes first; the gate reads what the tests have proved. */
-const source = [format, types, layers];
+const source = [format, types, layers, unused];
 const built = [bleed, sizes, api, packageLint, resolvedTypes, pack, docs, instantiations, tests, requirements];
 
 let counts = { passed: 0, failed: 0 };
