@@ -1,6 +1,7 @@
 import { api } from "./check-api.mjs";
 import { bleed } from "./check-bleed.mjs";
 import { docs } from "./check-docs.mjs";
+import { house } from "./check-house.mjs";
 import { instantiations } from "./check-instantiations.mjs";
 import { unused } from "./check-knip.mjs";
 import { layers } from "./check-layers.mjs";
@@ -32,7 +33,7 @@ const tests = {
 };
 
 /** In this order: what is cheap and most often wrong comes first; the gate reads what the tests have proved. */
-const source = [format, types, layers, unused];
+const source = [format, types, layers, house, unused];
 const built = [bleed, sizes, api, packageLint, resolvedTypes, pack, docs, instantiations, tests, requirements];
 
 let counts = { passed: 0, failed: 0 };
