@@ -1,4 +1,4 @@
-export type { AskOptions, ElicitAnswer, RequestStrategy } from "../era/asking.js";
+export type { AskOptions, ElicitAnswer, RequestStrategy } from "../era/request-strategy.js";
 export type { Call, CallOrigin, ClientDescription, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
 export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";

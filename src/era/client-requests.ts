@@ -14,7 +14,7 @@ import { compileForm, type FormSchema } from "../schema/elicitation-form.js";
 import { findAnswerProblem, questionProblem } from "../schema/input-rules.js";
 import type { SchemaIssue } from "../schema/json-schema/types.js";
 import type { OutputOf, ParseOutcome, StandardSchema } from "../schema/standard-schema.js";
-import type { AskOptions, ClientRequests, ElicitAnswer, RequestStrategy } from "./asking.js";
+import type { AskOptions, ClientRequests, ElicitAnswer, RequestStrategy } from "./request-strategy.js";
 import { toCustomResult } from "./results.js";
 import type { Result, ServerRuntime } from "./server-era.js";
 

@@ -33,7 +33,7 @@ import type {
 } from "../protocol/types/index.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
-import type { ClientRequestsOpener } from "./asking.js";
+import type { ClientRequestsOpener } from "./request-strategy.js";
 
 /** What is known about the client that made a call. */
 export interface ClientDescription {

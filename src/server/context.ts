@@ -1,6 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { ProgressReporter, toReport } from "../call/progress-reporter.js";
-import type { AskOptions, ClientRequests, ClientRequestsOpener, ElicitAnswer } from "../era/asking.js";
+import type { AskOptions, ClientRequests, ClientRequestsOpener, ElicitAnswer } from "../era/request-strategy.js";
 import type { Call, ClientDescription, Result, ServerRuntime } from "../era/server-era.js";
 import { McpError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";

@@ -1,5 +1,5 @@
-import type { ClientRequests, ClientRequestsOpener, RequestStrategy } from "../era/asking.js";
 import { CheckedClientRequests } from "../era/client-requests.js";
+import type { ClientRequests, ClientRequestsOpener, RequestStrategy } from "../era/request-strategy.js";
 import { ServedCall } from "../era/served-call.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
 

@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
-import type { ClientRequestsOpener } from "../../era/asking.js";
+import type { ClientRequestsOpener } from "../../era/request-strategy.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { toBase64 } from "../../protocol/base64.js";
 import { McpError, RpcError } from "../../protocol/errors.js";

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../asking.js";
 import { MAX_ROUNDS } from "../../defaults.js";
+import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../request-strategy.js";
 import type { Call, HandlerResult, Result, RunHandler, ServerRuntime } from "../../server-era.js";
 import { PushStrategy } from "./push.js";
 

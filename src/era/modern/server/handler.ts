@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../asking.js";
+import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../request-strategy.js";
 import type { Call, HandlerResult, RunHandler, ServerRuntime } from "../../server-era.js";
 import { modernMethods } from "../methods.js";
 import type { Replay } from "./replay.js";

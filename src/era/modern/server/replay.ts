@@ -2,10 +2,15 @@ import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "..
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
-import { type AskOptions, type ClientRequests, isUrlElicitationRequired, type RequestStrategy } from "../../asking.js";
 import { missingCapability, undeclaredFor } from "../../capabilities.js";
 import { CheckedClientRequests, Steps } from "../../client-requests.js";
 import { MAX_ROUNDS } from "../../defaults.js";
+import {
+  type AskOptions,
+  type ClientRequests,
+  isUrlElicitationRequired,
+  type RequestStrategy,
+} from "../../request-strategy.js";
 import {
   type Call,
   type HandlerResult,
