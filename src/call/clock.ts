@@ -13,7 +13,7 @@ export interface Clock {
 export const LONGEST_DELAY = 2_147_483_647;
 
 export const systemClock: Clock = {
-  now: performance.now.bind(performance),
+  now: () => performance.now(),
   schedule: (callback, ms) => setTimeout(callback, Math.min(ms, LONGEST_DELAY)),
   cancel: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
 };

@@ -219,11 +219,13 @@ export interface ServerRuntime {
   /** Every version that this server speaks, newest first. */
   readonly versions: readonly string[];
   /** Serves one call to its end: in this turn, unless something in it takes time. Never throws or rejects. */
-  run(call: Call): MaybePromise<Outcome>;
+  readonly run: (call: Call) => MaybePromise<Outcome>;
   /** Whether the author defined this method. */
   knows(method: string): boolean;
   /** The params member that names what a method of the author's is about, mirrored in the Mcp-Name header. */
   nameFrom?(method: string): string | undefined;
+  /** Whether some tool mirrors arguments into headers. */
+  readonly mirrorsArguments: boolean;
   /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** The output schema that a tool was defined with, if any. */

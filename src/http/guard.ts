@@ -1,7 +1,7 @@
 import type { HttpExchange } from "./exchange.js";
 
 /** Why a request is not served. */
-export interface Refusal {
+export interface GuardRefusal {
   readonly status: number;
   readonly message: string;
 }
@@ -45,13 +45,13 @@ const MAX_LENGTH = 512;
 
 /**
  * Makes the check that keeps web pages of other sites from reaching this endpoint, directly (Origin) or by a name that
- * they point at this machine (Host; DNS rebinding). It reads headers only and runs before anything else.
+ * they point at this machine (Host; DNS rebinding). It reads headers only.
  * Throws a TypeError for an entry that could never match.
  */
 export function createGuard({
   allowedHosts,
   allowedOrigins,
-}: GuardOptions = {}): (exchange: HttpExchange) => Refusal | undefined {
+}: GuardOptions = {}): (exchange: HttpExchange) => GuardRefusal | undefined {
   const hostProblem = createCheck("Host", allowedHosts, "Host header is missing");
   const originProblem = createCheck("Origin", allowedOrigins, undefined);
   return (exchange) => {

@@ -1,16 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
-import { andThen, attempt, ignoreErrors, type MaybePromise } from "../call/maybe-promise.js";
-import type {
-  Call,
-  HandlerResult,
-  LogMessage,
-  OfferedEra,
-  Outcome,
-  ReportContext,
-  ServerRuntime,
-  UrlElicitations,
-} from "../era/server-era.js";
+import { andThen, attempt, ignoreErrors } from "../call/maybe-promise.js";
+import type { Call, LogMessage, OfferedEra, ReportContext, ServerRuntime, UrlElicitations } from "../era/server-era.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
 import { DefinitionError, toError } from "../protocol/errors.js";
@@ -24,7 +15,7 @@ import { Registry } from "./definitions/registry.js";
 import { NotificationQueue, receive } from "./notifications.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
-import { createDispatch, createRoutes, type Route, sees, serveCall } from "./serve-call.js";
+import { createRoutes, createServe, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
 
 /** The server as its eras see it: what it knows, and how a call is served to its end. */
@@ -45,10 +36,11 @@ export class ServerCore implements ServerRuntime {
   readonly options: ServerOptions;
   readonly routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
+  mirrorsArguments = false;
   /** Whether new calls are refused. */
   draining = false;
   readonly #interceptors: ServerInterceptor[];
-  #dispatch: (call: Call) => MaybePromise<HandlerResult>;
+  run: ServerRuntime["run"];
 
   constructor(info: Implementation, options: ServerOptions, eras: readonly OfferedEra[], validator?: SchemaCompiler) {
     if (typeof info?.name !== "string" || typeof info.version !== "string")
@@ -70,10 +62,13 @@ export class ServerCore implements ServerRuntime {
       maskErrors: options.maskErrors ?? false,
       clock: this.clock,
       warn: (message) => this.warn(message),
+      onParamHeaders: () => {
+        this.mirrorsArguments = true;
+      },
       report: (error, tool) => this.report(error, { where: `tool ${tool}`, method: "tools/call" }),
     });
     this.routes = createRoutes(this.registry);
-    this.#dispatch = createDispatch(this, this.#interceptors);
+    this.run = createServe(this, this.#interceptors);
   }
 
   get capabilities(): ServerCapabilities {
@@ -84,11 +79,7 @@ export class ServerCore implements ServerRuntime {
     if (typeof interceptor !== "function")
       throw new DefinitionError("use needs a function: (call, next) => next(call)");
     this.#interceptors.push(interceptor);
-    this.#dispatch = createDispatch(this, this.#interceptors);
-  }
-
-  run(call: Call): MaybePromise<Outcome> {
-    return serveCall(this, this.#dispatch, call);
+    this.run = createServe(this, this.#interceptors);
   }
 
   knows(method: string): boolean {

@@ -34,40 +34,36 @@ export interface MethodTables extends ServerRuntime {
 }
 
 /**
- * Serves one call to its end, over every transport: dispatch, handler, encoded outcome. In this turn, unless something in it takes
- * time. Never throws or rejects. `dispatchCall` is what `createDispatch` made.
+ * Makes the function that serves one call to its end, over every transport: dispatch, handler, encoded outcome. It does so in
+ * this turn, unless something in it takes time, and never throws or rejects. The author's interceptors stand around `dispatch`;
+ * they are promised promises, and without any there need be none.
  */
-export function serveCall(
-  runtime: ServerRuntime,
-  dispatchCall: (call: Call) => MaybePromise<HandlerResult>,
+export function createServe(
+  server: MethodTables,
+  interceptors: readonly ServerInterceptor[],
+): (call: Call) => MaybePromise<Outcome> {
+  if (interceptors.length === 0) return (call) => serveCall(server, dispatch, call);
+  const intercepted = composeInterceptors(interceptors, async (call: Call) => dispatch(server, call));
+  return (call) => serveCall(server, (_server, call) => intercepted(call), call);
+}
+
+function serveCall(
+  server: MethodTables,
+  dispatchCall: (server: MethodTables, call: Call) => MaybePromise<HandlerResult>,
   call: Call,
 ): MaybePromise<Outcome> {
   let result: MaybePromise<HandlerResult>;
   try {
-    result = dispatchCall(call);
-  } catch (error) {
-    return fail(runtime, call, error);
-  }
-  if (!(result instanceof Promise)) return succeed(runtime, call, result);
-  return result.then(
-    (result) => succeed(runtime, call, result),
-    (error: unknown) => fail(runtime, call, error),
-  );
-}
-
-/** Puts the author's interceptors around `dispatch`. They are promised promises; without any there need be none. */
-export function createDispatch(
-  server: MethodTables,
-  interceptors: readonly ServerInterceptor[],
-): (call: Call) => MaybePromise<HandlerResult> {
-  const next =
-    interceptors.length === 0
-      ? (call: Call) => dispatch(server, call)
-      : composeInterceptors(interceptors, async (call: Call) => dispatch(server, call));
-  return (call) => {
     if (server.draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
-    return next(call);
-  };
+    result = dispatchCall(server, call);
+  } catch (error) {
+    return fail(server, call, error);
+  }
+  if (!(result instanceof Promise)) return succeed(server, call, result);
+  return result.then(
+    (result) => succeed(server, call, result),
+    (error: unknown) => fail(server, call, error),
+  );
 }
 
 /**

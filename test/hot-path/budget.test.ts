@@ -82,16 +82,34 @@ for (const era of ["modern", "legacy"] as const) {
   });
 }
 
+/**
+ * Measures two ways to do the same in turns, and takes the least bytes of each: how far the engine has compiled code changes the
+ * bytes of a call more than the number of tools does.
+ */
+async function measureBoth(
+  some: () => Promise<unknown>,
+  other: () => Promise<unknown>,
+): Promise<readonly [Work, Work]> {
+  const turns = [await measureWork(some), await measureWork(other), await measureWork(some), await measureWork(other)];
+  const least = (first: Work | undefined, second: Work | undefined) =>
+    (first as Work).bytes < (second as Work).bytes ? (first as Work) : (second as Work);
+  return [least(turns[0], turns[2]), least(turns[1], turns[3])];
+}
+
 test("a call costs the same with one tool and with a thousand", async () => {
   const { headers, body } = modernRequest("tools/call", { params });
-  const one = await measureWork(postOverHttp(createServer(1), headers, body));
-  const thousand = await measureWork(postOverHttp(createServer(1_000), headers, body));
+  const [one, thousand] = await measureBoth(
+    postOverHttp(createServer(1), headers, body),
+    postOverHttp(createServer(1_000), headers, body),
+  );
   assertWithin(thousand, { ...one, bytes: one.bytes * 1.1 });
 });
 
 test("a listing is written once, however often it is asked for", async () => {
   const { headers, body } = modernRequest("tools/list");
-  const work = await measureWork(postOverHttp(createServer(1_000), headers, body));
-  const single = await measureWork(postOverHttp(createServer(1), headers, body));
+  const [single, work] = await measureBoth(
+    postOverHttp(createServer(1), headers, body),
+    postOverHttp(createServer(1_000), headers, body),
+  );
   assertWithin(work, { ...single, bytes: single.bytes * 1.1 });
 });

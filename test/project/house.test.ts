@@ -10,14 +10,16 @@ const { measure } = await loadScript<{
   measure(source: string, allowed: Readonly<Record<string, readonly Seam[]>>): { readonly problems: readonly string[] };
 }>("scripts/check-house.mjs");
 
-function problemsOf(t: TestContext, files: Readonly<Record<string, string>>, seams: readonly Seam[] = []) {
+function problemsOf(t: TestContext, files: Readonly<Record<string, string>>, ...seams: readonly (readonly Seam[])[]) {
   const source = mkdtempSync(join(tmpdir(), "bowline-house-"));
   t.after(() => rmSync(source, { recursive: true }));
   for (const [path, code] of Object.entries(files)) {
     mkdirSync(dirname(join(source, path)), { recursive: true });
     writeFileSync(join(source, path), code);
   }
-  return measure(source, { seam: seams }).problems.map((problem) => problem.replace(/.*bowline-house-\w+\//, ""));
+  return measure(source, Object.fromEntries(seams.entries())).problems.map((problem) =>
+    problem.replace(/.*bowline-house-\w+\//, ""),
+  );
 }
 
 test("a file of more than 450 lines is found", (t) => {
@@ -71,6 +73,7 @@ test("a listed seam passes once, and one that is gone is found", (t) => {
 test("a sixth seam is found", (t) => {
   const files = { "a/a.ts": [1, 2, 3, 4, 5, 6].map((number) => `import("./${number}.js");\n`).join("") };
   const seams = [1, 2, 3, 4, 5, 6].map((number) => ["a/a.ts", `a/${number}.ts`] as const);
-  deepEqual(problemsOf(t, files, seams), ["6 seams; 5 are allowed"]);
-  equal(problemsOf(t, files, seams.slice(1)).length, 1);
+  deepEqual(problemsOf(t, files, seams), []);
+  deepEqual(problemsOf(t, files, ...seams.map((seam) => [seam])), ["6 seams; 5 are allowed"]);
+  equal(problemsOf(t, files, ...seams.slice(1).map((seam) => [seam])).length, 1);
 });

@@ -41,6 +41,7 @@ export class FakeServerHost implements ServerRuntime {
     clock: this.clock,
     report: () => {},
     warn: () => {},
+    onParamHeaders: () => {},
   });
 
   readonly seal = () => ({
@@ -76,6 +77,8 @@ export class FakeServerHost implements ServerRuntime {
   cacheHints(): { readonly ttlMs: number; readonly cacheScope: "private" } {
     return { ttlMs: 0, cacheScope: "private" };
   }
+
+  readonly mirrorsArguments = true;
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.mirrored.get(tool);

@@ -65,8 +65,8 @@ export function readEnvelope(params: Params | undefined): Envelope | Refusal {
 
 /** An identity that is malformed counts as unknown: it is for display only. */
 export function readImplementation(value: unknown): Implementation | undefined {
-  if (!isObject(value) || typeof value.name !== "string" || typeof value.version !== "string") return undefined;
-  return value as unknown as Implementation;
+  const info = value as Partial<Implementation> | null | undefined;
+  return typeof info?.name === "string" && typeof info.version === "string" ? (info as Implementation) : undefined;
 }
 
 export function unsupportedVersion(requested: string | undefined, supported: readonly string[]): Refusal {

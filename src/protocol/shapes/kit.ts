@@ -34,7 +34,10 @@ export const stringOrInteger: Check = satisfying(
   "a string or an integer",
   (value) => typeof value === "string" || Number.isSafeInteger(value),
 );
-export const anyObject: Check = satisfying("an object", isObject);
+export const anyObject: Check = satisfying(
+  "an object",
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
 export const dateTime: Check = satisfying(
   "a date and time with an offset",
   (value) => typeof value === "string" && isDateTime(value),

@@ -10,7 +10,7 @@ const TYPES: Record<string, (value: unknown) => boolean> = {
   integer: (value) => Number.isInteger(value),
   string: (value) => typeof value === "string",
   array: (value) => Array.isArray(value),
-  object: isObject,
+  object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
 };
 
 /** Makes an assertion from its keyword's value, which is as it must be. */

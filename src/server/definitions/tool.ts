@@ -82,6 +82,8 @@ export interface RunningToolOptions {
   readonly clock: Clock;
   readonly report: (error: unknown, tool: string) => void;
   readonly warn: (message: string) => void;
+  /** Called for a tool that mirrors arguments into headers. */
+  readonly onParamHeaders: () => void;
 }
 
 type ToolAnswer = CallToolResult | InputRequiredResult;
@@ -117,7 +119,8 @@ export class RegisteredTool {
     this.#running = running;
     this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);
-    this.paramHeaders = paramHeadersOf(where, this.listing);
+    this.paramHeaders = assertParamHeaders(where, this.listing);
+    if (this.paramHeaders.length > 0) running.onParamHeaders();
   }
 
   /** Runs the tool: checks the arguments, runs the handler, makes the result. What the model can mend has `isError`. */
@@ -274,7 +277,7 @@ function toListing(
   });
 }
 
-function paramHeadersOf(where: string, listing: Tool): readonly ParamHeader[] {
+function assertParamHeaders(where: string, listing: Tool): readonly ParamHeader[] {
   const found = findParamHeaders(listing.inputSchema);
   if (!found.ok) throw new DefinitionError(`${where} input: ${found.reason}`);
   return found.headers;

@@ -3,7 +3,7 @@ import { type HttpRefusal, refuse, refuseFailed } from "../../era/refuse.js";
 import type { AcceptChannel, HttpBinding, HttpBindingOptions, OfferedEra, ServerEra } from "../../era/server-era.js";
 import { allowOrigin } from "../../http/cors.js";
 import { BodyFailure, type HttpExchange } from "../../http/exchange.js";
-import { createGuard } from "../../http/guard.js";
+import { createGuard, rememberLast } from "../../http/guard.js";
 import { isJson } from "../../http/media-type.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
@@ -34,6 +34,7 @@ export class HttpEndpoint {
   readonly #authorizer: RequestAuthorizer | undefined;
   /** Eras with HTTP paths of their own. */
   readonly #pathOwners: readonly OfferedEra[];
+  readonly #isJson = rememberLast(isJson);
   readonly #cors: boolean;
   readonly #maxBodyBytes: number;
   /** The value of `Allow`. */
@@ -80,7 +81,7 @@ export class HttpEndpoint {
     const owner = this.#pathOwners.find((era) => era.ownsPath?.(exchange.url, this.#options));
     if (owner !== undefined) return this.#serveBy(owner, exchange, undefined, (binding) => binding.route?.(exchange));
     if (exchange.method !== "POST") return this.#onBodiless(exchange);
-    if (!isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
+    if (!this.#isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
     const onText = (text: string) => this.#onBody(exchange, text);
     const onFailure = (error: unknown) => this.#onBodyFailure(exchange, error);
     if (exchange.read === undefined) exchange.text(this.#maxBodyBytes).then(onText, onFailure);

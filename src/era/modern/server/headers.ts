@@ -24,7 +24,8 @@ export function headerRefusal(
   const named = nameFrom === undefined ? undefined : params[nameFrom];
   // A name that is no text is a fault of the body, which is refused later.
   const name = typeof named === "string" ? named : undefined;
-  const mirrored = method === "tools/call" && name !== undefined ? runtime.paramHeaders(name) : undefined;
+  const mirrors = runtime.mirrorsArguments && method === "tools/call" && name !== undefined;
+  const mirrored = mirrors ? runtime.paramHeaders(name) : undefined;
   const versionHeader = exchange.header("mcp-protocol-version");
   const methodHeader = exchange.header("mcp-method");
   const nameHeader = name === undefined ? undefined : exchange.header("mcp-name");

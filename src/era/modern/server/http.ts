@@ -54,11 +54,11 @@ export class ModernBinding implements HttpBinding {
     this.#closed = true;
     const { open } = this.#endpoint;
     open.stop();
-    for (const exchange of [...open]) if (exchange.call.method !== LISTEN) exchange.shutDown();
+    for (const reply of [...open]) if (reply.call.method !== LISTEN) reply.shutDown();
     if (open.size === 0) return;
     const { clock } = this.#serving.runtime;
     const timer = clock.schedule(() => {
-      for (const exchange of [...open]) exchange.shutDown();
+      for (const reply of [...open]) reply.shutDown();
     }, LISTEN_GRACE_MS);
     await open.whenEmpty();
     clock.cancel(timer);

@@ -34,7 +34,8 @@ export interface Endpoint {
  */
 export class ModernReply implements ServerWire, Quiet {
   readonly shared = false;
-  spokeAt: number;
+  /** Set when the call begins to take time: before that no timer can look at it. */
+  spokeAt = 0;
   call!: Call;
   readonly #endpoint: Endpoint;
   readonly #exchange: HttpExchange;
@@ -46,7 +47,6 @@ export class ModernReply implements ServerWire, Quiet {
     this.#endpoint = endpoint;
     this.#exchange = exchange;
     this.#form = form;
-    this.spokeAt = endpoint.runtime.clock.now();
   }
 
   /** Serves the call. Nothing is thrown: every way it can go ends in an answer or in silence. */
@@ -55,6 +55,7 @@ export class ModernReply implements ServerWire, Quiet {
     this.#endpoint.open.add(this);
     const outcome = this.#endpoint.runtime.run(call);
     if (!(outcome instanceof Promise)) return this.#settle(outcome);
+    this.spokeAt = this.#endpoint.runtime.clock.now();
     this.#exchange.onGone(() => this.#abort("the client closed the connection"));
     outcome.then((outcome) => this.#settle(outcome));
   }
