@@ -214,6 +214,8 @@ export interface ServerRuntime {
   seal(): MaybePromise<StateSeal>;
   /** The pages that clients were asked to send their users to. */
   readonly urlElicitations: UrlElicitations;
+  /** The text that ends plain results, where the era stamps them; it is the same for all results of a server. */
+  plainStamp?: string | undefined;
   /** How many subscriptions are open. */
   readonly subscriptions: { open: number };
   /** Every version that this server speaks, newest first. */

@@ -28,6 +28,7 @@ export class ServerCore implements ServerRuntime {
   readonly watched = new Map<string, number>();
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
+  plainStamp: string | undefined;
   readonly subscriptions = { open: 0 };
   readonly notifications = new NotificationQueue();
   readonly versions: readonly string[];

@@ -91,6 +91,8 @@ export class Registry {
   otherNotifications: OtherNotificationHandler | undefined;
   /** What clients are told about extensions. */
   extensions: ServerCapabilities["extensions"];
+  /** The extension that owns a method, notification, result type or topic. */
+  readonly extensionOwners = new Map<string, string>();
   readonly #changes: ChangeBus;
   readonly #options: ServerOptions;
   readonly #running: RunningToolOptions;

@@ -34,9 +34,6 @@ export interface Wanted {
   readonly topics: readonly string[];
 }
 
-/** Which extension owns what, by server. */
-const ownersOf = new WeakMap<Registry, Map<string, string>>();
-
 /** Makes an extension the owner of all that it wants, or throws: nothing has two. `isSpecified` tells the protocol's methods. */
 export function claim(
   registry: Registry,
@@ -44,9 +41,7 @@ export function claim(
   wanted: Wanted,
   isSpecified: (method: string) => boolean,
 ): void {
-  const { methods, notifications, extensions = {} } = registry;
-  const owners = ownersOf.get(registry) ?? new Map<string, string>();
-  ownersOf.set(registry, owners);
+  const { methods, notifications, extensions = {}, extensionOwners: owners } = registry;
   const claimed = [
     extension,
     ...wanted.methods.map((name) => `method ${name}`),
@@ -79,7 +74,7 @@ export function expectOwnType(
 ): HandlerResult {
   const type = result instanceof PreparedResult ? undefined : result.resultType;
   if (type === undefined || type === "complete" || type === "input_required") return result;
-  if (ownersOf.get(registry)?.has(answer(method, type))) return result;
+  if (registry.extensionOwners.has(answer(method, type))) return result;
   throw new Error(`${extension}: ${method} may not be answered by a result of type ${JSON.stringify(type)}`);
 }
 

@@ -4,8 +4,9 @@ import { classify, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.
 
 /** Picks the era that a message is written in. The last era takes what no other claims. */
 export function pickEra<Era extends OfferedEra>(eras: readonly Era[], message: RpcMessage, header?: HeaderReader): Era {
-  for (const era of eras) if (era.claims(message, header)) return era;
-  return eras[eras.length - 1] as Era;
+  const last = eras.length - 1;
+  for (let index = 0; index < last; index++) if (eras[index]!.claims(message, header)) return eras[index]!;
+  return eras[last]!;
 }
 
 /** Picks the era of an HTTP body. A body that is not a single message names no era. */

@@ -13,7 +13,6 @@ import type { Call, CallOrigin, ClientDescription, ServerEra, ServerRuntime, Ser
 import type { BindingOptions } from "./binding-options.js";
 import { type CallOwner, PostCalls } from "./calls.js";
 import { PendingClientRequests } from "./client-requests.js";
-import { SessionOrigin } from "./origin.js";
 import { invalidRequest, refusal } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession } from "./session.js";
@@ -239,6 +238,42 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     if (!(error instanceof UnknownEvent) || exchange.answered) return refuseFailed(exchange, this.runtime, error);
     const gone = invalidRequest("Last-Event-ID names no event of this session that is still kept");
     refuse(exchange, this.runtime, this.#ended ?? gone);
+  }
+}
+
+/** A request of a session: what the exchange knows, and whose session it is. */
+class SessionOrigin implements CallOrigin {
+  readonly #exchange: HttpExchange;
+
+  constructor(
+    exchange: HttpExchange,
+    readonly sessionId: string | undefined,
+  ) {
+    this.#exchange = exchange;
+  }
+
+  get auth(): unknown {
+    return this.#exchange.auth;
+  }
+
+  get principal(): string | undefined {
+    return this.#exchange.principal;
+  }
+
+  get endsAt(): number | undefined {
+    return this.#exchange.endsAt;
+  }
+
+  get judge(): CallOrigin["judge"] {
+    return this.#exchange.judge;
+  }
+
+  get url(): string {
+    return this.#exchange.url;
+  }
+
+  header(name: string): string | undefined {
+    return this.#exchange.header(name);
   }
 }
 

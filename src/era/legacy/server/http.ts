@@ -4,7 +4,7 @@ import { accepts } from "../../../http/media-type.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
-import type { RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import type { RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { MemoryEventLog } from "../../../store/event-log.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
@@ -71,14 +71,13 @@ class LegacyBinding implements HttpBinding {
   }
 
   serve(exchange: HttpExchange, body: Parsed | undefined): void {
-    const id = body === undefined ? undefined : answerableId(body);
-    if (this.#closed) return this.#refuse(exchange, shuttingDown, id);
+    if (this.#closed) return this.#refuse(exchange, shuttingDown, body);
     const version = exchange.header("mcp-protocol-version");
     if (version !== undefined && !this.#versions.includes(version))
-      return this.#refuse(exchange, this.#unsupported(version), id);
-    if (exchange.method === "POST") return this.#post(exchange, body, id, version);
+      return this.#refuse(exchange, this.#unsupported(version), body);
+    if (exchange.method === "POST") return this.#post(exchange, body, version);
     if (!this.#methods.includes(exchange.method)) return this.#refuse(exchange, this.#notAllowed(exchange.method));
-    const session = this.#find(exchange, id, version);
+    const session = this.#find(exchange, body, version);
     if (session === undefined) return;
     if (exchange.method === "GET") this.#listen(exchange, session);
     else this.#delete(exchange, session);
@@ -118,25 +117,20 @@ class LegacyBinding implements HttpBinding {
     return { sessions: this.#table.size + (this.#sse?.size ?? 0), streams, running };
   }
 
-  #post(
-    exchange: HttpExchange,
-    body: Parsed | undefined,
-    id: RequestId | undefined,
-    version: string | undefined,
-  ): void {
+  #post(exchange: HttpExchange, body: Parsed | undefined, version: string | undefined): void {
     if (body === undefined) return this.#refuse(exchange, invalidRequest("the body is missing"));
     const asks = body.kind === "request" || body.kind === "batch";
     const kind = asks ? this.#pickReplyKind(exchange.header("accept")) : "json";
-    if (kind === undefined) return this.#refuse(exchange, notAcceptable, id);
+    if (kind === undefined) return this.#refuse(exchange, notAcceptable, body);
     if (!this.#options.sessions.enabled) return this.#postSingle(exchange, body, kind, version);
     const isHandshake = body.kind === "request" && body.message.method === "initialize";
     if (isHandshake && exchange.header(SESSION_ID) === undefined) {
       this.#open(exchange, body.message, kind).catch((error: unknown) =>
-        refuseFailed(exchange, this.#runtime, error, id),
+        refuseFailed(exchange, this.#runtime, error, answerableId(body)),
       );
       return;
     }
-    const session = this.#find(exchange, id, version);
+    const session = this.#find(exchange, body, version);
     if (session === undefined) return;
     session.post(exchange, body, kind);
     // A session with calls does not run out of time; its last call starts the time anew.
@@ -157,7 +151,7 @@ class LegacyBinding implements HttpBinding {
 
   async #open(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): Promise<void> {
     const { sessions } = this.#options;
-    if (this.#table.full) return this.#refuse(exchange, tooManySessions, request.id);
+    if (this.#table.full) return refuse(exchange, this.#runtime, tooManySessions, request.id);
     const id = this.#createId();
     const session = new HttpSession(this.#around, id, exchange.principal);
     this.#unnamed.add(session);
@@ -194,17 +188,17 @@ class LegacyBinding implements HttpBinding {
   }
 
   /** The session that the exchange names; answers the exchange if there is none to serve it. */
-  #find(exchange: HttpExchange, id: RequestId | undefined, version: string | undefined): HttpSession | undefined {
+  #find(exchange: HttpExchange, body: Parsed | undefined, version: string | undefined): HttpSession | undefined {
     const sessionId = exchange.header(SESSION_ID);
     if (sessionId === undefined)
-      return this.#refuse(exchange, invalidRequest("the Mcp-Session-Id header is missing"), id);
+      return this.#refuse(exchange, invalidRequest("the Mcp-Session-Id header is missing"), body);
     const session = this.#table.find(sessionId, exchange.principal);
-    if (session === undefined) return this.#refuse(exchange, sessionNotFound, id);
+    if (session === undefined) return this.#refuse(exchange, sessionNotFound, body);
     if (version !== undefined && version !== session.version) {
       return this.#refuse(
         exchange,
         refusal(400, `Unsupported protocol version: the session was opened at ${session.version}`),
-        id,
+        body,
       );
     }
     return session;
@@ -234,8 +228,8 @@ class LegacyBinding implements HttpBinding {
     return refusal(405, `Method not allowed: ${method}`, { allow: ["POST", ...this.#methods].join(", ") });
   }
 
-  #refuse(exchange: HttpExchange, why: HttpRefusal, id?: RequestId): undefined {
-    refuse(exchange, this.#runtime, why, id);
+  #refuse(exchange: HttpExchange, why: HttpRefusal, body?: Parsed): undefined {
+    refuse(exchange, this.#runtime, why, body && answerableId(body));
   }
 }
 

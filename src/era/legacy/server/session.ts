@@ -109,7 +109,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       client: this.client,
       wire: this.#wire,
       origin,
-      progressToken: progressTokenOf(params),
+      progressToken: params._meta === undefined ? undefined : progressTokenOf(params),
       logLevel: this.#heard,
     });
   }

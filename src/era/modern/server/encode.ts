@@ -22,9 +22,6 @@ export function encodeResult(call: Call, result: HandlerResult, runtime: ServerR
   return stampText(call.method, result, runtime) ?? JSON.stringify(stamp(call.method, result, runtime));
 }
 
-/** What a plain result ends with, as text: the same for all results of a server. */
-const endings = new WeakMap<ServerRuntime, string>();
-
 /**
  * Writes a result that says nothing of what is stamped, and that nobody may keep, without copying it: most are such.
  * Undefined where more is to be done.
@@ -34,12 +31,9 @@ function stampText(method: string, result: Result, runtime: ServerRuntime): Json
   if (modernMethods.get(method)?.cacheable === true) return undefined;
   const text = writeResult(result);
   if (text?.startsWith('{"') !== true) return undefined;
-  let ending = endings.get(runtime);
-  if (ending === undefined) {
-    ending = `,${JSON.stringify(stamp(method, {}, runtime)).slice(1)}`;
-    endings.set(runtime, ending);
-  }
-  return text.slice(0, -1) + ending;
+  // The stamp is the same for all such results of a server.
+  runtime.plainStamp ??= `,${JSON.stringify(stamp(method, {}, runtime)).slice(1)}`;
+  return text.slice(0, -1) + runtime.plainStamp;
 }
 
 function stamp(method: string, result: Result, runtime: ServerRuntime): Result {
