@@ -1,3 +1,5 @@
+// Modern has no twin: a modern client needs no handshake, and `era.ts` probes the server.
+
 import { untilAborted } from "../../../call/abortable.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { AuthError } from "../../../protocol/auth-error.js";

@@ -1,3 +1,5 @@
+// Modern has no twin: only a legacy server sends requests, and messages that belong to no call.
+
 import { ProtocolError } from "../../../protocol/errors.js";
 import type { InflightTable } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";

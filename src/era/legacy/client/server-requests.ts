@@ -1,3 +1,5 @@
+// Modern has no twin: only a legacy server sends requests.
+
 import { AbortSwitch, cancelledBy } from "../../../call/abort-switch.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { progressTokenOf } from "../../../call/progress.js";

@@ -1,3 +1,5 @@
+// Modern has no twin: nothing is kept between modern requests.
+
 import type { HeaderRecord } from "../../../http/client/send.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 

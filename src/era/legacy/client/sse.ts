@@ -1,3 +1,5 @@
+// Modern has no twin: HTTP+SSE is the transport of 2024-11-05.
+
 import { AbortSwitch } from "../../../call/abort-switch.js";
 import { pause } from "../../../call/clock.js";
 import type { CallLifetime } from "../../../call/lifetime.js";

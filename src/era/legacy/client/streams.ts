@@ -1,3 +1,5 @@
+// Modern has no twin: a modern stream belongs to one exchange and cannot be resumed.
+
 import type { AbortSwitch } from "../../../call/abort-switch.js";
 import { type Clock, pause } from "../../../call/clock.js";
 import { answerLost, fetchFailed } from "../../../http/client/failures.js";

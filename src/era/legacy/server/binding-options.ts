@@ -1,3 +1,5 @@
+// Modern has no twin: only sessions have options to decide about.
+
 import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../defaults.js";
 import type { HttpBindingOptions, SessionLimits } from "../../server-era.js";
 

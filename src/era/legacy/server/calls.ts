@@ -1,3 +1,5 @@
+// Modern has no twin: a modern exchange carries one call and needs no table.
+
 import { cancelledBy } from "../../../call/abort-switch.js";
 import type { Clock } from "../../../call/clock.js";
 import type { HttpExchange } from "../../../http/exchange.js";

@@ -1,3 +1,5 @@
+// Modern has no twin: a modern server sends no requests.
+
 import { cancelParams } from "../../../call/channel-request.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { withProgressToken } from "../../../call/progress.js";

@@ -1,3 +1,5 @@
+// Modern has no twin: only this era is loaded late, so only this one is described beforehand.
+
 import type { HttpBindingOptions, OfferedEra, SessionOptions } from "../../server-era.js";
 import { isSsePath, resolveSsePaths } from "../../sse-paths.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";

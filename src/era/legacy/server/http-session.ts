@@ -1,3 +1,5 @@
+// Modern has no twin: nothing is kept between modern requests.
+
 import type { Deadline } from "../../../call/deadline-queue.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import type { HttpExchange } from "../../../http/exchange.js";

@@ -1,3 +1,5 @@
+// The twin of `replay.ts` of the modern era: each is the way in which a handler asks the client.
+
 import { CallLifetime } from "../../../call/lifetime.js";
 import { tellProgress } from "../../../call/progress.js";
 import { McpError, ProtocolError, RpcError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";

@@ -1,3 +1,5 @@
+// Modern has no twin: nothing is kept between modern requests.
+
 import type { Clock } from "../../../call/clock.js";
 import { DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { HttpRefusal } from "../../refuse.js";

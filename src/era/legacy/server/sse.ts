@@ -1,3 +1,5 @@
+// Modern has no twin: HTTP+SSE is the transport of 2024-11-05.
+
 import { type Clock, timeLeft } from "../../../call/clock.js";
 import { BodyIncomplete, BodyNotText, BodyTooLarge, type HttpExchange } from "../../../http/exchange.js";
 import { isJson } from "../../../http/media-type.js";

@@ -1,3 +1,5 @@
+// Modern has no twin: a modern stream belongs to one exchange and cannot be resumed.
+
 import type { Clock } from "../../../call/clock.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
 import { SseConnection } from "../../../http/sse/connection.js";

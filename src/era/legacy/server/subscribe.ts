@@ -1,3 +1,5 @@
+// Modern has no twin of this name: there `listen.ts` serves subscriptions.
+
 import { methodNotFound } from "../../../protocol/jsonrpc/errors.js";
 import type { LoggingLevel } from "../../../protocol/types/index.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";

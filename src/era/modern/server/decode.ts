@@ -1,3 +1,5 @@
+// Legacy has no twin: a legacy session decodes its requests itself, since it supplies their facts.
+
 import type { HttpExchange } from "../../../http/exchange.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";

@@ -1,3 +1,5 @@
+// The twin of `initialize.ts` of the legacy era: each tells a client what the server can do.
+
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 
 export function discover(call: Call, runtime: ServerRuntime): Result {

@@ -1,3 +1,5 @@
+// Legacy has no twin: only this era mirrors parts of the body in headers.
+
 import type { HttpExchange } from "../../../http/exchange.js";
 import { decodeHeaderValue, trimHeader } from "../../../http/header-value.js";
 import { checkParamHeaders } from "../../../http/param-headers.js";

@@ -1,3 +1,5 @@
+// Legacy has no twin of this name: there `subscribe.ts` serves subscriptions, and the session sends changes.
+
 import { timeLeft } from "../../../call/clock.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, Refusal } from "../../../protocol/jsonrpc/errors.js";

@@ -1,3 +1,5 @@
+// The twin of `push.ts` of the legacy era: each is the way in which a handler asks the client.
+
 import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
