@@ -9,15 +9,15 @@ const STAGES = [
   ["garbage collector", ({ functionName }) => functionName === "(garbage collector)"],
   ["node: HTTP messages", ({ url }) => /^node:(_http|http|internal\/http)/.test(url)],
   ["node: sockets, streams, events, turns", ({ url }) => url.startsWith("node:")],
-  ["the exchange: guard, body, reply", ({ url }) => /src\/(node|http)\/|server\/(http-front|http-server)/.test(url)],
+  ["the exchange: guard, body, reply", ({ url }) => /src\/(node|http)\/|server\/(server|transports\/http)\./.test(url)],
   [
     "reading: JSON, envelope, headers",
-    ({ url }) => /jsonrpc\/parse|modern\/(envelope|check-headers|session)/.test(url),
+    ({ url }) => /jsonrpc\/parse|modern\/(envelope|server\/(headers|decode|session))/.test(url),
   ],
-  ["writing: JSON, stamp", ({ url }) => /jsonrpc\/format|modern\/(encode|server-exchange)/.test(url)],
+  ["writing: JSON, stamp", ({ url }) => /jsonrpc\/format|modern\/server\/(encode|reply)/.test(url)],
   [
     "the tool: arguments checked, handler",
-    ({ url }) => /server\/tool|server\/content|src\/schema|zod|workload|adapters/.test(url),
+    ({ url }) => /server\/definitions\/|src\/schema|zod|workload|adapters/.test(url),
   ],
   ["dispatch: era, route, context", ({ url }) => url.includes("/src/")],
 ];
