@@ -44,7 +44,8 @@ export function createServe(
 ): (call: Call) => MaybePromise<Outcome> {
   if (interceptors.length === 0) return (call) => serveCall(server, dispatch, call);
   const intercepted = composeInterceptors(interceptors, async (call: Call) => dispatch(server, call));
-  return (call) => serveCall(server, (_server, call) => intercepted(call), call);
+  const dispatchCall = (_server: MethodTables, call: Call) => intercepted(call);
+  return (call) => serveCall(server, dispatchCall, call);
 }
 
 function serveCall(
@@ -66,9 +67,7 @@ function serveCall(
   );
 }
 
-/**
- * Finds the method, checks its params, and runs it. The author's own methods come first, then the era's, then the server's.
- */
+/** Finds the method, checks its params, and runs it. The author's own methods come first, then the era's, then the server's. */
 function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult> {
   const { era, method } = call;
   const shape = era.methods.get(method);
@@ -140,7 +139,7 @@ const SERVE: readonly (readonly [method: string, serve: Serve])[] = [
   ["completion/complete", completeArgument],
 ];
 
-/** What the server itself answers, whatever the era: one entry per method of the specification. */
+/** Lists the methods of the specification that the server answers, whatever the era. */
 export function createRoutes(registry: Registry): ReadonlyMap<string, Route> {
   return new Map(SERVE.map(([method, serve]) => [method, (call, ctx) => serve(registry, call, ctx)]));
 }
