@@ -2,6 +2,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { modernServer } from "#src/era/modern/server/era.js";
 import type { HttpBinding, ServerEra } from "#src/era/server-era.js";
 import type { HttpExchange } from "#src/http/exchange.js";
 import { createWebExchange } from "#src/http/web-exchange.js";
@@ -10,6 +11,7 @@ import { HttpEndpoint } from "#src/server/transports/http.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
 import { settle } from "../support/legacy-endpoint.js";
+import { modernRequest } from "../support/modern-request.js";
 
 const body = { jsonrpc: "2.0", method: "notifications/initialized" };
 const headers = { "content-type": "application/json" };
@@ -45,6 +47,23 @@ test("what fails before the answer is answered with 500, with or without a body"
     equal(exchange.status, 500);
   }
   equal(host.reports.length, 2);
+});
+
+test("a gate whose judgement throws is answered with 500, and tells nobody but the log why", async () => {
+  const host = new FakeServerHost();
+  const judge = () => {
+    throw new Error("secret");
+  };
+  const endpoint = new HttpEndpoint(host, [modernServer], { gate: () => ({ judge }) }, async () => {});
+  const exchange = createArrayExchange(modernRequest("tools/list"));
+  endpoint.serve(exchange);
+  await exchange.done;
+  equal(exchange.status, 500);
+  equal(exchange.body().includes("secret"), false);
+  deepEqual(
+    host.reports.map(({ error }) => (error as Error).message),
+    ["secret"],
+  );
 });
 
 test("what fails after the answer is reported, and the answer stands", async () => {

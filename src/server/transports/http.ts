@@ -94,8 +94,9 @@ export class HttpEndpoint {
     if (body.kind === "invalid" && body.failure.code === PARSE_ERROR)
       return this.#refuse(exchange, toRefusal(400, PARSE_ERROR, body.failure.message));
     const era = pickEraOfBody(this.#eras, body, (name) => exchange.header(name));
-    if (!this.#admits(exchange, body)) return;
-    this.#serveBy(era, exchange, body, (binding) => binding.serve(exchange, body));
+    this.#serveBy(era, exchange, body, (binding) => {
+      if (this.#admits(exchange, body)) binding.serve(exchange, body);
+    });
   }
 
   /** Tells whether the gate lets the caller do this; answers where it does not. */
