@@ -34,6 +34,7 @@ import type {
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ClientRequestsOpener } from "./request-strategy.js";
+import type { UrlElicitations } from "./url-elicitations.js";
 
 /** What is known about the client that made a call. */
 export interface ClientDescription {
@@ -403,28 +404,6 @@ export type ResultTable = ReadonlyMap<string, Check>;
 
 /** The notifications that exist, each with the check of its params. */
 export type NotificationTable = ReadonlyMap<string, Check>;
-
-/** The one whose client was asked to send its user to a page. */
-export interface UrlElicitationOwner {
-  /** The user is done with the page. */
-  onUrlElicitationDone(id: string): void;
-  /** Nobody will say any more that the user is done with it. */
-  onUrlElicitationForgotten(id: string): void;
-}
-
-/**
- * The pages that users were sent to and that are not done yet, by the id of the question. An owner that has ended leaves
- * nothing but the id.
- */
-export type UrlElicitations = Map<string, UrlElicitationOwner | undefined>;
-
-/** Tells the owner, once; false for an id that nobody was asked with. */
-export function completeUrlElicitation(pages: UrlElicitations, id: string): boolean {
-  const owner = pages.get(id);
-  const known = pages.delete(id);
-  owner?.onUrlElicitationDone(id);
-  return known;
-}
 
 /** A result that is the same for every client: each era writes it as text once. */
 export class PreparedResult {

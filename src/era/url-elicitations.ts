@@ -1,4 +1,16 @@
-import type { UrlElicitationOwner, UrlElicitations } from "./server-era.js";
+/** The one whose client was asked to send its user to a page. */
+export interface UrlElicitationOwner {
+  /** The user is done with the page. */
+  onUrlElicitationDone(id: string): void;
+  /** Nobody will say any more that the user is done with it. */
+  onUrlElicitationForgotten(id: string): void;
+}
+
+/**
+ * The pages that users were sent to and that are not done yet, by the id of the question. An owner that has ended leaves
+ * nothing but the id.
+ */
+export type UrlElicitations = Map<string, UrlElicitationOwner | undefined>;
 
 /** More pages than this are not remembered; the oldest go first. */
 const MOST = 10_000;
@@ -20,4 +32,12 @@ function forget(pages: UrlElicitations, id: string): void {
   const owner = pages.get(id);
   pages.delete(id);
   owner?.onUrlElicitationForgotten(id);
+}
+
+/** Tells the owner, once; false for an id that nobody was asked with. */
+export function completeUrlElicitation(pages: UrlElicitations, id: string): boolean {
+  const owner = pages.get(id);
+  const known = pages.delete(id);
+  owner?.onUrlElicitationDone(id);
+  return known;
 }

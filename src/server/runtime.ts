@@ -1,7 +1,8 @@
 import type { Clock } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
 import { andThen, attempt, ignoreErrors } from "../call/maybe-promise.js";
-import type { Call, LogMessage, OfferedEra, ReportContext, ServerRuntime, UrlElicitations } from "../era/server-era.js";
+import type { Call, LogMessage, OfferedEra, ReportContext, ServerRuntime } from "../era/server-era.js";
+import type { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
 import { DefinitionError, toError } from "../protocol/errors.js";

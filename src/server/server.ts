@@ -1,6 +1,7 @@
 import { pause } from "../call/clock.js";
-import { type AcceptChannel, type CallOrigin, completeUrlElicitation, type OfferedEra } from "../era/server-era.js";
+import type { AcceptChannel, CallOrigin, OfferedEra } from "../era/server-era.js";
 import { pathOf, resolveSsePaths } from "../era/sse-paths.js";
+import { completeUrlElicitation } from "../era/url-elicitations.js";
 import type { HttpExchange } from "../http/exchange.js";
 import { createWebExchange } from "../http/web-exchange.js";
 import { DefinitionError, McpError } from "../protocol/errors.js";

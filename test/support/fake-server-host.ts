@@ -1,11 +1,5 @@
-import type {
-  Call,
-  HandlerResult,
-  Outcome,
-  ReportContext,
-  ServerRuntime,
-  UrlElicitations,
-} from "#src/era/server-era.js";
+import type { Call, HandlerResult, Outcome, ReportContext, ServerRuntime } from "#src/era/server-era.js";
+import type { UrlElicitations } from "#src/era/url-elicitations.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { RpcError } from "#src/protocol/errors.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/protocol/jsonrpc/errors.js";

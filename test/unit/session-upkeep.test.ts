@@ -2,7 +2,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { legacyServer } from "#src/era/legacy/server/era.js";
 import { LegacySession } from "#src/era/legacy/server/session.js";
-import { completeUrlElicitation } from "#src/era/server-era.js";
+import { completeUrlElicitation } from "#src/era/url-elicitations.js";
 import { takeCensus } from "../support/census.js";
 import { FakeServerHost } from "../support/fake-server-host.js";
 import { HandClock, LegacyEndpoint, messages, settle } from "../support/legacy-endpoint.js";

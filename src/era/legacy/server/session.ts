@@ -27,8 +27,8 @@ import type {
   ServerEra,
   ServerRuntime,
   ServerWire,
-  UrlElicitationOwner,
 } from "../../server-era.js";
+import type { UrlElicitationOwner } from "../../url-elicitations.js";
 import { releaseUrlElicitation, trackUrlElicitation } from "../../url-elicitations.js";
 import { HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";

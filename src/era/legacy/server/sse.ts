@@ -76,10 +76,10 @@ export class SseEndpoint {
     const session = this.#find(id, exchange);
     if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
     if (!isJson(exchange.header("content-type"))) return refuse(exchange, runtime, notJson);
-    exchange.text(this.#around.options.maxBodyBytes ?? DEFAULT_MAX_BODY).then(
-      (text) => this.#take(exchange, id, text),
-      (error: unknown) => this.#onBodyFailure(exchange, error),
-    );
+    exchange
+      .text(this.#around.options.maxBodyBytes ?? DEFAULT_MAX_BODY)
+      .then((text) => this.#take(exchange, id, text))
+      .catch((error: unknown) => this.#onBodyFailure(exchange, error));
   }
 
   #take(exchange: HttpExchange, id: string, text: string): void {

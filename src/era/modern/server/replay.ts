@@ -13,15 +13,8 @@ import {
   isUrlElicitationRequired,
   type RequestStrategy,
 } from "../../request-strategy.js";
-import {
-  type Call,
-  type HandlerResult,
-  PreparedResult,
-  type Result,
-  type ServerRuntime,
-  type UrlElicitationOwner,
-} from "../../server-era.js";
-import { trackUrlElicitation } from "../../url-elicitations.js";
+import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
+import { trackUrlElicitation, type UrlElicitationOwner } from "../../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */
 interface Progress {
