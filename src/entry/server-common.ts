@@ -1,5 +1,6 @@
 export type { AskOptions, ElicitAnswer, RequestStrategy } from "../era/request-strategy.js";
 export type { Call, CallOrigin, ClientDescription, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
+export type { ServerLimits } from "../era/server-limits.js";
 export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";

@@ -34,6 +34,7 @@ import type {
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ClientRequestsOpener } from "./request-strategy.js";
+import type { ServerLimits } from "./server-limits.js";
 import type { UrlElicitations } from "./url-elicitations.js";
 
 /** What is known about the client that made a call. */
@@ -159,11 +160,9 @@ export interface StateSeal {
   tryOpen(text: string, binding: string): Promise<unknown>;
 }
 
-export interface SessionLimits {
+export interface SessionSettings {
   /** Whether HTTP sessions are kept at all; without them each request stands alone. */
   readonly enabled: boolean;
-  readonly idleMs: number;
-  readonly max: number;
   /** Names a new session: visible ASCII that nobody can guess. Random unless given. */
   readonly createId?: (() => string) | undefined;
   /** Called when a client opens a session, before it is told so; a failure refuses it. */
@@ -179,18 +178,10 @@ export interface SessionLimits {
 /** What the author of a server says about what eras do. Where nothing is said, they know what to do. */
 export interface RuntimeOptions {
   readonly instructions?: string | undefined;
-  /** How long a pushed question may stay unanswered. */
-  readonly askTimeoutMs?: number | undefined;
   /** How to watch whether clients are there, if at all. */
   readonly pings?: PingOptions | undefined;
   /** The shortest time between two reports of progress of a call, if there is one. */
   readonly progressIntervalMs?: number | undefined;
-  /** How many times one call may come back with questions. */
-  readonly maxRounds?: number | undefined;
-  /** How many subscriptions there may be, how many different changes may wait for each, and how long it lives. */
-  readonly maxSubscriptions?: number | undefined;
-  readonly maxWaitingChanges?: number | undefined;
-  readonly maxSubscriptionMs?: number | undefined;
   /** Whether results name the server. They do unless told otherwise. */
   readonly identify?: boolean | undefined;
   /** What clients hear that need not ask, until they do. */
@@ -207,6 +198,7 @@ export interface RuntimeOptions {
 /** What an era may ask of the server that it serves. */
 export interface ServerRuntime {
   readonly options: RuntimeOptions;
+  readonly limits: ServerLimits;
   readonly info: Implementation;
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
@@ -303,7 +295,7 @@ export interface HttpBinding {
 }
 
 /** What the author says about sessions: `false` for none. */
-export type SessionOptions = false | Partial<Omit<SessionLimits, "enabled">>;
+export type SessionOptions = false | Partial<Omit<SessionSettings, "enabled">>;
 
 /** How an endpoint is to be served, as far as its author says. */
 export interface HttpBindingOptions {
@@ -318,10 +310,6 @@ export interface HttpBindingOptions {
   readonly resumable?: EventLog | boolean | undefined;
   /** What clients are told to wait before they reconnect. */
   readonly retryMs?: number | undefined;
-  /** A stream whose reader is further behind than this many characters is ended. */
-  readonly maxBehind?: number | undefined;
-  /** The largest request body, in bytes. */
-  readonly maxBodyBytes?: number | undefined;
   /** The two paths of the transport with a stream of its own, in the era that had it. */
   readonly sse?: boolean | SsePaths | undefined;
   /** Serves a channel that this binding makes. */

@@ -7,7 +7,7 @@ export type Known<T> = { readonly [K in keyof Required<T>]: 1 };
  * Refuses options that are none, or that do not exist, and says which may have been meant: a program without types would
  * have them passed over in silence.
  */
-export function assertOptions(where: string, given: unknown, known: { readonly [name: string]: 1 }): void {
+export function assertOptions(where: string, given: unknown, known: object): void {
   if (typeof given !== "object" || given === null) throw new DefinitionError(`${where}: the options must be an object`);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(known, name)) continue;
@@ -15,6 +15,16 @@ export function assertOptions(where: string, given: unknown, known: { readonly [
     const hint = likeness(name, best) < 0.5 ? "" : `; did you mean ${best}?`;
     throw new DefinitionError(`${where}: has no option ${name}${hint}`);
   }
+}
+
+/** Fills in the limits that were not given; refuses a limit that is unknown or no positive number. */
+export function resolveLimits<Limits extends object>(where: string, given: Partial<Limits>, defaults: Limits): Limits {
+  assertOptions(where, given, defaults);
+  for (const [name, value] of Object.entries(given)) {
+    if (!((value as number) > 0))
+      throw new DefinitionError(`${where}: ${name} must be a positive number, or Infinity for no limit, not ${value}`);
+  }
+  return { ...defaults, ...given };
 }
 
 /** How much of two names is the same from the beginning and from the end, from 0 to 1. */

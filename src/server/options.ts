@@ -9,6 +9,7 @@ import type {
   SessionOptions,
   SsePaths,
 } from "../era/server-era.js";
+import type { ServerLimits } from "../era/server-limits.js";
 import type { HttpGate } from "../http/gate.js";
 import type { GuardOptions } from "../http/guard.js";
 import { defined } from "../protocol/json.js";
@@ -32,8 +33,6 @@ export interface HttpServerOptions extends GuardOptions {
   readonly cors?: boolean;
   /** Authenticates every request. Without one nobody is known, whatever the request says of itself. */
   readonly gate?: HttpGate;
-  /** The largest request body, in bytes. 4 MiB unless told otherwise. */
-  readonly maxBodyBytes?: number;
   /** Sessions for clients that need a handshake: `false` keeps none, each request stands alone. */
   readonly sessions?: SessionOptions;
   /** Answer handshake-era requests with one JSON document instead of a stream. */
@@ -45,8 +44,6 @@ export interface HttpServerOptions extends GuardOptions {
   readonly responseMode?: "auto" | "sse" | "json";
   /** Silence on a stream after which a comment is written. 15 s unless told otherwise. */
   readonly keepAliveMs?: number;
-  /** A stream whose reader is further behind than this many characters is ended. 8 Mi unless told otherwise. */
-  readonly maxBehind?: number;
   /** Makes lost streams resumable: `true` for a bounded log in memory. */
   readonly resumable?: boolean | EventLog;
   /** What clients are told to wait before they reconnect. */
@@ -116,33 +113,20 @@ export interface ServerOptions {
   readonly stateCodec?: StateCodec;
   /** Servers of other names take sealed state from each other only where this, and the keys, are the same. */
   readonly stateAudience?: string;
-  /** How long sealed state is good for. */
-  readonly stateTtlMs?: number;
   /**
    * Asked before a sealed state is used again, with its name and the time of day at which it ends. A server that takes
    * each state once remembers the names until then; without this a state can be used again as long as it lives.
    */
   readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
-  /** How many times one call may come back with questions. */
-  readonly maxRounds?: number;
   /**
    * The least severe log messages for clients that asked for no level, where they need not ask. All by default.
    * @deprecated by SEP-2577; may go with the first revision that is released on or after 28 July 2027.
    */
   readonly logLevel?: LoggingLevel;
-  /** How many subscriptions may be open at once, over all connections. 10 000 unless told otherwise. */
-  readonly maxSubscriptions?: number;
-  /** How many different changes may wait for a subscriber that does not read; one more ends it. 1024 unless told otherwise. */
-  readonly maxWaitingChanges?: number;
-  /**
-   * How long a subscription, or the stream of a session for what belongs to no call, stays open; then it is ended in good
-   * order, and a client that wants to hear more comes again. As long as the client likes unless given.
-   */
-  readonly maxSubscriptionMs?: number;
+  /** Bounds on everything that clients can make the server hold. Each has a default. */
+  readonly limits?: Partial<ServerLimits>;
   /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
-  /** How long a pushed question may stay unanswered. */
-  readonly askTimeoutMs?: number;
   /** The shortest time between two reports of progress of one call; what comes between is left out but for the latest. */
   readonly progressIntervalMs?: number;
   /** Whether results say which server they come from. */
@@ -152,11 +136,6 @@ export interface ServerOptions {
   readonly validator?: JsonSchemaValidator;
   readonly clock?: Clock;
 }
-
-export const DEFAULTS = {
-  stateTtlMs: 600_000,
-  maxBodyBytes: 4 * 1024 * 1024,
-} as const;
 
 export function clockOf(options: ServerOptions): Clock {
   return options.clock ?? systemClock;

@@ -2,12 +2,13 @@ import type { Clock } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
 import { andThen, attempt, ignoreErrors } from "../call/maybe-promise.js";
 import type { Call, LogMessage, OfferedEra, ReportContext, ServerRuntime } from "../era/server-era.js";
+import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import type { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
 import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
 import { DefinitionError, toError } from "../protocol/errors.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
-import { assertOptions } from "../protocol/known-options.js";
+import { assertOptions, resolveLimits } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
 import type { ClientCapabilities, Implementation, ServerCapabilities } from "../protocol/types/index.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
@@ -15,7 +16,7 @@ import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Registry } from "./definitions/registry.js";
 import { NotificationQueue, receive } from "./notifications.js";
 import { SERVER } from "./option-names.js";
-import { clockOf, DEFAULTS, type ServerInterceptor, type ServerOptions } from "./options.js";
+import { clockOf, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { createRoutes, createServe, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
 
@@ -36,6 +37,7 @@ export class ServerCore implements ServerRuntime {
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
   readonly options: ServerOptions;
+  readonly limits: ServerLimits;
   readonly routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   mirrorsArguments = false;
@@ -51,13 +53,14 @@ export class ServerCore implements ServerRuntime {
       );
     assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
+    this.limits = resolveLimits("McpServer limits", options.limits ?? {}, SERVER_LIMITS);
     this.info = info;
     this.clock = clockOf(options);
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.options = options;
     this.#interceptors = [...(options.interceptors ?? [])];
-    assertSealOptions(options.stateKeys, options.stateCodec, options.stateTtlMs ?? DEFAULTS.stateTtlMs);
+    assertSealOptions(options.stateKeys, options.stateCodec, this.limits.stateTtlMs);
     this.seal = lazyModule(async () => (await import("./state/seal.js")).createServerSeal(this, options));
     this.registry = new Registry(options, this.changes, {
       validator,

@@ -222,12 +222,16 @@ test("a proxy that holds everything back until the end", async (t) => {
 });
 
 test("a reader that stalls is cut off, with what it left unread", async (t) => {
-  const server = new McpServer(me, { http: { maxBehind: 1_000_000, sse: true } }).tool("flood", {}, async (_, ctx) => {
-    while (ctx.open) {
-      ctx.progress(performance.now(), undefined, "x".repeat(100_000));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  });
+  const server = new McpServer(me, { limits: { maxBehind: 1_000_000 }, http: { sse: true } }).tool(
+    "flood",
+    {},
+    async (_, ctx) => {
+      while (ctx.open) {
+        ctx.progress(performance.now(), undefined, "x".repeat(100_000));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  );
   const running = await serveHttp(server);
   t.after(() => running.close());
   const count = () => new Promise<number>((resolve) => running.server.getConnections((_, n) => resolve(n)));
@@ -253,8 +257,8 @@ test("a thousand sessions that nobody ends", async () => {
   const clock = new FakeClock();
   const ended: string[] = [];
   const endpoint = new LegacyEndpoint(
-    { sessions: { idleMs: 60_000, onEnd: (id) => void ended.push(id) }, resumable: true },
-    { clock },
+    { sessions: { onEnd: (id) => void ended.push(id) }, resumable: true },
+    { clock, limits: { sessionIdleMs: 60_000 } },
   );
   const clients = [];
   for (let n = 0; n < 1000; n++) {

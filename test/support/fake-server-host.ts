@@ -1,4 +1,5 @@
 import type { Call, HandlerResult, Outcome, ReportContext, ServerRuntime } from "#src/era/server-era.js";
+import { SERVER_LIMITS, type ServerLimits } from "#src/era/server-limits.js";
 import type { UrlElicitations } from "#src/era/url-elicitations.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
 import { RpcError } from "#src/protocol/errors.js";
@@ -13,7 +14,14 @@ export type FakeHandler = (call: Call) => HandlerResult | Promise<HandlerResult>
 /** A server without features: handlers by method, dispatched by the rules of an era, with everything recorded. */
 export class FakeServerHost implements ServerRuntime {
   readonly info = { name: "fake", version: "1.0.0" };
-  readonly options = { askTimeoutMs: 1000, maxRounds: 4, maxSubscriptions: 100, maxWaitingChanges: 100 };
+  readonly options = {};
+  limits: ServerLimits = {
+    ...SERVER_LIMITS,
+    askTimeoutMs: 1000,
+    maxRounds: 4,
+    maxSubscriptions: 100,
+    maxWaitingChanges: 100,
+  };
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
   readonly urlElicitations: UrlElicitations = new Map();

@@ -136,10 +136,9 @@ test("a handshake cannot be called off", async () => {
 });
 
 test("a session that ends lets go of the resources it watched and of the changes it listened to", async () => {
-  const core = new ServerCore({ name: "s", version: "1" }, {}, [legacyServer]);
+  const core = new ServerCore({ name: "s", version: "1" }, { limits: { sessionIdleMs: 1000 } }, [legacyServer]);
   core.registry.add("resources", "note://1", { name: "note" }, () => "text");
   const binding = legacyServer.http(core, {
-    sessions: { idleMs: 1000, max: 10 },
     preferJson: true,
     keepAliveMs: 0,
   });
@@ -188,7 +187,7 @@ test("a single POST is not logged: nobody could come back for it", async () => {
 
 test("the stream for what belongs to no call is let go after its time, and its client comes back", async () => {
   const clock = new HandClock();
-  const endpoint = new LegacyEndpoint({ retryMs: 50 }, { clock, maxSubscriptionMs: 60_000 });
+  const endpoint = new LegacyEndpoint({ retryMs: 50 }, { clock, limits: { maxSubscriptionMs: 60_000 } });
   endpoint.server.tool("t", {}, () => "");
   const client = await endpoint.open();
   const first = client.get();
@@ -223,7 +222,7 @@ test("a session that ends while its stream is being opened leaves no timer", asy
       return log.readAfter(...place);
     },
   };
-  const endpoint = new LegacyEndpoint({ resumable: slow }, { clock, maxSubscriptionMs: 60_000 });
+  const endpoint = new LegacyEndpoint({ resumable: slow }, { clock, limits: { maxSubscriptionMs: 60_000 } });
   const client = await endpoint.open();
   const stream = client.get();
   await reading.opened;

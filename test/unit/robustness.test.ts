@@ -144,7 +144,7 @@ test("a watch that fails half way leaves no subscription behind", async () => {
   const left: string[] = [];
   const server = new McpServer(me, {
     resources: { onSubscribe: (uri) => void left.push(`+${uri}`), onUnsubscribe: (uri) => void left.push(`-${uri}`) },
-    maxSubscriptions: 1,
+    limits: { maxSubscriptions: 1 },
   }).resource("note://{id}", { name: "note" }, () => "x");
   await using client = await connect(server, { era: "legacy" });
   await rejects(client.watch({ resources: ["note://a", "note://b"] }), { rpcCode: -32603 });

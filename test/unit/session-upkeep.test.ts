@@ -11,7 +11,7 @@ const pings = { intervalMs: 1000, timeoutMs: 200 };
 
 test("a resumable session that nobody listens to is not asked for signs of life, and no loss is reported", async () => {
   const clock = new HandClock();
-  const endpoint = new LegacyEndpoint({ resumable: true, sessions: { idleMs: 1_000_000 } }, { clock, pings });
+  const endpoint = new LegacyEndpoint({ resumable: true }, { clock, pings, limits: { sessionIdleMs: 1_000_000 } });
   const client = await endpoint.open();
   for (let round = 0; round < 3; round++) {
     clock.advance(1200);

@@ -33,7 +33,10 @@ const KINDS = {
     http: { allowedHosts: ["api.example.com", "*.example.org"], allowedOrigins: ["https://app.example.com", "null"] },
   }),
   open: () => ({ http: { allowedHosts: "*", allowedOrigins: false, cors: true } }),
-  small: () => ({ http: { maxBodyBytes: 600, maxBehind: 200, sessions: { max: 2, idleMs: 5000 }, keepAliveMs: 1000 } }),
+  small: () => ({
+    limits: { maxBodyBytes: 600, maxBehind: 200, maxSessions: 2, sessionIdleMs: 5000 },
+    http: { keepAliveMs: 1000 },
+  }),
   guarded: (sdk) => ({ http: { gate: createProtection(sdk) } }),
   "guarded-loose": (sdk) => ({
     http: { cors: true, gate: createProtection(sdk, { resource: undefined, authorizationServers: undefined }) },
@@ -60,13 +63,15 @@ const KINDS = {
     onConnection: ({ client }) => journal.saw("connection", client ?? null),
   }),
   limits: () => ({
-    maxSubscriptions: 1,
-    maxSubscriptionMs: 30_000,
-    maxWaitingChanges: 1,
-    maxRounds: 1,
-    askTimeoutMs: 2000,
+    limits: {
+      maxSubscriptions: 1,
+      maxSubscriptionMs: 30_000,
+      maxWaitingChanges: 1,
+      maxRounds: 1,
+      askTimeoutMs: 2000,
+      stateTtlMs: 5000,
+    },
     progressIntervalMs: 1000,
-    stateTtlMs: 5000,
     logLevel: "warning",
     pings: { intervalMs: 10_000, timeoutMs: 3000 },
   }),

@@ -2,7 +2,7 @@ import type { ServerRuntime, StateSeal } from "../../era/server-era.js";
 import { toBase64Url } from "../../protocol/base64.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { KeyRing } from "../../protocol/key-ring.js";
-import { DEFAULTS, type ServerOptions } from "../options.js";
+import type { ServerOptions } from "../options.js";
 import type { SealKey, SealOptions, StateCodec } from "./options.js";
 
 /** Turns a text that is bound to a request into one for the wire, and back. */
@@ -117,7 +117,7 @@ export function createServerSeal(runtime: ServerRuntime, options: ServerOptions)
     keys: options.stateKeys,
     codec: options.stateCodec,
     audience: options.stateAudience ?? runtime.info.name,
-    ttlMs: options.stateTtlMs ?? DEFAULTS.stateTtlMs,
+    ttlMs: runtime.limits.stateTtlMs,
     clock: runtime.clock,
     accept: options.acceptState,
     onRefused: (reason) =>

@@ -21,15 +21,13 @@ export interface EndpointRuntime extends ServerRuntime {
 export class RequestAuthorizer {
   readonly #runtime: EndpointRuntime;
   readonly #gate: HttpGate;
-  readonly #maxBodyBytes: number;
   /** Exchanges that the gate has not decided about yet. */
   readonly #undecided = new Set<HttpExchange>();
   #warned = false;
 
-  constructor(runtime: EndpointRuntime, gate: HttpGate, maxBodyBytes: number) {
+  constructor(runtime: EndpointRuntime, gate: HttpGate) {
     this.#runtime = runtime;
     this.#gate = gate;
-    this.#maxBodyBytes = maxBodyBytes;
     for (const warning of gate.warnings ?? []) runtime.warn(warning);
   }
 
@@ -74,7 +72,7 @@ export class RequestAuthorizer {
     if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
     const { amend } = verdict;
     exchange
-      .text(this.#maxBodyBytes)
+      .text(this.#runtime.limits.maxBodyBytes)
       .then((text) => amend(this.#operationsOf(parseFrame(text))))
       .catch(() => verdict)
       .then((refusal) => this.#refuse(exchange, refusal));

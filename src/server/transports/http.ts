@@ -5,10 +5,9 @@ import { allowOrigin } from "../../http/cors.js";
 import { BodyFailure, type HttpExchange } from "../../http/exchange.js";
 import { createGuard, rememberLast } from "../../http/guard.js";
 import { isJson } from "../../http/media-type.js";
-import { DefinitionError } from "../../protocol/errors.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
 import { answerableId, type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
-import { DEFAULTS, type HttpServerOptions } from "../options.js";
+import type { HttpServerOptions } from "../options.js";
 import { type EndpointRuntime, RequestAuthorizer } from "./authorize.js";
 import { pickEraOfBody } from "./pick-era.js";
 
@@ -50,16 +49,15 @@ export class HttpEndpoint {
     options: HttpServerOptions,
     accept: AcceptChannel,
   ) {
-    const { gate, cors, maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
-    if (!(maxBodyBytes > 0)) throw new DefinitionError("http.maxBodyBytes must be positive");
+    const { gate, cors } = options;
     this.#runtime = runtime;
     this.#eras = eras;
     this.#guard = createGuard(options);
-    this.#authorizer = gate && new RequestAuthorizer(runtime, gate, maxBodyBytes);
+    this.#authorizer = gate && new RequestAuthorizer(runtime, gate);
     this.#cors = cors === true;
-    this.#maxBodyBytes = maxBodyBytes;
+    this.#maxBodyBytes = runtime.limits.maxBodyBytes;
     const admits = (exchange: HttpExchange, body: Parsed) => this.#admits(exchange, body);
-    this.#options = { ...options, maxBodyBytes, accept, admits };
+    this.#options = { ...options, accept, admits };
     this.#pathOwners = eras.filter((era) => era.ownsPath !== undefined && options.sse !== undefined);
     this.#methods = ["POST", ...new Set(eras.flatMap((era) => era.httpMethods(options)))].join(", ");
   }

@@ -140,7 +140,7 @@ verifies("elicitation:failure-handled", "an error, silence, and a disconnect", l
   const caught: unknown[] = [];
   const asked = gate();
   const gone = gate();
-  const server = new McpServer(me, { clock, askTimeoutMs: 1000 })
+  const server = new McpServer(me, { clock, limits: { askTimeoutMs: 1000 } })
     .tool("ask", {}, async (_, ctx) => {
       await ctx.elicit("m", empty).catch((error) => caught.push(error));
       if (caught.length === 3) gone.open();

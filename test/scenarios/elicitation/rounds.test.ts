@@ -283,7 +283,7 @@ verifies("mrtr:client:leg-timeout", modernWires, async ({ connect }) => {
 
 verifies("mrtr:handler:legacy-timeout", legacyWires, async ({ connect }) => {
   const clock = new FakeClock();
-  const server = new McpServer(me, { clock, askTimeoutMs: 600_000 }).tool("t", {}, async (_, ctx) => {
+  const server = new McpServer(me, { clock, limits: { askTimeoutMs: 600_000 } }).tool("t", {}, async (_, ctx) => {
     return ctx.elicit("?", empty).then(
       ({ action }) => action,
       (error: { code: string }) => error.code,
@@ -303,7 +303,7 @@ verifies("mrtr:handler:legacy-timeout", legacyWires, async ({ connect }) => {
 
 verifies("mrtr:handler:legacy-timeout", "signs of life extend it", legacyWires, async ({ connect }) => {
   const clock = new FakeClock();
-  const server = new McpServer(me, { clock, askTimeoutMs: 1000 }).tool("t", {}, async (_, ctx) => {
+  const server = new McpServer(me, { clock, limits: { askTimeoutMs: 1000 } }).tool("t", {}, async (_, ctx) => {
     let heard = gate();
     const question = ctx.elicit("?", empty, { onProgress: () => heard.open() }).then(
       ({ action }) => action,

@@ -42,7 +42,7 @@ proves(
   async (t) => {
     const COUNT = 10_000;
     const source = t.mock.method(globalThis.crypto, "randomUUID");
-    const { endpoint } = createServer({ sessions: { max: COUNT } });
+    const { endpoint } = createServer({}, { limits: { maxSessions: COUNT } });
     const ids = new Set<string>();
     for (let count = 0; count < COUNT; count++) {
       const opened = endpoint.initialize();
@@ -96,7 +96,7 @@ proves("hosting:session:delete", http, "ends the session and its stream", async 
 
 proves("hosting:session:post-termination-404", http, "after DELETE and after expiry", async () => {
   const clock = new HandClock();
-  const { endpoint } = createServer({ sessions: { idleMs: 1000 } }, { clock });
+  const { endpoint } = createServer({}, { clock, limits: { sessionIdleMs: 1000 } });
   const deleted = await endpoint.open();
   await status(deleted.delete(), 200);
   const expired = await endpoint.open();
@@ -124,7 +124,7 @@ proves("hosting:session:delete-cancels-inflight", http, "without a response, and
 
 proves("hosting:session:teardown-json-error", http, "by DELETE, expiry and shutdown", async () => {
   const clock = new HandClock();
-  const { endpoint, started } = createServer({ preferJson: true, sessions: { idleMs: 1000 } }, { clock });
+  const { endpoint, started } = createServer({ preferJson: true }, { clock, limits: { sessionIdleMs: 1000 } });
   const deleted = await endpoint.open();
   const first = deleted.call(1, "block");
   await until(() => started.length === 1);
@@ -213,7 +213,7 @@ proves("hosting:session:failed-init-no-session", http, "by its params and by an 
 proves("hosting:session:idle-timeout", http, "each request restarts the clock", async () => {
   const clock = new HandClock();
   const log = new MemoryEventLog();
-  const { endpoint } = createServer({ sessions: { idleMs: 1000 }, resumable: log, keepAliveMs: 0 }, { clock });
+  const { endpoint } = createServer({ resumable: log, keepAliveMs: 0 }, { clock, limits: { sessionIdleMs: 1000 } });
   const client = await endpoint.open();
   clock.advance(900);
   await answer(client.request(1, "ping"));
@@ -229,7 +229,7 @@ proves("hosting:session:idle-timeout", http, "each request restarts the clock", 
 
 proves("hosting:session:idle-timeout-inflight", http, "neither a call nor a stream is idle", async () => {
   const clock = new HandClock();
-  const { endpoint, release, started } = createServer({ sessions: { idleMs: 100 }, keepAliveMs: 0 }, { clock });
+  const { endpoint, release, started } = createServer({ keepAliveMs: 0 }, { clock, limits: { sessionIdleMs: 100 } });
   const client = await endpoint.open();
   const call = client.call(1, "block");
   await until(() => started.length === 1);
@@ -307,7 +307,7 @@ proves("hosting:http:shutdown-inflight-error", http, "new requests are refused, 
 });
 
 proves("hosting:session:create", http, "up to the limit", async () => {
-  const { endpoint } = createServer({ sessions: { max: 2 } });
+  const { endpoint } = createServer({}, { limits: { maxSessions: 2 } });
   const first = await endpoint.open();
   await endpoint.open();
   const refused = await status(endpoint.initialize(), 503);
@@ -336,7 +336,6 @@ proves("hosting:session:lifecycle-callbacks", http, "opening is awaited, the end
   const { endpoint } = createServer(
     {
       sessions: {
-        idleMs: 1000,
         onOpen: async (id) => {
           await admitted.opened;
           log.push(`open ${id}`);
@@ -347,7 +346,7 @@ proves("hosting:session:lifecycle-callbacks", http, "opening is awaited, the end
         },
       },
     },
-    { clock },
+    { clock, limits: { sessionIdleMs: 1000 } },
   );
   const opening = endpoint.initialize();
   await settle();

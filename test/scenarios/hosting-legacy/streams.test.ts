@@ -313,7 +313,10 @@ proves(
   "on quiet streams, not after",
   async () => {
     const clock = new HandClock();
-    const { endpoint, contexts, release } = createServer({ keepAliveMs: 1000, sessions: { idleMs: 5000 } }, { clock });
+    const { endpoint, contexts, release } = createServer(
+      { keepAliveMs: 1000 },
+      { clock, limits: { sessionIdleMs: 5000 } },
+    );
     const client = await endpoint.open();
     const [listener, call] = [client.get(), client.call(1, "hold")];
     await until(() => contexts.length === 1 && listener.status === 200);
@@ -329,7 +332,7 @@ proves(
     assert.equal(call.body(), body);
     for (const keepAliveMs of [0, 2 ** 31]) {
       const still = new HandClock();
-      const other = createServer({ keepAliveMs, sessions: { idleMs: 2 ** 40 } }, { clock: still });
+      const other = createServer({ keepAliveMs }, { clock: still, limits: { sessionIdleMs: 2 ** 40 } });
       const quiet = (await other.endpoint.open()).get();
       await until(() => quiet.status === 200);
       still.advance(2 ** 32);

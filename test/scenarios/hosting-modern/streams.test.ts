@@ -91,7 +91,11 @@ verifies(
   async ({ serve }) => {
     // Equal changes count once while they wait, so it takes many different ones.
     const uris = Array.from({ length: 30 }, (_, index) => `note://${index}${"x".repeat(100_000)}`);
-    const server = defineServer({ maxWaitingChanges: 20 }).resource("note://{id}", { name: "note" }, () => "text");
+    const server = defineServer({ limits: { maxWaitingChanges: 20 } }).resource(
+      "note://{id}",
+      { name: "note" },
+      () => "text",
+    );
     const send = await serve(server);
     const stalled = await send(watch({ resourceSubscriptions: uris }, "stalled"));
     const healthy = readMessages(await send(watch({ resourceSubscriptions: uris }, "healthy")));

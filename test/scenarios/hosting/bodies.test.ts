@@ -35,7 +35,7 @@ proves("hosting:http:body-limit", http, "too much is refused before it is read, 
   const opened: string[] = [];
   const text = JSON.stringify(call.body);
   const sessions = { onOpen: (id: string) => void opened.push(id) };
-  const { make, seen } = createServer({ http: { maxBodyBytes: Buffer.byteLength(text), sessions } });
+  const { make, seen } = createServer({ limits: { maxBodyBytes: Buffer.byteLength(text) }, http: { sessions } });
   await onEachHost(t, make, async (ask) => {
     equal((await ask({ ...call, body: text })).status, 200);
     const longer = await ask({ ...call, body: `${text} ` });
@@ -57,7 +57,7 @@ proves("hosting:http:body-limit", http, "too much is refused before it is read, 
   }
   deepEqual([seen.length, opened], [2, []]);
   for (const maxBodyBytes of [0, -1, Number.NaN]) {
-    throws(() => new McpServer(me, { http: { maxBodyBytes } }), /maxBodyBytes/);
+    throws(() => new McpServer(me, { limits: { maxBodyBytes } }), /maxBodyBytes/);
   }
 });
 
@@ -213,7 +213,7 @@ proves("hosting:http:invalid-request-400", http, "JSON that is no message", asyn
 proves("hosting:http:onerror", http, "each refusal is reported once, and the report cannot change it", async (t) => {
   const places: string[] = [];
   const { make } = createServer({
-    http: { maxBodyBytes: 2000 },
+    limits: { maxBodyBytes: 2000 },
     onError: (_, { where }) => {
       places.push(where);
       throw new Error("the callback fails");

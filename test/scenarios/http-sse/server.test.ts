@@ -190,7 +190,7 @@ proves("transport:sse:post-method-405", sse, "each of the two has one method", a
 });
 
 proves("hosting:http:body-limit", sse, "too much is refused", async (t) => {
-  const { url } = await serve(t, { maxBodyBytes: 200 });
+  const { url } = await serve(t, {}, { limits: { maxBodyBytes: 200 } });
   const stream = await SseStream.open(t, url);
   equal((await stream.post(" ".repeat(201))).status, 413);
   equal((await stream.post(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })}`.padEnd(200))).status, 202);
@@ -213,7 +213,11 @@ proves(
     await stream.close();
     for (const keepAliveMs of [0, 2 ** 31]) {
       const quiet = new FakeClock();
-      const { url } = await serve(t, { keepAliveMs, sessions: { idleMs: 0 } }, { clock: quiet });
+      const { url } = await serve(
+        t,
+        { keepAliveMs },
+        { clock: quiet, limits: { sessionIdleMs: Number.POSITIVE_INFINITY } },
+      );
       await SseStream.open(t, url);
       equal(quiet.pending, 0);
     }

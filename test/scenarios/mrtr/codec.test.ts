@@ -63,7 +63,7 @@ proves("request-state:custom-codec", wire, "expiry, caller, request and single u
   const acceptState = (id: string) => !used.has(id) && used.add(id) !== undefined;
   const reasons: string[] = [];
   const onError = (error: unknown) => reasons.push((error as Error).message);
-  const server = harbour({ stateCodec: identity, clock, stateTtlMs: 1000, acceptState, onError });
+  const server = harbour({ stateCodec: identity, clock, limits: { stateTtlMs: 1000 }, acceptState, onError });
   const alice = await memory(t, server);
   const first = stateOf(await alice.ask(call()));
   deepEqual((await (await memory(t, server, "bob")).ask(call({ requestState: first }))).error, REFUSED);

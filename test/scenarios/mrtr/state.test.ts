@@ -121,7 +121,7 @@ proves("mrtr:server:state-principal", wire, "a state is good for whom it was mad
 
 proves("mrtr:server:state-ttl", wire, "a state lives for a while", async (t) => {
   const clock = new FakeClock();
-  const client = await memory(t, harbour({ clock, stateTtlMs: 1000, stateKeys: keys(1) }));
+  const client = await memory(t, harbour({ clock, limits: { stateTtlMs: 1000 }, stateKeys: keys(1) }));
   const state = await issue(client);
   clock.advance(1000);
   assertServed(await client.ask(call({ requestState: state })));
@@ -133,10 +133,10 @@ proves("mrtr:server:state-ttl", wire, "a state lives for a while", async (t) => 
 
   const ahead = new FakeClock();
   ahead.advance(3_600_000);
-  const hasty = await memory(t, harbour({ clock: ahead, stateTtlMs: 1000, stateKeys: keys(1) }));
+  const hasty = await memory(t, harbour({ clock: ahead, limits: { stateTtlMs: 1000 }, stateKeys: keys(1) }));
   await assertRefused(client, call({ requestState: await issue(hasty) }));
   for (const stateTtlMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-    throws(() => harbour({ stateTtlMs }), DefinitionError);
+    throws(() => harbour({ limits: { stateTtlMs } }), DefinitionError);
   }
 });
 
@@ -156,7 +156,7 @@ proves("mrtr:server:state-opaque-error", wire, "the reason is told here and nowh
   const reasons: string[] = [];
   const server = harbour({
     clock,
-    stateTtlMs: 1000,
+    limits: { stateTtlMs: 1000 },
     onError: (error: Error) => reasons.push(error.message),
   });
   const alice = await memory(t, server, "alice");
@@ -214,7 +214,7 @@ proves("mrtr:server:state-single-use", wire, "a server may take each state once"
 proves("mrtr:server:state-ttl", wire, "each round has the whole time", async (t) => {
   const clock = new FakeClock();
   const sure = { type: "object", properties: {} } as const;
-  const server = new McpServer(me, { clock, stateTtlMs: 1000 }).tool("first", {}, async (_, ctx) => {
+  const server = new McpServer(me, { clock, limits: { stateTtlMs: 1000 } }).tool("first", {}, async (_, ctx) => {
     const actions = [];
     for (const question of ["one", "two", "three"]) actions.push((await ctx.elicit(question, sure)).action);
     return actions.join();

@@ -138,7 +138,7 @@ verifies(
   modernWires,
   async (world: World, t) => {
     const clock = new FakeClock();
-    const server = harbour({ clock, maxSubscriptionMs: 60_000 });
+    const server = harbour({ clock, limits: { maxSubscriptionMs: 60_000 } });
     const client = await rawClient(world, server, t);
     await opened(client, 1);
     clock.advance(59_999);
@@ -236,7 +236,7 @@ verifies("subscriptions:listen:no-state-across-connections", modernWires, async 
 });
 
 verifies("subscriptions:listen:capacity-guard", modernWires, async (world: World, t) => {
-  const server = harbour({ maxSubscriptions: 1 });
+  const server = harbour({ limits: { maxSubscriptions: 1 } });
   const client = await rawClient(world, server, t);
   await opened(client, "first");
   const { error } = await client.ask(listen("second"));

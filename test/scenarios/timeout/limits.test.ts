@@ -87,7 +87,7 @@ verifies("protocol:timeout:session-default", "of a client", eachWire, async ({ c
 verifies("protocol:timeout:session-default", "of a server that asks", legacyWires, async ({ connect }) => {
   for (const [options, limit] of [
     [{}, 300_000],
-    [{ askTimeoutMs: 5000 }, 5000],
+    [{ limits: { askTimeoutMs: 5000 } }, 5000],
   ] as const) {
     const clock = new FakeClock();
     const asked = gate();

@@ -17,7 +17,7 @@ verifies(
     const clock = new FakeClock();
     const asked = gate();
     const stopped = gate<unknown>();
-    const server = new McpServer(me, { clock, askTimeoutMs: 10_000 })
+    const server = new McpServer(me, { clock, limits: { askTimeoutMs: 10_000 } })
       .tool("ask", {}, async (_, ctx) => {
         const error = await ctx.sample(question, { timeoutMs: 100 }).catch((reason: unknown) => reason);
         return `${(error as { code?: unknown }).code} ${(error as { afterMs?: unknown }).afterMs}`;

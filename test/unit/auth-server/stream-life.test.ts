@@ -51,7 +51,7 @@ test("a subscription ends in good order with the token that opened it", async ()
 });
 
 test("the earlier of the token's end and the longest life of a subscription counts", async () => {
-  const { clock, endpoint } = protectedEndpoint({}, { maxSubscriptionMs: 10_000 });
+  const { clock, endpoint } = protectedEndpoint({}, { limits: { maxSubscriptionMs: 10_000 } });
   endpoint.server.tool("t", {}, () => "");
   const stream = listen(endpoint, "60");
   await until(() => endpoint.server.stats().subscriptions === 1);

@@ -10,7 +10,7 @@ const onElicit = () => ({ action: "accept", content: { sure: true } }) as const;
 
 test("a handler that goes on asking is stopped at the server's bound", async (t) => {
   let rounds = 0;
-  const server = new McpServer(me, { maxRounds: 2 }).tool("ask", {}, async (_, ctx) => {
+  const server = new McpServer(me, { limits: { maxRounds: 2 } }).tool("ask", {}, async (_, ctx) => {
     rounds++;
     for (let n = 1; n <= 5; n++) await ctx.elicit(`Question ${n}?`, sure);
     return "done";
@@ -26,7 +26,7 @@ test("a handler that goes on asking is stopped at the server's bound", async (t)
 for (const era of ["modern", "legacy"] as const) {
   test(`a handler that returns its questions is bound too (${era})`, async (t) => {
     const reported: string[] = [];
-    const server = new McpServer(me, { maxRounds: 2, onError: (error) => reported.push(String(error)) });
+    const server = new McpServer(me, { limits: { maxRounds: 2 }, onError: (error) => reported.push(String(error)) });
     server.tool("ask", {}, (_, ctx) => {
       const params = { message: "Again?", requestedSchema: { type: "object", properties: {} } } as const;
       const inputRequests = { q: { method: "elicitation/create", params } as const };

@@ -1,5 +1,4 @@
 import type { MaybePromise } from "../../../call/maybe-promise.js";
-import { MAX_ROUNDS } from "../../defaults.js";
 import { type ClientRequests, type ClientRequestsOpener, isUrlElicitationRequired } from "../../request-strategy.js";
 import type { Call, HandlerResult, Result, RunHandler, ServerRuntime } from "../../server-era.js";
 import { PushStrategy } from "./push.js";
@@ -30,7 +29,7 @@ async function settleLater(
   try {
     let result = await first;
     for (let round = 0; result.resultType === "input_required"; round++) {
-      if (round === (runtime.options.maxRounds ?? MAX_ROUNDS))
+      if (round === runtime.limits.maxRounds)
         throw new Error(`${call.method} asked for more than ${round} rounds of input`);
       await asking.strategy.answerRound(result as Result);
       result = await run(asking);

@@ -12,7 +12,6 @@ import { classify, type Parsed, type ParseFailure } from "../../../protocol/json
 import type { EventLog } from "../../../store/event-log.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, ClientDescription, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
-import type { BindingOptions } from "./binding-options.js";
 import { type CallOwner, PostCalls } from "./calls.js";
 import { PendingClientRequests } from "./client-requests.js";
 import { invalidRequest, refusal } from "./refusals.js";
@@ -25,7 +24,7 @@ import { SessionStreams, type StreamingSession } from "./streams.js";
 export interface SessionContext {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
-  readonly options: Pick<BindingOptions, "retryMs" | "maxBehind">;
+  readonly retryMs: number | undefined;
   readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
   /** Nothing runs in this session and nothing is connected to it, from now on. */
@@ -57,7 +56,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   #ended: HttpRefusal | undefined;
 
   constructor(around: SessionContext, id: string | undefined, principal?: string, client?: ClientDescription) {
-    const { era, runtime, options } = around;
+    const { era, runtime, retryMs } = around;
     this.#around = around;
     this.id = id;
     this.sessionId = id ?? "";
@@ -66,7 +65,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     this.runtime = runtime;
     this.protocol = new LegacySession(era, runtime, this, client);
     this.#calls = new PostCalls(this);
-    this.#streams = new SessionStreams(this, id === undefined ? undefined : around.log, options, around.keepAlive);
+    this.#streams = new SessionStreams(this, id === undefined ? undefined : around.log, retryMs, around.keepAlive);
   }
 
   get version(): string {

@@ -52,13 +52,13 @@ class LegacyBinding implements HttpBinding {
     this.#methods = methods;
     this.#pickReplyKind = rememberLast((accept) => pickReplyKind(accept, options));
     this.#versions = runtime.versions.filter((version) => era.versions.includes(version));
-    this.#table = new SessionTable(options.sessions, runtime.clock, (id) => this.#onEnd(id));
+    this.#table = new SessionTable(runtime.limits, runtime.clock, (id) => this.#onEnd(id));
     this.#keepAlive = new KeepAlive(runtime.clock, options.keepAliveMs);
     const { resumable, sse, accept } = options;
     this.#around = {
       era,
       runtime,
-      options,
+      retryMs: options.retryMs,
       log: resumable === true ? new MemoryEventLog() : resumable === false ? undefined : resumable,
       keepAlive: this.#keepAlive,
       onIdle: (session) => this.#onIdle(session),

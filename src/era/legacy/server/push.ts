@@ -10,7 +10,6 @@ import type { InputRequest, InputResponses } from "../../../protocol/types/index
 import { findAnswerProblem } from "../../../schema/input-rules.js";
 import { undeclaredFor } from "../../capabilities.js";
 import { CheckedClientRequests, Steps } from "../../client-requests.js";
-import { ASK_TIMEOUT_MS } from "../../defaults.js";
 import type { AskOptions, ClientRequests, RequestStrategy } from "../../request-strategy.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { paramsAt } from "../input.js";
@@ -67,7 +66,7 @@ export class PushStrategy implements RequestStrategy {
     const call = this.#call;
     const limits = {
       signal: options.signal,
-      timeoutMs: options.timeoutMs ?? this.#runtime.options.askTimeoutMs ?? ASK_TIMEOUT_MS,
+      timeoutMs: options.timeoutMs ?? this.#runtime.limits.askTimeoutMs,
     };
     const lifetime = new CallLifetime(method, limits, this.#runtime.clock);
     const endWithCall = (reason: unknown) => lifetime.abort(reason);

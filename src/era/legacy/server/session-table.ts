@@ -3,7 +3,7 @@
 import type { Clock } from "../../../call/clock.js";
 import { DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { HttpRefusal } from "../../refuse.js";
-import type { SessionLimits } from "../../server-era.js";
+import type { ServerLimits } from "../../server-limits.js";
 import type { HttpSession } from "./http-session.js";
 import { sessionClosed } from "./refusals.js";
 
@@ -14,10 +14,10 @@ export class SessionTable {
   readonly #max: number;
   readonly #onEnd: (id: string) => void;
 
-  constructor(limits: SessionLimits, clock: Clock, onEnd: (id: string) => void) {
-    this.#max = limits.max;
+  constructor(limits: ServerLimits, clock: Clock, onEnd: (id: string) => void) {
+    this.#max = limits.maxSessions;
     this.#onEnd = onEnd;
-    this.#idle = new DeadlineQueue(clock, limits.idleMs, (session) => this.#onIdle(session));
+    this.#idle = new DeadlineQueue(clock, limits.sessionIdleMs, (session) => this.#onIdle(session));
   }
 
   get size(): number {

@@ -14,7 +14,6 @@ import type { Params, RpcNotification, RpcRequest } from "../../../protocol/json
 import { isWanted } from "../../../protocol/logging.js";
 import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../../protocol/types/index.js";
 import type { Change } from "../../../store/change-bus.js";
-import { MAX_SUBSCRIPTIONS } from "../../defaults.js";
 import { notificationProblem } from "../../request-shapes.js";
 import { release, retain } from "../../resource-watchers.js";
 import { ServedCall } from "../../served-call.js";
@@ -163,7 +162,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
 
   /** The call that asked last is what the client may hear by. */
   subscribe(uri: string, call: Call): void {
-    const { maxSubscriptions: max = MAX_SUBSCRIPTIONS } = this.#runtime.options;
+    const { maxSubscriptions: max } = this.#runtime.limits;
     const isNew = !this.#subscriptions.has(uri);
     if (isNew && this.#subscriptions.size >= max) {
       throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);

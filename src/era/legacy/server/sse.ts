@@ -26,7 +26,6 @@ export interface SseContext {
 }
 
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const DEFAULT_MAX_BODY = 4 * 1024 * 1024;
 
 /**
  * The transport of 2024-11-05: one stream from the server, and POSTs to an address that the stream names first. The stream
@@ -55,8 +54,8 @@ export class SseEndpoint {
 
   #openStream(exchange: HttpExchange): void {
     if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
-    const { runtime, options, era, accept } = this.#around;
-    if (this.#sessions.size >= options.sessions.max) return refuse(exchange, runtime, tooMany);
+    const { runtime, era, accept } = this.#around;
+    if (this.#sessions.size >= runtime.limits.maxSessions) return refuse(exchange, runtime, tooMany);
     const id = crypto.randomUUID();
     const session = new SseSession(exchange, this.#around, () => this.#sessions.delete(id));
     this.#sessions.set(id, session);
@@ -77,7 +76,7 @@ export class SseEndpoint {
     if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
     if (!isJson(exchange.header("content-type"))) return refuse(exchange, runtime, notJson);
     exchange
-      .text(this.#around.options.maxBodyBytes ?? DEFAULT_MAX_BODY)
+      .text(runtime.limits.maxBodyBytes)
       .then((text) => this.#take(exchange, id, text))
       .catch((error: unknown) => this.#onBodyFailure(exchange, error));
   }
@@ -139,9 +138,9 @@ class SseSession implements Channel {
   #old: unknown;
   #ended: { readonly reason: Error | undefined } | undefined;
 
-  constructor(exchange: HttpExchange, { runtime, options, keepAlive }: SseContext, onEnd: () => void) {
+  constructor(exchange: HttpExchange, { runtime, keepAlive }: SseContext, onEnd: () => void) {
     const { clock } = runtime;
-    const { maxBehind } = options;
+    const { maxBehind } = runtime.limits;
     const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
     this.#clock = clock;
     this.principal = exchange.principal;

@@ -7,7 +7,6 @@ import type { KeepAlive } from "../../../http/sse/keep-alive.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import type { EventLog } from "../../../store/event-log.js";
 import type { ServerRuntime } from "../../server-era.js";
-import type { BindingOptions } from "./binding-options.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";
 
 /** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
@@ -43,7 +42,7 @@ export class SessionStreams implements StreamOwner {
   constructor(
     session: StreamingSession,
     log: EventLog | undefined,
-    { retryMs, maxBehind }: Pick<BindingOptions, "retryMs" | "maxBehind">,
+    retryMs: number | undefined,
     keepAlive: KeepAlive<SseConnection>,
   ) {
     this.#session = session;
@@ -51,7 +50,7 @@ export class SessionStreams implements StreamOwner {
     this.clock = session.runtime.clock;
     this.log = log;
     this.retryMs = retryMs;
-    this.maxBehind = maxBehind;
+    this.maxBehind = session.runtime.limits.maxBehind;
     this.keepAlive = keepAlive;
     this.standalone = new SessionStream(STANDALONE, this);
   }
@@ -113,7 +112,7 @@ export class SessionStreams implements StreamOwner {
    * client comes back. So is that of a call where the client comes back for the rest.
    */
   lifeOf(stream: SessionStream, { endsAt }: HttpExchange): number | undefined {
-    const { maxSubscriptionMs } = this.#session.runtime.options;
+    const { maxSubscriptionMs } = this.#session.runtime.limits;
     if (stream === this.standalone) return timeLeft(this.clock, endsAt, maxSubscriptionMs);
     return this.primes ? timeLeft(this.clock, endsAt) : undefined;
   }

@@ -4,7 +4,7 @@ import { accepts } from "../../../http/media-type.js";
 import { KeepAlive } from "../../../http/sse/keep-alive.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
-import { KEEP_ALIVE_MS, MAX_BEHIND } from "../../defaults.js";
+import { KEEP_ALIVE_MS } from "../../defaults.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { decode, type Serving } from "./decode.js";
 import { bodyRefusal, notAcceptable, notificationRefusal, refuse, shuttingDown } from "./refusals.js";
@@ -26,8 +26,8 @@ export class ModernBinding implements HttpBinding {
   constructor(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions) {
     this.#serving = { era, runtime };
     this.#notifications = new ModernSession(era, runtime, NO_WIRE);
-    const { keepAliveMs = KEEP_ALIVE_MS, maxBehind = MAX_BEHIND } = options;
-    this.#endpoint = { runtime, open: new KeepAlive(runtime.clock, keepAliveMs), maxBehind };
+    const { keepAliveMs = KEEP_ALIVE_MS } = options;
+    this.#endpoint = { runtime, open: new KeepAlive(runtime.clock, keepAliveMs) };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
   }
 

@@ -6,7 +6,6 @@ import { INTERNAL_ERROR, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { SubscriptionFilter } from "../../../protocol/types/index.js";
 import { type Change, isWantedBy, toNotification } from "../../../store/change-bus.js";
 import { honouredFilter } from "../../capabilities.js";
-import { MAX_SUBSCRIPTIONS, MAX_WAITING_CHANGES } from "../../defaults.js";
 import { retain, release as stopWatching } from "../../resource-watchers.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
@@ -17,7 +16,7 @@ import { SUBSCRIPTION_KEY } from "../envelope.js";
  */
 export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   const { subscriptions } = runtime;
-  const { maxSubscriptions = MAX_SUBSCRIPTIONS, maxWaitingChanges = MAX_WAITING_CHANGES } = runtime.options;
+  const { maxSubscriptions, maxWaitingChanges, maxSubscriptionMs } = runtime.limits;
   if (subscriptions.open >= maxSubscriptions) {
     throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${maxSubscriptions} at a time`);
   }
@@ -62,7 +61,7 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
     };
     const stopListening = runtime.changes.subscribe(onChange);
     const stopClosing = runtime.onClosing(finish);
-    const lifeMs = timeLeft(runtime.clock, call.origin.endsAt, runtime.options.maxSubscriptionMs);
+    const lifeMs = timeLeft(runtime.clock, call.origin.endsAt, maxSubscriptionMs);
     const old = lifeMs === undefined ? undefined : runtime.clock.schedule(finish, lifeMs);
     for (const uri of uris) retain(runtime, uri);
     call.end.onAbort(release);

@@ -6,7 +6,6 @@ import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input
 import type { InputRequest } from "../../../protocol/types/index.js";
 import { missingCapability, undeclaredFor } from "../../capabilities.js";
 import { CheckedClientRequests, Steps } from "../../client-requests.js";
-import { MAX_ROUNDS } from "../../defaults.js";
 import {
   type AskOptions,
   type ClientRequests,
@@ -217,7 +216,7 @@ export class Replay implements RequestStrategy {
   async seal(authored: unknown): Promise<string> {
     await this.#steps.settled();
     const round = this.#progress.round + 1;
-    const { maxRounds = MAX_ROUNDS } = this.#runtime.options;
+    const { maxRounds } = this.#runtime.limits;
     if (round > maxRounds) {
       throw new Refusal(INVALID_PARAMS, `${this.#call.method} asked for more than ${maxRounds} rounds of input`);
     }

@@ -25,7 +25,6 @@ export interface ReplyForm {
 export interface Endpoint {
   readonly runtime: ServerRuntime;
   readonly open: KeepAlive<ModernReply>;
-  readonly maxBehind: number;
 }
 
 /**
@@ -114,9 +113,9 @@ export class ModernReply implements ServerWire, Quiet {
   }
 
   #openStream(): SseStream {
-    const { runtime, maxBehind } = this.#endpoint;
+    const { runtime } = this.#endpoint;
     const onLost = () => this.#abort("the client does not read its stream");
-    this.#stream ??= new SseStream(this.#exchange, undefined, maxBehind, onLost);
+    this.#stream ??= new SseStream(this.#exchange, undefined, runtime.limits.maxBehind, onLost);
     this.spokeAt = runtime.clock.now();
     return this.#stream;
   }

@@ -1,0 +1,69 @@
+/**
+ * Every bound that a server keeps. `Infinity` lifts one. The table in docs/operating.md tells of each: its default, what
+ * happens at the bound, and what the client sees.
+ */
+export interface ServerLimits {
+  /**
+   * The largest request body, in bytes.
+   * @default 4_194_304
+   */
+  readonly maxBodyBytes: number;
+  /**
+   * Sessions that are open at once.
+   * @default 10_000
+   */
+  readonly maxSessions: number;
+  /**
+   * How long a session lives without being used.
+   * @default 1_800_000
+   */
+  readonly sessionIdleMs: number;
+  /**
+   * Subscriptions that are open at once, over all connections.
+   * @default 10_000
+   */
+  readonly maxSubscriptions: number;
+  /**
+   * How long a subscription, or the stream of a session for messages that belong to no call, stays open.
+   * @default Infinity
+   */
+  readonly maxSubscriptionMs: number;
+  /**
+   * Different changes that wait for one subscriber that does not read.
+   * @default 1024
+   */
+  readonly maxWaitingChanges: number;
+  /**
+   * Characters that the reader of a stream may be behind.
+   * @default 8_388_608
+   */
+  readonly maxBehind: number;
+  /**
+   * Rounds of questions in one call.
+   * @default 16
+   */
+  readonly maxRounds: number;
+  /**
+   * How long a question may stay unanswered.
+   * @default 300_000
+   */
+  readonly askTimeoutMs: number;
+  /**
+   * How long the sealed state of a call is good for.
+   * @default 600_000
+   */
+  readonly stateTtlMs: number;
+}
+
+export const SERVER_LIMITS: ServerLimits = {
+  maxBodyBytes: 4 * 1024 * 1024,
+  maxSessions: 10_000,
+  sessionIdleMs: 30 * 60_000,
+  maxSubscriptions: 10_000,
+  maxSubscriptionMs: Number.POSITIVE_INFINITY,
+  maxWaitingChanges: 1024,
+  maxBehind: 8 * 1024 * 1024,
+  maxRounds: 16,
+  askTimeoutMs: 300_000,
+  stateTtlMs: 600_000,
+};
