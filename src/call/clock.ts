@@ -19,10 +19,13 @@ export const systemClock: Clock = {
 };
 
 /** How long until a time on the clock, and `mostMs` at most; undefined for no end at all. Never negative. */
-export function timeLeft(clock: Clock, until: number | undefined, mostMs?: number): number | undefined {
-  if (until === undefined) return mostMs;
-  const leftMs = Math.max(0, until - clock.now());
-  return mostMs === undefined ? leftMs : Math.min(leftMs, mostMs);
+export function timeLeft(
+  clock: Clock,
+  until = Number.POSITIVE_INFINITY,
+  mostMs = Number.POSITIVE_INFINITY,
+): number | undefined {
+  const leftMs = Math.min(Math.max(0, until - clock.now()), mostMs);
+  return leftMs === Number.POSITIVE_INFINITY ? undefined : leftMs;
 }
 
 /** Lets the process end while this timer waits, where that can be said. */
