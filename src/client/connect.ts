@@ -106,7 +106,7 @@ class Connector {
     };
     try {
       const way = "command" in Object(this.target) ? { wire: opened, reopen } : { wire: opened };
-      const connection = await negotiate(way, plan, runtime, limits, this.#core.clock);
+      const connection = await negotiate(way, plan, runtime, limits);
       if (opened.kind === "channel") opened.transport.assertOpen();
       // From prior knowledge, and where the author left no choice, nothing is learnt about what the server prefers.
       if (this.origin !== undefined && plan.discovered === undefined && plan.steps.length > 1)

@@ -1,5 +1,3 @@
-import type { Clock } from "../call/clock.js";
-import { CallLifetime } from "../call/lifetime.js";
 import {
   type ClientEra,
   type ClientRuntime,
@@ -10,6 +8,7 @@ import {
 } from "../era/client-era.js";
 import type { TransportTarget } from "../era/transport.js";
 import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../protocol/errors.js";
+import { Attempt } from "./attempt.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** Which eras to try, in order, and with which of their versions. */
@@ -81,89 +80,124 @@ export interface NegotiatedPlan {
 
 /**
  * Tries one era after the other until the server answers in one. A server that names its versions is taken at its word. One
+ * that is silent on a channel may only be slow: the next era is asked beside the first, and the first answer decides. One
  * that refuses what follows on the first era's question may only be upset by that: a process is started afresh, once.
  */
-export async function negotiate(
+export function negotiate(
   way: NegotiatedPlan,
   plan: Plan,
   runtime: ClientRuntime,
   options: ClientOptions,
-  clock: Clock,
 ): Promise<Connection> {
-  const wanted = plan.steps.flatMap((step) => step.versions);
-  const waiting = [...plan.steps];
-  let { wire } = way;
-  let discovered = plan.discovered;
-  let corrections = 1;
-  let isProbed = false;
-  for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
-    const last = waiting.length === 0;
-    const { session } = options;
-    const open: OpenOptions = { versions: step.versions, pinned: plan.pinned, last, discovered, session };
-    try {
-      return await attempt(step.era, wire, runtime, open, options, clock);
-    } catch (error) {
-      if (!(error instanceof WrongEraError)) {
-        if (!isProbed || way.reopen === undefined || !(error instanceof RpcError)) throw error;
-        wire = await way.reopen();
-        isProbed = false;
-        waiting.unshift(step);
-        continue;
-      }
-      const named = error.versions;
-      if (named !== undefined) {
-        const spoken = plan.steps.filter(({ versions }) => versions.some((version) => named.includes(version)));
-        const untried = spoken.filter((candidate) => waiting.includes(candidate));
-        const again =
-          untried.length === 0 && corrections-- > 0 ? spoken.filter(({ era }) => era !== step?.era) : untried;
-        waiting.splice(0, waiting.length, ...again);
-      }
-      if (waiting.length === 0) throw lastWord(error, wire, wanted);
-      isProbed = !isDown(wire);
-      if (!isProbed) {
-        if (way.reopen === undefined) throw error.cause;
-        wire = await way.reopen();
-      }
-      discovered = undefined;
-    }
-  }
-  throw new McpError("unknown_version", "No era to try");
+  return new Negotiation(way, plan, runtime, options).run();
 }
 
-async function attempt(
-  era: ClientEra,
-  wire: TransportTarget,
-  runtime: ClientRuntime,
-  open: OpenOptions,
-  options: ClientOptions,
-  clock: Clock,
-): Promise<Connection> {
-  const timeoutMs =
-    open.last || wire.kind === "http"
-      ? (options.timeoutMs ?? DEFAULTS.timeoutMs)
-      : (options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs);
-  const lifetime = new CallLifetime("connect", { signal: options.signal, timeoutMs }, clock);
-  try {
-    lifetime.throwIfAborted();
-    return await era.open(wire, runtime, open, lifetime);
-  } finally {
-    lifetime.close();
+type Step = Plan["steps"][number];
+
+class Negotiation {
+  readonly #way: NegotiatedPlan;
+  readonly #plan: Plan;
+  readonly #runtime: ClientRuntime;
+  readonly #options: ClientOptions;
+  readonly #waiting: Step[];
+  #wire: TransportTarget;
+  #discovered: Plan["discovered"];
+  #corrections = 1;
+  /** Whether the channel has been asked in another era before. */
+  #isProbed = false;
+
+  constructor(way: NegotiatedPlan, plan: Plan, runtime: ClientRuntime, options: ClientOptions) {
+    this.#way = way;
+    this.#plan = plan;
+    this.#runtime = runtime;
+    this.#options = options;
+    this.#waiting = [...plan.steps];
+    this.#wire = way.wire;
+    this.#discovered = plan.discovered;
+  }
+
+  async run(): Promise<Connection> {
+    for (let step = this.#waiting.shift(); step !== undefined; step = this.#waiting.shift()) {
+      const first = this.#begin(step, this.#waiting.length === 0);
+      let second: Attempt | undefined;
+      try {
+        const next = this.#waiting[0];
+        if (next === undefined || !(await this.#isIgnored(first, step))) return await first.connection;
+        second = this.#begin(next, this.#waiting.length === 1, first);
+        return await first.orElse(second, this.#probeTimeoutMs);
+      } catch (error) {
+        if (second?.failedWith(error) !== true) await this.#learn(error, step);
+        else {
+          this.#isProbed = true;
+          await this.#learn(error, this.#waiting.shift() as Step);
+        }
+      }
+    }
+    throw new McpError("unknown_version", "No era to try");
+  }
+
+  #begin({ era, versions }: Step, last: boolean, beside?: Attempt): Attempt {
+    const { signal, session, timeoutMs = DEFAULTS.timeoutMs } = this.#options;
+    const beforeUse = beside && (() => beside.giveWay());
+    const discovered = this.#discovered;
+    const open: OpenOptions = { versions, pinned: this.#plan.pinned, last, discovered, session, beforeUse };
+    // While another era can still be asked, that one's time comes on top.
+    const waitsLonger = !last && this.#wire.kind === "channel" && era.mayBeIgnored;
+    const limits = { signal, timeoutMs: waitsLonger ? this.#probeTimeoutMs + timeoutMs : timeoutMs };
+    return new Attempt(era, this.#wire, this.#runtime, open, limits);
+  }
+
+  async #isIgnored(attempt: Attempt, { era }: Step): Promise<boolean> {
+    return this.#wire.kind === "channel" && era.mayBeIgnored && attempt.isSilentFor(this.#probeTimeoutMs);
+  }
+
+  get #probeTimeoutMs(): number {
+    return this.#options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs;
+  }
+
+  /** Decides how to go on after a step that failed; throws where it cannot go on. */
+  async #learn(error: unknown, failed: Step): Promise<void> {
+    const { reopen } = this.#way;
+    if (!(error instanceof WrongEraError)) {
+      if (!this.#isProbed || reopen === undefined || !(error instanceof RpcError)) throw error;
+      this.#wire = await reopen();
+      this.#isProbed = false;
+      this.#waiting.unshift(failed);
+      return;
+    }
+    if (error.versions !== undefined) this.#follow(error.versions, failed);
+    if (this.#waiting.length === 0) throw this.#lastWord(error);
+    this.#isProbed = !isDown(this.#wire);
+    if (!this.#isProbed) {
+      if (reopen === undefined) throw error.cause;
+      this.#wire = await reopen();
+    }
+    this.#discovered = undefined;
+  }
+
+  /** Leaves only eras to try whose versions the server has named. One that was tried is tried again, once. */
+  #follow(named: readonly string[], failed: Step): void {
+    const spoken = this.#plan.steps.filter(({ versions }) => versions.some((version) => named.includes(version)));
+    const untried = spoken.filter((step) => this.#waiting.includes(step));
+    const again = untried.length === 0 && this.#corrections-- > 0 ? spoken.filter((step) => step !== failed) : untried;
+    this.#waiting.splice(0, this.#waiting.length, ...again);
+  }
+
+  /** A server that is gone is told as such; one that is there speaks nothing that this client may use. */
+  #lastWord(evidence: WrongEraError): unknown {
+    if (isDown(this.#wire) && evidence.cause instanceof ConnectionError) return evidence.cause;
+    const wanted = this.#plan.steps.flatMap((step) => step.versions);
+    return new VersionError(
+      `The server does not speak any version that this client may use (${wanted.join(", ")}): ${evidence.message}`,
+      evidence.versions,
+      wanted,
+      { cause: evidence.cause ?? evidence },
+    );
   }
 }
 
 function isDown(wire: TransportTarget): boolean {
   return wire.kind === "channel" && wire.transport.closed;
-}
-
-/** A server that is gone is told as such; one that is there speaks nothing that this client may use. */
-function lastWord(evidence: WrongEraError, wire: TransportTarget, wanted: readonly string[]): unknown {
-  if (isDown(wire) && evidence.cause instanceof ConnectionError) return evidence.cause;
-  return new VersionError(
-    `The server does not speak any version that this client may use (${wanted.join(", ")}): ${evidence.message}`,
-    evidence.versions,
-    wanted,
-    { cause: evidence.cause ?? evidence },
-  );
 }
 
 function assertPrior(prior: NonNullable<ClientOptions["prior"]>, steps: Plan["steps"]): void {

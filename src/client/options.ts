@@ -162,7 +162,10 @@ export interface ClientOptions {
   readonly deadlineMs?: number;
   /** Pings the server while connected, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
-  /** How long a silent server is waited for before another era is tried. 10 s unless told otherwise. */
+  /**
+   * How long a channel stays silent before another era is tried beside the first; the answer that comes decides.
+   * @default 10_000
+   */
   readonly probeTimeoutMs?: number;
   /** Fills in a form for the server. */
   readonly onElicit?: ServerRequestHandler<ElicitFormParams, ElicitResult>;

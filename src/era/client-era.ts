@@ -146,6 +146,10 @@ export interface OpenOptions {
   readonly discovered: ClientResult | undefined;
   /** A session of this era to go on with. */
   readonly session?: SavedSession | undefined;
+  /** Called in the turn in which the server answers the first question. */
+  readonly onAnswer?: (() => void) | undefined;
+  /** Awaited when the server has answered, before it is told anything more: rejects where it speaks another era. */
+  readonly beforeUse?: (() => Promise<void>) | undefined;
 }
 
 /** What a protocol era answers for on the client. Built once, shared, no state. */
@@ -156,6 +160,8 @@ export interface ClientEra {
   isCacheable(method: string): boolean;
   /** Whether connecting asks the server what it can do even where the version is given. */
   readonly alwaysAsks: boolean;
+  /** Whether servers of another era may leave its first question unanswered: on a channel, silence is a sign of that. */
+  readonly mayBeIgnored: boolean;
   /** Whether what the client can do is said once, and cannot change then. */
   readonly declaresOnce: boolean;
   /** Whether it has deprecated features of earlier ones. */

@@ -32,6 +32,8 @@ export async function open(
   options: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<Connection> {
+  // While this was loaded, another era may have taken over the channel.
+  lifetime.throwIfAborted();
   if (options.session !== undefined) return resumeSession(era, wire, runtime, options, options.session);
   if (wire.kind === "channel") return openByHandshake(era, wire.transport, runtime, options, lifetime);
   const transport = new LegacyHttpTransport(wire.target);
@@ -119,7 +121,9 @@ function opener(
   options: OpenOptions,
 ) {
   return async (lifetime: CallLifetime): Promise<void> => {
-    connection.adopt(await initialize(transport, runtime, options, lifetime));
+    const initialized = await initialize(transport, runtime, options, lifetime);
+    await options.beforeUse?.();
+    connection.adopt(initialized);
     await untilAborted(transport.notify("notifications/initialized", undefined), lifetime);
   };
 }

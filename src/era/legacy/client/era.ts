@@ -13,6 +13,7 @@ export const legacyClient: ClientEra = {
   versions: HANDSHAKE_VERSIONS,
   isCacheable: () => false,
   alwaysAsks: true,
+  mayBeIgnored: false,
   declaresOnce: true,
   deprecates: false,
   isOfOldListing: () => false,

@@ -134,11 +134,13 @@ export class ModernConnection implements Connection {
     this.version = this.#versions.find((version) => discovered.supportedVersions.includes(version)) ?? this.#version;
   }
 
-  probe(lifetime: CallLifetime): Promise<RpcResponse> {
-    return this.#transport.request(
-      { method: "server/discover", params: this.#wrap(undefined), cancellable: false },
-      lifetime,
-    );
+  /** `onAnswer` is called in the turn in which the server answers. */
+  probe(lifetime: CallLifetime, onAnswer?: () => void): Promise<RpcResponse> {
+    const request = { method: "server/discover", params: this.#wrap(undefined), cancellable: false };
+    return this.#transport.exchange(request, lifetime, (response) => {
+      onAnswer?.();
+      return response;
+    });
   }
 
   call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult> {

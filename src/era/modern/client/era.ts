@@ -35,6 +35,7 @@ export const modernClient: ClientEra = {
   versions: STATELESS_VERSIONS,
   isCacheable: (method) => modernMethods.get(method)?.cacheable === true,
   alwaysAsks: false,
+  mayBeIgnored: true,
   declaresOnce: false,
   deprecates: true,
   isOfOldListing: ({ rpcCode }) => rpcCode === HEADER_MISMATCH,
@@ -54,17 +55,17 @@ async function open(
   const transport = wire.kind === "channel" ? wire.transport : new ModernHttpTransport(wire.target, version);
   const connection = new ModernConnection(modernClient, transport, runtime, options.versions, version);
   if (options.discovered !== undefined) connection.adopt(asDiscovered(options.discovered, options.versions));
-  else if (!options.pinned) connection.adopt(await probe(connection, options.versions, lifetime));
+  else if (!options.pinned) connection.adopt(await probe(connection, options, lifetime));
   return connection;
 }
 
 /** Asks the server what it speaks. An unsupported version is corrected once. */
 async function probe(
   connection: ModernConnection,
-  versions: readonly string[],
+  { versions, onAnswer }: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<DiscoverResult> {
-  let answer = await ask(connection, lifetime);
+  let answer = await ask(connection, lifetime, onAnswer);
   const supported = "error" in answer ? supportedIn(answer.error) : undefined;
   if (supported !== undefined) {
     connection.version = mutual(versions, supported, refusalOf(answer));
@@ -75,9 +76,9 @@ async function probe(
 }
 
 /** Silence on a pipe, and a refusal without words over HTTP, speak for another era; a broken connection does not. */
-async function ask(connection: ModernConnection, lifetime: CallLifetime): Promise<RpcResponse> {
+async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswer?: () => void): Promise<RpcResponse> {
   try {
-    return await connection.probe(lifetime);
+    return await connection.probe(lifetime, onAnswer);
   } catch (error) {
     if (connection.transportKind === "channel") {
       if (error instanceof TimeoutError) throw older("did not answer server/discover", error);
