@@ -44,7 +44,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
   #cache: ClientCache | undefined;
   #connection: Connection | undefined;
   /** The last one that went away, in use or not. */
-  #ended: Connection | undefined;
+  #ended: { readonly connection: Connection; readonly reason: Error | undefined } | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
@@ -69,7 +69,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
 
   /** Called when negotiation has made a connection. `address` tells its server from others. */
   attach(connection: Connection, address: string): void {
-    if (connection === this.#ended) throw notConnected();
+    if (connection === this.#ended?.connection) throw notConnected(this.#ended.reason);
     const { cache, pings, clock: authors } = this.options;
     if (cache !== false) {
       // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
@@ -199,7 +199,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
 
   /** Only the connection in use matters: while connecting, whoever connects hears of it. */
   onClose(reason: Error | undefined, connection: Connection): void {
-    this.#ended = connection;
+    this.#ended = { connection, reason };
     if (connection !== this.#connection) return;
     this.calls.end(reason);
     for (const one of [...this.listening]) one.over("lost", reason);

@@ -247,8 +247,17 @@ export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
+/** Why a connection ended is what keeps the next call from being sent. */
 export function notConnected(reason?: Error): ConnectionError {
-  return new ConnectionError("Not connected: the connection has been closed", { delivery: "not_sent", cause: reason });
+  const why = reason instanceof ConnectionError ? reason.message : "the connection has been closed";
+  return new ConnectionError(`Not connected: ${why}`, { ...endOf(reason), delivery: "not_sent", cause: reason });
+}
+
+/** How a process ended, for an error that follows from that. */
+export function endOf(reason: Error | undefined): ConnectionErrorDetails {
+  if (!(reason instanceof ConnectionError)) return {};
+  const { exitCode, exitSignal, stderr, command, likelyCause } = reason;
+  return { exitCode, exitSignal, stderr, command, likelyCause };
 }
 
 /** Whether a value lists protocol versions, one at least. */

@@ -109,6 +109,9 @@ describe("stdio client channel: frames", { timeout: 60_000 }, () => {
     const reason = asConnectionError(await log.closed);
     assert.deepEqual(log.frames, ["x".repeat(10)]);
     assert.deepEqual([log.problems.length, reason.cause], [1, log.problems[0]]);
+    // However the process takes the end of its input: that is not why it ended.
+    assert.match(reason.message, /wrote a line that is too long .* limit of 10 bytes; maxLineBytes raises it$/);
+    assert.equal(reason.likelyCause, undefined);
   });
 });
 

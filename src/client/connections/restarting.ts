@@ -55,7 +55,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   readonly #watches = new Set<RestoredWatch>();
   readonly #stop = new AbortController();
   /** The last one that went away, in use or not. */
-  #ended: Connection | undefined;
+  #ended: { readonly connection: Connection; readonly reason: Error | undefined } | undefined;
   #state: State | undefined;
   /** Never rejects. */
   #restarting: Promise<void> = Promise.resolve();
@@ -135,7 +135,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
 
   #lost(reason: Error | undefined, connection: Connection): void {
     const state = this.#state;
-    this.#ended = connection;
+    this.#ended = { connection, reason };
     // An attempt that fails is told by its rejection.
     if (connection !== this.connection) return;
     if (state?.name !== "up" || reason === undefined) {
@@ -150,7 +150,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
 
   /** It may have gone in the turn in which it was made. */
   #assertThere(connection: Connection): void {
-    if (connection === this.#ended) throw notConnected();
+    if (connection === this.#ended?.connection) throw notConnected(this.#ended.reason);
   }
 
   async #restart(reason: Error): Promise<void> {

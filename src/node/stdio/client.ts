@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from "node:stream";
 import { settlesWithin } from "../../call/abortable.js";
-import { ConnectionError, McpError } from "../../protocol/errors.js";
+import { ConnectionError, endOf, McpError, ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../../protocol/jsonrpc/lines.js";
 import { lastWordsOf, likelyCauseOf, StderrTail } from "../process/diagnosis.js";
@@ -70,6 +70,8 @@ class StdioClientChannelImpl implements StdioClientChannel {
   #opening: Promise<ServerProcess> | undefined;
   #link: Link | undefined;
   #closing: Promise<void> | undefined;
+  /** Why the server went away, once that is found out; undefined unless it did. */
+  #loss: Promise<ConnectionError> | undefined;
   #spoke = false;
 
   constructor(options: StdioClientOptions) {
@@ -98,7 +100,9 @@ class StdioClientChannelImpl implements StdioClientChannel {
     this.#link = this.#attach(await this.#opening, events);
   }
 
+  /** Where the server has gone, the frame waits to be refused with what there is to tell about that. */
   send(text: string): void | Promise<void> {
+    if (this.#loss !== undefined) return refused(this.#loss);
     if (this.#link !== undefined) return this.#link.writer.send(text);
     return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
   }
@@ -144,7 +148,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
         },
         onOverflow: (problem) => {
           if (!link.told) events.onProblem(problem);
-          lastHeard("wrote a line over the limit", problem);
+          lastHeard("wrote a line that is too long", problem);
         },
       },
       { maxLineBytes: this.#options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
@@ -178,8 +182,9 @@ class StdioClientChannelImpl implements StdioClientChannel {
     link.writer.shut();
     const stopped = link.server.stop({ stdinMs, termMs });
     if (ending.by === "server") {
-      await Promise.race([stopped, link.silent.then(() => settlesWithin(link.server.gone, LAST_WORDS_MS))]);
-      this.#tell(link, this.#lossOf(link.server, ending));
+      const known = Promise.race([stopped, link.silent.then(() => settlesWithin(link.server.gone, LAST_WORDS_MS))]);
+      this.#loss = known.then(() => this.#lossOf(link.server, ending));
+      this.#tell(link, await this.#loss);
     }
     await stopped;
     this.#tell(link, undefined);
@@ -201,7 +206,8 @@ class StdioClientChannelImpl implements StdioClientChannel {
     const exitCode = server.exit?.code ?? null;
     const exitSignal = server.exit?.signal ?? null;
     const spoke = this.#spoke;
-    const likelyCause = server.forced ? undefined : likelyCauseOf({ exitCode, exitSignal, stderr, spoke });
+    const isOurs = server.forced || ending.cause instanceof ProtocolError;
+    const likelyCause = isOurs ? undefined : likelyCauseOf({ exitCode, exitSignal, stderr, spoke });
     const lastWords = lastWordsOf(stderr);
     const message = [
       `The server process "${command}" ${describeEnd(server, ending)}`,
@@ -223,7 +229,18 @@ async function start(options: ServerProcessOptions, stderr: "pipe" | "ignore"): 
   return await startServerProcess(options, stderr);
 }
 
+/** A rejection that nobody looks at is harmless. */
+function refused(loss: Promise<ConnectionError>): Promise<never> {
+  const refusal = loss.then((cause) => {
+    throw new ConnectionError(`${cause.message}: the frame was not sent`, { ...endOf(cause), cause });
+  });
+  refusal.catch(() => {});
+  return refusal;
+}
+
 function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {
+  // However it takes its end then, that is not why it ended.
+  if (ending.cause instanceof ProtocolError) return `${ending.sign} and is ended: ${ending.cause.message}`;
   if (server.exit === undefined) return `${ending.sign} and is being ended`;
   if (server.forced) return `${ending.sign} and was terminated`;
   if (server.exit.signal !== null) return `was ended by ${server.exit.signal}`;

@@ -131,7 +131,8 @@ export class LineDecoder {
   #overflow(): void {
     this.#ended = true;
     this.#forget();
-    this.#events.onOverflow(new ProtocolError(`A line is longer than the limit of ${this.#maxLineBytes} bytes`));
+    const message = `A line is longer than the limit of ${this.#maxLineBytes} bytes; maxLineBytes raises it`;
+    this.#events.onOverflow(new ProtocolError(message));
   }
 
   #forget(): void {

@@ -1,4 +1,4 @@
-import { ConnectionError, McpError, notConnected, ProtocolError, toError } from "../errors.js";
+import { ConnectionError, endOf, McpError, notConnected, ProtocolError, toError } from "../errors.js";
 import type { Channel } from "./channel.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable, idKey } from "./inflight-table.js";
@@ -203,14 +203,13 @@ export class Peer {
 function notWritten(cause: Error): McpError {
   if (cause instanceof McpError && cause.code === "auth_error") return cause;
   const { delivery = "not_sent" as const, status } = cause instanceof ConnectionError ? cause : {};
-  return new ConnectionError(`The request could not be written: ${cause.message}`, { delivery, status, cause });
+  const details = { ...endOf(cause), delivery, status, cause };
+  return new ConnectionError(`The request could not be written: ${cause.message}`, details);
 }
 
 function connectionLost(reason: Error | undefined): ConnectionError {
   if (!(reason instanceof ConnectionError)) {
     return new ConnectionError("The connection was closed before the answer came", { delivery: "sent", cause: reason });
   }
-  const { message, exitCode, exitSignal, stderr, command, likelyCause } = reason;
-  const details = { exitCode, exitSignal, stderr, command, likelyCause };
-  return new ConnectionError(message, { delivery: "sent", cause: reason, ...details });
+  return new ConnectionError(reason.message, { ...endOf(reason), delivery: "sent", cause: reason });
 }

@@ -170,7 +170,10 @@ proves(
       if (method === "initialize") {
         open = true;
         answer({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: me } });
-      } else if (!open) process.exit(7);
+      } else if (!open) {
+        console.error("unexpected method " + method);
+        process.exit(7);
+      }
       else if (id !== undefined) answer({ id, result: { tools: [], pid: process.pid } });
     });`;
     const starts: string[] = [];
@@ -183,7 +186,7 @@ proves(
     t.after(() => client.close());
     equal(client.version, LEGACY);
     deepEqual((await client.listTools()).tools, []);
-    deepEqual(starts, ["start", "start"]);
+    deepEqual(starts, ["start", "unexpected method server/discover", "start"]);
 
     await rejects(connect(target, { era: "modern" }), (error) => {
       ok(error instanceof ConnectionError, String(error));

@@ -1,5 +1,5 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
-import { ConnectionError, isVersionList, TimeoutError } from "../../../protocol/errors.js";
+import { ConnectionError, endOf, isVersionList, TimeoutError } from "../../../protocol/errors.js";
 import type { RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { DiscoverResult } from "../../../protocol/types/index.js";
 import {
@@ -82,7 +82,7 @@ async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswe
   } catch (error) {
     if (connection.transportKind === "channel") {
       if (error instanceof TimeoutError) throw older("did not answer server/discover", error);
-      if (error instanceof ConnectionError && error.delivery === "sent") throw older("left at server/discover", error);
+      if (error instanceof ConnectionError && error.delivery === "sent") throw leftAtProbe(error);
     }
     const status = error instanceof ConnectionError ? error.status : undefined;
     if (status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403) {
@@ -90,6 +90,22 @@ async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswe
     }
     throw error;
   }
+}
+
+/** What programs say that leave because of a message which they do not know. */
+const ABOUT_THE_PROBE =
+  /server\/discover|method not found|json-?rpc|(initialized?|unexpected|unknown|unsupported|invalid) (first )?(request|message|method)/i;
+
+/**
+ * A program may have left because of the probe, or because it cannot run at all, which starting it once more would not
+ * mend: its last words tell.
+ */
+function leftAtProbe(error: ConnectionError): Error {
+  if (error.stderr.some((line) => ABOUT_THE_PROBE.test(line))) return older("left at server/discover", error);
+  const isMute = typeof error.exitCode === "number" && error.stderr.length === 0 && error.likelyCause === undefined;
+  if (!isMute) return error;
+  const advice = 'if it is a legacy server that leaves at server/discover, connect with era "legacy"';
+  return new ConnectionError(`${error.message}; ${advice}`, { ...endOf(error), delivery: "sent", cause: error });
 }
 
 /** Evidence of an older server, with advice for whoever excluded those. */
