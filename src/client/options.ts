@@ -10,6 +10,7 @@ import type {
   SavedSession,
   ServerDescription,
 } from "../era/client-era.js";
+import type { ClientLimits } from "../era/client-limits.js";
 import type { ReconnectOptions } from "../era/transport.js";
 import { McpError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
@@ -250,6 +251,8 @@ export interface ClientOptions {
   readonly headers?: HeadersInit;
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
   readonly maxMessageBytes?: number;
+  /** Bounds of what a server may do to this client. */
+  readonly limits?: Partial<ClientLimits>;
   /** HTTP: how streams that broke off are read on, in the era in which they can be. */
   readonly reconnect?: Partial<ReconnectOptions>;
   /** Refuse questions of the server, pings aside, that come while no call of this client is under way. */

@@ -3,6 +3,7 @@ import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ClientResult, ClientRuntime, Connection, Subscription, WatchEvents } from "../era/client-era.js";
+import { CLIENT_LIMITS, type ClientLimits } from "../era/client-limits.js";
 import type { CloseOptions } from "../era/transport.js";
 import { type Deprecation, warnByProcess, warnOnce } from "../protocol/deprecations.js";
 import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../protocol/errors.js";
@@ -31,6 +32,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
   readonly identify: boolean;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  readonly limits: ClientLimits;
   readonly calls: ClientCalls;
   readonly tools: KnownTools;
   /** Subscribers to changes: they end with the connection. */
@@ -54,6 +56,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
     this.capabilities = capabilitiesOf(options);
     this.clock = clock;
     this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
+    this.limits = { ...CLIENT_LIMITS, ...options.limits };
     this.options = options;
     if (options.cache) assertCacheOptions(options.cache);
     this.calls = new ClientCalls(this);

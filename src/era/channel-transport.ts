@@ -5,7 +5,8 @@ import { ProtocolError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../protocol/jsonrpc/message.js";
-import { Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
+import type { ParseFailure } from "../protocol/jsonrpc/parse.js";
+import { NO_BATCHES, Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
 import { type ClientTransport, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
 
 /** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */
@@ -19,7 +20,9 @@ export class ChannelTransport implements ClientTransport {
     const events: PeerEvents = {
       onRequest: (request) => this.receiver.onRequest(request),
       onNotification: (notification) => this.receiver.onNotification(notification),
-      onInvalid: (failure) => this.receiver.onProblem(new ProtocolError(failure.message)),
+      onInvalid: (failure) => this.#onInvalid(failure),
+      batchProblem: (items) =>
+        this.receiver.batchProblem === undefined ? NO_BATCHES : this.receiver.batchProblem(items),
       onProblem: (problem) => this.receiver.onProblem(problem),
       onClose: (reason) => this.receiver.onClose(reason),
     };
@@ -76,5 +79,11 @@ export class ChannelTransport implements ClientTransport {
 
   close(): Promise<void> {
     return this.#peer.close();
+  }
+
+  /** Noise on the line stays unanswered; requests in an array that is refused do not. */
+  #onInvalid({ code, message, answer, batch }: ParseFailure): void {
+    this.receiver.onProblem(new ProtocolError(message));
+    if (batch === true && !answer) this.#peer.respondError(undefined, { code, message });
   }
 }

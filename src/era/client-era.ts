@@ -13,6 +13,7 @@ import type {
   SubscriptionFilter,
 } from "../protocol/types/index.js";
 import type { Change } from "../store/change-bus.js";
+import type { ClientLimits } from "./client-limits.js";
 import type { CloseOptions, TransportTarget } from "./transport.js";
 
 /** Tells the other side how far a request has got, if it asked. */
@@ -38,6 +39,7 @@ export interface ClientRuntime {
   readonly clock: Clock;
   /** How long opening a subscription and other upkeep may take. */
   readonly timeoutMs: number;
+  readonly limits: ClientLimits;
   /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
   answer(method: string, params: Params | undefined, end: AbortSwitch, progress: ReportProgress): Promise<ClientResult>;
   /** Lists all tools anew, to learn which of their arguments travel in headers. */

@@ -41,6 +41,8 @@ export interface TransportReceiver {
   onRequest(request: RpcRequest, call?: CallLifetime): void;
   /** `call` is the id of the request on whose stream it came, where the wire can tell. */
   onNotification(notification: RpcNotification, call?: RequestId): void;
+  /** Why an array of messages on a channel is not taken apart, undefined where it is; without this, none is. */
+  batchProblem?(items: readonly unknown[]): string | undefined;
   onProblem(problem: Error): void;
   onClose(reason: Error | undefined): void;
 }

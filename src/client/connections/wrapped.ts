@@ -60,6 +60,7 @@ export function innerRuntime(
     identify: runtime.identify,
     clock: runtime.clock,
     timeoutMs: runtime.timeoutMs,
+    limits: runtime.limits,
     answer: (method, params, end, progress) => runtime.answer(method, params, end, progress),
     relearnTools: (connection, lifetime) => runtime.relearnTools(connection, lifetime),
     onNotification: (notification) => runtime.onNotification(notification),

@@ -1,5 +1,6 @@
 import { ConnectionError, endOf, McpError, notConnected, ProtocolError, toError } from "../errors.js";
 import type { Channel } from "./channel.js";
+import { INVALID_REQUEST } from "./errors.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
 import { InflightTable, idKey } from "./inflight-table.js";
 import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
@@ -20,8 +21,8 @@ export interface PeerEvents {
   onNotification(notification: RpcNotification): void;
   /** An inbound text that is no message; answering it is the owner's choice. */
   onInvalid(failure: ParseFailure): void;
-  /** Whether an inbound array may be taken apart; without this, none is. */
-  acceptsBatch?(items: readonly unknown[]): boolean;
+  /** Why an inbound array is not taken apart, undefined where it is; without this, none is. */
+  batchProblem?(items: readonly unknown[]): string | undefined;
   /** Something went wrong that concerns no call. */
   onProblem(problem: Error): void;
   onClose(reason: Error | undefined): void;
@@ -35,6 +36,9 @@ export interface OutgoingRequest {
   /** The params as text, in their place. */
   readonly written?: JsonText | undefined;
 }
+
+/** Why an array is refused where the protocol has none. */
+export const NO_BATCHES = "batches are not part of this protocol version";
 
 /** Ids chosen by callers that were abandoned lately: their late answers are not worth a report. */
 const REMEMBERED_ABANDONED = 64;
@@ -133,11 +137,25 @@ export class Peer {
   #receive(text: string): void {
     const parsed = parseFrame(text);
     if (parsed.kind !== "batch") return this.#take(parsed);
-    if (this.#events.acceptsBatch?.(parsed.items) === true) {
-      for (const item of parsed.items) this.#take(classify(item));
-    } else {
-      const message = "Invalid request: batches are not part of this protocol version";
-      this.#events.onInvalid({ code: -32600, message, id: undefined, answer: false, batch: true });
+    const { items } = parsed;
+    const problem = this.#events.batchProblem === undefined ? NO_BATCHES : this.#events.batchProblem(items);
+    if (problem !== undefined) return this.#refuseBatch(items, `Invalid request: ${problem}`);
+    for (const item of items) this.#take(classify(item));
+  }
+
+  /** Requests of this side that are answered in it have no other answer to wait for. */
+  #refuseBatch(items: readonly unknown[], message: string): void {
+    const responses = items.map(classify).filter((item) => item.kind === "response");
+    this.#events.onInvalid({
+      code: INVALID_REQUEST,
+      message,
+      id: undefined,
+      answer: items.length > 0 && responses.length === items.length,
+      batch: true,
+    });
+    for (const { message: response } of responses) {
+      const pending = response.id == null ? undefined : this.#inflight.take(response.id);
+      pending?.onFailure(new ProtocolError(message));
     }
   }
 

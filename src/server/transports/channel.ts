@@ -20,7 +20,7 @@ import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { INTERNAL_ERROR, Refusal, toErrorObject } from "../../protocol/jsonrpc/errors.js";
 import type { Params, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../protocol/jsonrpc/message.js";
 import type { ParseFailure } from "../../protocol/jsonrpc/parse.js";
-import { Peer } from "../../protocol/jsonrpc/peer.js";
+import { NO_BATCHES, Peer } from "../../protocol/jsonrpc/peer.js";
 import type { ServedConnection } from "../options.js";
 import type { ServerCore } from "../runtime.js";
 import { pickEra } from "./pick-era.js";
@@ -52,7 +52,8 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
       onRequest: (request) => this.#serve(request),
       onNotification: (notification) => this.#receive(notification),
       onInvalid: (failure) => this.#onInvalid(failure),
-      acceptsBatch: (items) => [...this.#sessions.values()].some((session) => session.acceptsBatch(items)),
+      batchProblem: (items) =>
+        [...this.#sessions.values()].some((session) => session.acceptsBatch(items)) ? undefined : NO_BATCHES,
       onProblem: (problem) => this.#runtime.report(problem, { where: "connection" }),
       onClose: (reason) => this.#end(reason),
     });

@@ -4,6 +4,7 @@ import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { ConnectionError, McpError, ProtocolError, RpcError } from "../../../protocol/errors.js";
 import { fromErrorObject, INVALID_REQUEST } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import type { InitializeResult, LoggingLevel, SubscriptionFilter } from "../../../protocol/types/index.js";
 import { toChange } from "../../../store/change-bus.js";
 import { honouredFilter } from "../../capabilities.js";
@@ -21,7 +22,7 @@ import type {
 } from "../../client-era.js";
 import { notificationProblem } from "../../request-shapes.js";
 import type { ClientTransport, CloseOptions, TransportRequest } from "../../transport.js";
-import { HANDSHAKE_VERSIONS } from "../../versions.js";
+import { BATCHING_VERSION, HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 import { legacyResults } from "../results.js";
 import { LegacyHttpTransport } from "./http.js";
@@ -62,6 +63,7 @@ export class LegacyConnection implements Connection {
     transport.receiver = {
       onRequest: (request, call) => this.#served.serve(request, call),
       onNotification: (notification) => this.#receive(notification),
+      batchProblem: (items) => this.#batchProblem(items),
       onProblem: (problem) => runtime.onProblem(problem),
       onClose: (reason) => this.#end(reason),
     };
@@ -225,6 +227,15 @@ export class LegacyConnection implements Connection {
     const change = toChange(method, params);
     if (change !== undefined) this.#subscriptions.onChange(change);
     this.#runtime.onNotification(notification);
+  }
+
+  #batchProblem({ length }: readonly unknown[]): string | undefined {
+    const most = this.#runtime.limits.maxBatchItems;
+    if (this.#initialized?.protocolVersion !== BATCHING_VERSION) return NO_BATCHES;
+    if (length === 0) return "an array must have a message";
+    return length > most
+      ? `an array of ${length} messages exceeds the limit of ${most} of limits.maxBatchItems`
+      : undefined;
   }
 
   #end(reason: Error | undefined): void {

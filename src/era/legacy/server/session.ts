@@ -29,7 +29,7 @@ import type {
 } from "../../server-era.js";
 import type { UrlElicitationOwner } from "../../url-elicitations.js";
 import { releaseUrlElicitation, trackUrlElicitation } from "../../url-elicitations.js";
-import { HANDSHAKE_VERSIONS } from "../../versions.js";
+import { BATCHING_VERSION, HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
 
 type Phase =
@@ -39,7 +39,6 @@ type Phase =
   | { readonly name: "ready"; readonly client: ClientDescription };
 
 const STRANGER: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabilities: {}, info: undefined };
-const BATCHING_VERSION = "2025-03-26";
 
 /** What one handshake established, and all that hangs on it: version, client, log level, subscriptions. */
 export class LegacySession implements EraSession, UrlElicitationOwner {
