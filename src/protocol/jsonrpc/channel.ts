@@ -18,7 +18,7 @@ export interface Channel {
   open(events: ChannelEvents): void | Promise<void>;
   /**
    * Writes one frame. Returns nothing when the frame was taken at once, or a promise that settles when the channel can
-   * take more (backpressure) and rejects when the frame could not be written.
+   * take more (backpressure) and rejects when the frame could not be written. Anything else counts as nothing.
    */
   send(text: string): void | Promise<void>;
   /** Ends the channel after what was sent has been written. Idempotent; `onClose` follows. */

@@ -121,7 +121,8 @@ export class Peer {
   /** Writes a frame, which may be that of a request. */
   #write(frame: string, pending?: PendingRequest): void | Promise<void> {
     try {
-      return this.#channel.send(frame)?.catch((error: unknown) => this.#onUnwritten(error, pending));
+      const written: unknown = this.#channel.send(frame);
+      if (isPromise(written)) return Promise.resolve(written).catch((error) => this.#onUnwritten(error, pending));
     } catch (error) {
       this.#onUnwritten(error, pending);
     }
@@ -215,6 +216,11 @@ export class Peer {
     this.#closed = { reason };
     for (const pending of this.#inflight.drain()) pending.onFailure(connectionLost(reason));
   }
+}
+
+/** A channel of somebody without types may return anything, such as what a stream's `write` does. */
+function isPromise(value: unknown): value is PromiseLike<void> {
+  return typeof (value as PromiseLike<void> | undefined)?.then === "function";
 }
 
 /** The channel knows best how far the frame had got. What an authorization failed with stands for itself. */
