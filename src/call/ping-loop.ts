@@ -14,16 +14,18 @@ export class PingLoop {
   readonly #clock: Clock;
   readonly #options: PingOptions;
   readonly #ping: (lifetime: CallLifetime) => Promise<unknown>;
-  readonly #onFailure: (error: ConnectionError) => void;
+  readonly #onFailure: (error: ConnectionError, missed: number) => void;
   #timer: unknown;
   #lifetime: CallLifetime | undefined;
   #stopped = false;
+  /** How many in a row were not answered. */
+  #missed = 0;
 
   constructor(
     clock: Clock,
     options: PingOptions,
     ping: (lifetime: CallLifetime) => Promise<unknown>,
-    onFailure: (error: ConnectionError) => void,
+    onFailure: (error: ConnectionError, missed: number) => void,
   ) {
     this.#clock = clock;
     this.#options = options;
@@ -49,10 +51,12 @@ export class PingLoop {
     this.#lifetime = new CallLifetime("ping", { timeoutMs }, this.#clock);
     try {
       await this.#ping(this.#lifetime);
+      this.#missed = 0;
     } catch (cause) {
-      if (!this.#stopped && cause instanceof TimeoutError) {
+      this.#missed = cause instanceof TimeoutError ? this.#missed + 1 : 0;
+      if (!this.#stopped && this.#missed > 0) {
         const message = `The connection seems lost: a ping was not answered within ${timeoutMs} ms`;
-        this.#onFailure(new ConnectionError(message, { delivery: "sent", cause }));
+        this.#onFailure(new ConnectionError(message, { delivery: "sent", cause }), this.#missed);
       }
     } finally {
       this.#lifetime.close();

@@ -4,6 +4,7 @@ import type { ChannelTransport } from "../era/channel-transport.js";
 import type { ClientEra, ClientRuntime, Connection } from "../era/client-era.js";
 import { NO_RECEIVER, type TransportTarget } from "../era/transport.js";
 import { type Send, sendBy } from "../http/client/send.js";
+import { DefinitionError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import { Client } from "./client.js";
@@ -58,6 +59,9 @@ export async function connectWith<S extends AnyServer>(
 async function openConnection(connector: Connector, plan: Plan, core: ClientCore): Promise<Connection> {
   const { options } = core;
   const restart = restartOf(connector.target);
+  if (restart?.maxMissedPings !== undefined && options.pings === undefined) {
+    throw new DefinitionError("connect: restart.maxMissedPings needs the option pings, which says how often to ping");
+  }
   if (restart !== undefined) {
     return RestartingConnection.open(core, restart, (runtime, again) =>
       again === undefined

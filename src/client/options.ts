@@ -289,7 +289,8 @@ export interface CommandTarget {
   readonly shutdown?: { readonly stdinMs?: number; readonly termMs?: number };
   /**
    * Whether a process that goes away unasked is started again. Calls that it had not answered are lost; later calls and
-   * open watches go on with the new one. It is not unless told so.
+   * open watches go on with the new one. With `maxMissedPings`, so is one that hangs.
+   * @default false
    */
   readonly restart?: boolean | RestartLimits;
 }

@@ -7,7 +7,13 @@ import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../protocol/jsonrpc/message.js";
 import type { ParseFailure } from "../protocol/jsonrpc/parse.js";
 import { NO_BATCHES, Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
-import { type ClientTransport, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
+import {
+  type ClientTransport,
+  type CloseOptions,
+  NO_RECEIVER,
+  type TransportReceiver,
+  type TransportRequest,
+} from "./transport.js";
 
 /** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */
 export class ChannelTransport implements ClientTransport {
@@ -77,8 +83,8 @@ export class ChannelTransport implements ClientTransport {
     this.#peer.respondError(id, error);
   }
 
-  close(): Promise<void> {
-    return this.#peer.close();
+  close(options?: CloseOptions): Promise<void> {
+    return this.#peer.close(options?.reason);
   }
 
   /** Noise on the line stays unanswered; requests in an array that is refused do not. */

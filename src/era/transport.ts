@@ -33,6 +33,8 @@ export interface TransportRequest {
 export interface CloseOptions {
   /** Leaves the session open on the server, where there is one, for another client to go on with. */
   readonly keepSession?: boolean | undefined;
+  /** Why a channel is closed, for the calls that end with it. */
+  readonly reason?: Error | undefined;
 }
 
 /** Receives the messages of the server that answer no call. */

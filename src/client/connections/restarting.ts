@@ -1,6 +1,7 @@
 import { untilAborted } from "../../call/abortable.js";
 import { pause } from "../../call/clock.js";
 import { CallLifetime } from "../../call/lifetime.js";
+import { PingLoop, type PingOptions } from "../../call/ping-loop.js";
 import type {
   ClientResult,
   ClientRuntime,
@@ -20,6 +21,12 @@ export interface RestartLimits {
   readonly attempts?: number;
   /** How long to wait before the first attempt; twice as long before each further one. 250 unless given. */
   readonly delayMs?: number;
+  /**
+   * How many pings in a row a process may leave unanswered before it counts as hung, is ended, and started again; for
+   * clients with the option `pings`, in every era.
+   * @default Infinity
+   */
+  readonly maxMissedPings?: number;
 }
 
 /** Makes a connection; `again` tells of an earlier one and when to give up. */
@@ -45,7 +52,7 @@ interface RestoredWatch {
 }
 
 /**
- * A connection that is made again when the server goes away unasked. Calls under way are lost with it; later ones wait for
+ * A connection that is made again when the server goes away unasked, or hangs. Calls under way are lost with it; later ones wait for
  * the next connection, within their own limits, and subscriptions are made again on it.
  */
 export class RestartingConnection extends WrappedConnection implements Connection {
@@ -60,12 +67,14 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   /** Never rejects. */
   #restarting: Promise<void> = Promise.resolve();
   #failures = 0;
+  /** Finds out whether the process hangs, where that matters. */
+  #pingLoop: PingLoop | undefined;
   #logLevel: LoggingLevel | undefined;
 
   private constructor(runtime: ClientRuntime, limits: RestartLimits, reopen: Reopen) {
     super();
     this.#runtime = runtime;
-    this.#limits = { attempts: 5, delayMs: 250, ...limits };
+    this.#limits = { attempts: 5, delayMs: 250, maxMissedPings: Number.POSITIVE_INFINITY, ...limits };
     this.#reopen = reopen;
   }
 
@@ -107,6 +116,19 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     }
   }
 
+  override keepPinging(options: PingOptions): void {
+    if (this.#limits.maxMissedPings === Number.POSITIVE_INFINITY) return super.keepPinging(options);
+    this.pings = options;
+    const { connection } = this;
+    const ping = { method: connection.era.pingMethod, params: undefined };
+    this.#pingLoop = new PingLoop(
+      this.#runtime.clock,
+      options,
+      (lifetime) => connection.call(ping, lifetime),
+      (error, missed) => this.#onMissedPing(error, missed),
+    );
+  }
+
   async close(): Promise<void> {
     const state = this.#state;
     if (state?.name !== "over") this.#finish(undefined);
@@ -136,12 +158,24 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   #lost(reason: Error | undefined, connection: Connection): void {
     const state = this.#state;
     this.#ended = { connection, reason };
-    // An attempt that fails is told by its rejection.
-    if (connection !== this.connection) return;
+    // An attempt that fails is told by its rejection; one that hung has been told.
+    if (connection !== this.connection || state?.name === "down") return;
     if (state?.name !== "up" || reason === undefined) {
       this.#finish(reason);
       return this.#runtime.onClose(reason, this);
     }
+    this.#goDown(state, reason);
+  }
+
+  #onMissedPing(error: Error, missed: number): void {
+    const state = this.#state;
+    if (missed < this.#limits.maxMissedPings || state?.name !== "up") return this.#runtime.onProblem(error);
+    const message = `The server process seems to hang: it did not answer ${missed} pings in a row, and is ended`;
+    this.#goDown(state, new ConnectionError(message, { delivery: "sent", cause: error }));
+  }
+
+  #goDown(state: State & { readonly name: "up" }, reason: Error): void {
+    this.#pingLoop?.stop();
     if (this.#runtime.clock.now() - state.since >= STABLE_MS) this.#failures = 0;
     this.#state = downState();
     this.#runtime.onProblem(reason);
@@ -157,7 +191,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     const { attempts, delayMs } = this.#limits;
     const { signal } = this.#stop;
     // It may still be going, and two at a time are one too many.
-    await this.connection.close();
+    await this.connection.close({ reason });
     let last = reason;
     while (this.#failures < attempts) {
       await pause(this.#runtime.clock, delayMs * 2 ** this.#failures++, signal);
@@ -218,6 +252,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   #finish(reason: Error | undefined): void {
     const state = this.#state;
     this.#state = { name: "over" };
+    this.#pingLoop?.stop();
     this.#stop.abort();
     if (state?.name !== "down") return;
     state.settle(new ConnectionError("Not connected: the server could not be started again", { cause: reason }));

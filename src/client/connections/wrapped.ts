@@ -41,7 +41,7 @@ export abstract class WrappedConnection {
 
   protected replaceBy(connection: Connection): void {
     this.connection = connection;
-    if (this.pings !== undefined) connection.keepPinging?.(this.pings);
+    if (this.pings !== undefined) this.keepPinging(this.pings);
   }
 }
 

@@ -113,8 +113,8 @@ export class Peer {
   }
 
   /** Ends the channel; pending requests are told so at once. */
-  async close(): Promise<void> {
-    this.#failAll(undefined);
+  async close(reason?: Error): Promise<void> {
+    this.#failAll(reason);
     await this.#channel.close();
   }
 

@@ -17,6 +17,7 @@ function respond({ id, method, params }) {
   }
   if (params?.name === "never") return;
   if (params?.name === "mute") return closeSync(1);
+  if (params?.name === "hang") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (params?.name === "exit") process.exit(params.arguments.code);
   const result = { content: [{ type: "text", text: String(process.pid) }] };
   answer(id, is("modern") ? { ...result, resultType: "complete" } : result);
