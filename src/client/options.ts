@@ -283,9 +283,35 @@ export interface CommandTarget {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
-  /** The longest line accepted from the server, in bytes. 32 MiB unless given. */
+  /**
+   * The longest line accepted from the server, in bytes.
+   * @default 32 MiB
+   */
   readonly maxLineBytes?: number;
-  /** How long closing waits after the end of the server's input, and again after SIGTERM. 2000 each unless given. */
+  /**
+   * Calls are refused while more bytes than this wait to be read by the server.
+   * @default 256 MiB
+   */
+  readonly maxBehindBytes?: number;
+  /**
+   * How many of the last lines on the server's standard error are kept for errors.
+   * @default 50
+   */
+  readonly maxStderrLines?: number;
+  /**
+   * How many characters these lines may have together. A longer line counts as several.
+   * @default 8192
+   */
+  readonly maxStderrChars?: number;
+  /**
+   * With `inherit` and `pipe`: text is dropped while more bytes than this wait to be read.
+   * @default 1 MiB
+   */
+  readonly maxUnreadStderrBytes?: number;
+  /**
+   * How long closing waits after the end of the server's input, and again after SIGTERM.
+   * @default 2000 each
+   */
   readonly shutdown?: { readonly stdinMs?: number; readonly termMs?: number };
   /**
    * Whether a process that goes away unasked is started again. Calls that it had not answered are lost; later calls and

@@ -79,7 +79,7 @@ export interface GroupOptions {
 }
 
 /** What the configuration does not say about a server process. */
-export type ProcessOptions = Pick<CommandTarget, "stderr" | "maxLineBytes" | "shutdown" | "restart">;
+export type ProcessOptions = Omit<CommandTarget, "command" | "args" | "env" | "cwd">;
 
 type Connect = (target: Target, options: ClientOptions) => Promise<Client>;
 type Kind = "tools" | "prompts" | "resources" | "resourceTemplates";

@@ -7,9 +7,6 @@ export interface Remains {
   readonly spoke: boolean;
 }
 
-const MAX_LINES = 50;
-const MAX_CHARS = 8 * 1024;
-
 /** What runtimes and launchers say, and what it means. The first that fits is told. */
 const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [
@@ -52,15 +49,23 @@ function isSaid(line: string): boolean {
   return line.trim() !== "";
 }
 
-/** Remembers the last lines of a text stream: at most 50 of them and 8 kB. A longer line counts as several. */
+export interface StderrTailLimits {
+  readonly maxLines: number;
+  /** Of all lines together. A longer line counts as several. */
+  readonly maxChars: number;
+}
+
+/** Remembers the last lines of a text stream, and tells each. */
 export class StderrTail {
+  readonly #limits: StderrTailLimits;
   readonly #onLine: ((line: string) => void) | undefined;
   readonly #utf8 = new TextDecoder();
   readonly #lines: string[] = [];
   #chars = 0;
   #rest = "";
 
-  constructor(onLine?: (line: string) => void) {
+  constructor(limits: StderrTailLimits, onLine?: (line: string) => void) {
+    this.#limits = limits;
     this.#onLine = onLine;
   }
 
@@ -85,17 +90,19 @@ export class StderrTail {
     const rest = lines.pop() ?? "";
     for (const line of lines) this.#add(line.endsWith("\r") ? line.slice(0, -1) : line);
     this.#rest = rest;
-    while (this.#rest.length > MAX_CHARS) {
-      this.#add(this.#rest.slice(0, MAX_CHARS));
-      this.#rest = this.#rest.slice(MAX_CHARS);
+    const { maxChars } = this.#limits;
+    while (this.#rest.length > maxChars) {
+      this.#add(this.#rest.slice(0, maxChars));
+      this.#rest = this.#rest.slice(maxChars);
     }
   }
 
   #add(line: string): void {
-    const kept = line.length > MAX_CHARS ? line.slice(-MAX_CHARS) : line;
+    const { maxLines, maxChars } = this.#limits;
+    const kept = line.length > maxChars ? line.slice(-maxChars) : line;
     this.#lines.push(kept);
     this.#chars += kept.length;
-    while (this.#lines.length > MAX_LINES || this.#chars > MAX_CHARS) this.#chars -= this.#lines.shift()!.length;
+    while (this.#lines.length > maxLines || this.#chars > maxChars) this.#chars -= this.#lines.shift()!.length;
     this.#onLine?.(line);
   }
 }

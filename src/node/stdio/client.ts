@@ -2,10 +2,11 @@ import { PassThrough, type Readable } from "node:stream";
 import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, endOf, McpError, ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
-import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../../protocol/jsonrpc/lines.js";
+import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
+import { STDIO_LIMITS } from "../limits.js";
 import { lastWordsOf, likelyCauseOf, StderrTail } from "../process/diagnosis.js";
 import type { ServerProcess, ServerProcessOptions, StopTimes } from "../process/server-process.js";
-import { FrameWriter } from "./frame-writer.js";
+import { FrameWriter, refusal, tooFarBehind } from "./frame-writer.js";
 
 /** The program is started without a shell; `env` comes on top of `defaultEnvironment()`. */
 export interface StdioClientOptions extends ServerProcessOptions {
@@ -14,16 +15,42 @@ export interface StdioClientOptions extends ServerProcessOptions {
    * channel's `stderr`, a function gets each line, `ignore` discards it unread.
    */
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
-  /** The longest line accepted, in bytes. 32 MiB unless given. */
+  /**
+   * The longest line accepted, in bytes.
+   * @default 32 MiB
+   */
   readonly maxLineBytes?: number;
-  /** How long `close` waits after the end of the server's input, and again after SIGTERM. 2000 each unless given. */
+  /**
+   * Frames are refused while more than this waits to be read by the server.
+   * @default 256 MiB
+   */
+  readonly maxBehindBytes?: number;
+  /**
+   * How many of the last lines on the server's standard error are kept for errors.
+   * @default 50
+   */
+  readonly maxStderrLines?: number;
+  /**
+   * How many characters these lines may have together. A longer line counts as several.
+   * @default 8192
+   */
+  readonly maxStderrChars?: number;
+  /**
+   * With `inherit` and `pipe`: text is dropped while more than this waits to be read.
+   * @default 1 MiB
+   */
+  readonly maxUnreadStderrBytes?: number;
+  /**
+   * How long `close` waits after the end of the server's input, and again after SIGTERM.
+   * @default 2000 each
+   */
   readonly shutdown?: Partial<StopTimes>;
 }
 
 export interface StdioClientChannel extends Channel {
   /** The process id while the process runs. */
   readonly pid: number | undefined;
-  /** What the server writes to its standard error, with `stderr: "pipe"`. Beyond 1 MiB unread, text is dropped. */
+  /** What the server writes to its standard error, with `stderr: "pipe"`. */
   readonly stderr: Readable | undefined;
   /** The last lines the server wrote to its standard error, unless that is ignored. */
   readonly stderrTail: readonly string[];
@@ -31,8 +58,6 @@ export interface StdioClientChannel extends Channel {
 
 /** How long a server that is heard no more has to exit, so that the loss can be told with its exit code and last words. */
 const LAST_WORDS_MS = 250;
-
-const UNREAD_STDERR_BYTES = 1024 * 1024;
 
 /**
  * A server process and the channel over its standard input and output.
@@ -76,7 +101,12 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   constructor(options: StdioClientOptions) {
     this.#options = options;
-    this.#tail = new StderrTail(typeof options.stderr === "function" ? options.stderr : undefined);
+    const maxLines = options.maxStderrLines ?? STDIO_LIMITS.maxStderrLines;
+    const maxChars = options.maxStderrChars ?? STDIO_LIMITS.maxStderrChars;
+    this.#tail = new StderrTail(
+      { maxLines, maxChars },
+      typeof options.stderr === "function" ? options.stderr : undefined,
+    );
     this.#stderr = options.stderr === "pipe" ? new PassThrough() : undefined;
   }
 
@@ -102,8 +132,8 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   /** Where the server has gone, the frame waits to be refused with what there is to tell about that. */
   send(text: string): void | Promise<void> {
-    if (this.#loss !== undefined) return refused(this.#loss);
-    if (this.#link !== undefined) return this.#link.writer.send(text);
+    if (this.#loss !== undefined) return refusal(this.#loss.then(notSent));
+    if (this.#link !== undefined) return this.#write(this.#link.writer, text);
     return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
   }
 
@@ -122,6 +152,13 @@ class StdioClientChannelImpl implements StdioClientChannel {
     );
     if (started === true) await this.#finish(this.#link!, { by: "us" });
     else this.#stderr?.end();
+  }
+
+  #write(writer: FrameWriter, text: string): void | Promise<void> {
+    const { maxBehindBytes = STDIO_LIMITS.maxBehindBytes } = this.#options;
+    const { waitingBytes } = writer;
+    if (waitingBytes <= maxBehindBytes) return writer.send(text);
+    return refusal(tooFarBehind("server", waitingBytes, maxBehindBytes));
   }
 
   #attach(server: ServerProcess, events: ChannelEvents): Link {
@@ -151,7 +188,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
           lastHeard("wrote a line that is too long", problem);
         },
       },
-      { maxLineBytes: this.#options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
+      { maxLineBytes: this.#options.maxLineBytes ?? STDIO_LIMITS.maxLineBytes },
     );
     const link: Link = { server, events, writer, decoder, silent, told: false };
     server.stdout.on("data", (chunk: Buffer) => decoder.push(chunk));
@@ -165,10 +202,10 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   #takeStderr(chunk: Buffer): void {
     this.#tail.push(chunk);
-    const { stderr = "inherit" } = this.#options;
-    if (stderr === "inherit") process.stderr.write(chunk);
+    const { stderr = "inherit", maxUnreadStderrBytes: most = STDIO_LIMITS.maxUnreadStderrBytes } = this.#options;
+    if (stderr === "inherit" && process.stderr.writableLength < most) process.stderr.write(chunk);
     const copy = this.#stderr;
-    if (copy !== undefined && copy.readableLength + copy.writableLength < UNREAD_STDERR_BYTES) copy.write(chunk);
+    if (copy !== undefined && copy.readableLength + copy.writableLength < most) copy.write(chunk);
   }
 
   #end(link: Link, ending: Ending): Promise<void> {
@@ -178,7 +215,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   /** Output is read to its end meanwhile, so that a server blocked on a full pipe can still exit. */
   async #finish(link: Link, ending: Ending): Promise<void> {
-    const { stdinMs = 2000, termMs = 2000 } = this.#options.shutdown ?? {};
+    const { stdinMs = STDIO_LIMITS.stdinMs, termMs = STDIO_LIMITS.termMs } = this.#options.shutdown ?? {};
     link.writer.shut();
     const stopped = link.server.stop({ stdinMs, termMs });
     if (ending.by === "server") {
@@ -229,13 +266,8 @@ async function start(options: ServerProcessOptions, stderr: "pipe" | "ignore"): 
   return await startServerProcess(options, stderr);
 }
 
-/** A rejection that nobody looks at is harmless. */
-function refused(loss: Promise<ConnectionError>): Promise<never> {
-  const refusal = loss.then((cause) => {
-    throw new ConnectionError(`${cause.message}: the frame was not sent`, { ...endOf(cause), cause });
-  });
-  refusal.catch(() => {});
-  return refusal;
+function notSent(cause: ConnectionError): ConnectionError {
+  return new ConnectionError(`${cause.message}: the frame was not sent`, { ...endOf(cause), cause });
 }
 
 function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {

@@ -48,11 +48,7 @@ export class FrameWriter {
 
   /** As `Channel.send`. A rejection that nobody looks at is harmless. */
   send(text: string): void | Promise<void> {
-    if (this.#shut) {
-      const refused = Promise.reject(new ConnectionError("The channel is closed: the frame was not sent"));
-      refused.catch(ignore);
-      return refused;
-    }
+    if (this.#shut) return refusal(new ConnectionError("The channel is closed: the frame was not sent"));
     this.#gathered += toLine(text);
     if (!this.#inTurn) {
       this.#inTurn = true;
@@ -62,6 +58,11 @@ export class FrameWriter {
       this.flush();
     }
     return this.#room?.promise;
+  }
+
+  /** How much the other side has not taken yet. */
+  get waitingBytes(): number {
+    return this.#stream.writableLength + this.#gathered.length;
   }
 
   /** Hands what was gathered to the stream now. */
@@ -132,6 +133,19 @@ export class FrameWriter {
     this.#idle?.resolve();
     this.#idle = undefined;
   }
+}
+
+/** A rejection that nobody has to look at. */
+export function refusal(reason: Error | Promise<Error>): Promise<never> {
+  const refused = Promise.resolve(reason).then((error) => Promise.reject(error));
+  refused.catch(ignore);
+  return refused;
+}
+
+/** The other side has stopped reading, or reads too slowly: what waits for it stays bounded. */
+export function tooFarBehind(side: "client" | "server", waiting: number, most: number): ConnectionError {
+  const message = `${waiting} bytes wait to be read by the ${side}, more than the limit of ${most}; maxBehindBytes raises it`;
+  return new ConnectionError(message);
 }
 
 function createWaiter(): Waiter {

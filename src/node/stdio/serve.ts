@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import type { Channel } from "../../protocol/jsonrpc/channel.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { createStdioServerChannel } from "./server.js";
+import { createStdioServerChannel, type StdioServerOptions } from "./server.js";
 import { guardStdout } from "./stdout-guard.js";
 
 /** A server, as far as serving it needs to know. */
@@ -10,7 +10,8 @@ export interface ChannelServer {
   close?(): Promise<void>;
 }
 
-export interface ServeStdioOptions {
+export interface ServeStdioOptions
+  extends Pick<StdioServerOptions, "maxLineBytes" | "maxUnwrittenBytes" | "maxBehindBytes" | "drainMs"> {
   /** Whether stdout is kept for the protocol: what anything else writes there goes to stderr. It is unless told otherwise. */
   readonly guardStdout?: boolean;
   /**
@@ -20,13 +21,17 @@ export interface ServeStdioOptions {
   readonly signals?: boolean;
   /** Whether the death of the process that started this one ends it, though its input may be open. It does unless told otherwise. */
   readonly watchParent?: boolean;
-  /** The longest line accepted, in bytes. 32 MiB unless given. */
-  readonly maxLineBytes?: number;
-  /** How long the end waits for the client to take what was sent. 2000 unless given. */
-  readonly drainMs?: number;
 }
 
-const OPTIONS: Known<ServeStdioOptions> = { guardStdout: 1, signals: 1, watchParent: 1, maxLineBytes: 1, drainMs: 1 };
+const OPTIONS: Known<ServeStdioOptions> = {
+  guardStdout: 1,
+  signals: 1,
+  watchParent: 1,
+  maxLineBytes: 1,
+  maxUnwrittenBytes: 1,
+  maxBehindBytes: 1,
+  drainMs: 1,
+};
 
 const END_SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
@@ -42,19 +47,15 @@ const CHECK_MS = 1000;
 export async function serveStdio(server: ChannelServer, options: ServeStdioOptions = {}): Promise<void> {
   if (typeof server?.accept !== "function") throw new TypeError("serveStdio needs a server, such as an McpServer");
   assertOptions("serveStdio", options, OPTIONS);
-  const { maxLineBytes, drainMs } = options;
-  const guard = options.guardStdout === false ? undefined : guardStdout();
-  const channel = createStdioServerChannel({
-    ...(guard === undefined ? undefined : { write: guard.write }),
-    ...(maxLineBytes === undefined ? undefined : { maxLineBytes }),
-    ...(drainMs === undefined ? undefined : { drainMs }),
-  });
+  const { guardStdout: guards, signals, watchParent, ...limits } = options;
+  const guard = guards === false ? undefined : guardStdout();
+  const channel = createStdioServerChannel(guard === undefined ? limits : { ...limits, write: guard.write });
   const stopListening: (() => void)[] = [];
   try {
     const connection = await server.accept(channel);
     const end = () => void (server.close?.() ?? connection.close());
-    if (options.signals !== false) stopListening.push(onEndSignal(end));
-    if (options.watchParent !== false) stopListening.push(onOrphaned(end));
+    if (signals !== false) stopListening.push(onEndSignal(end));
+    if (watchParent !== false) stopListening.push(onOrphaned(end));
     await connection.closed;
     await channel.close();
   } finally {

@@ -2,8 +2,9 @@ import type { Readable, Writable } from "node:stream";
 import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, McpError, type ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
-import { DEFAULT_MAX_LINE_BYTES, LineDecoder } from "../../protocol/jsonrpc/lines.js";
-import { FrameWriter, type WriteLine } from "./frame-writer.js";
+import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
+import { STDIO_LIMITS } from "../limits.js";
+import { FrameWriter, refusal, tooFarBehind, type WriteLine } from "./frame-writer.js";
 
 export interface StdioServerOptions {
   /** Where frames come from. The standard input unless given; a stream given is destroyed when the channel closes. */
@@ -12,22 +13,34 @@ export interface StdioServerOptions {
   readonly output?: Writable;
   /** Writes to `output` in place of its own `write`: what `guardStdout` returns. */
   readonly write?: WriteLine;
-  /** The longest line accepted, in bytes. 32 MiB unless given. */
+  /**
+   * The longest line accepted, in bytes.
+   * @default 32 MiB
+   */
   readonly maxLineBytes?: number;
-  /** Nothing is read while more than this is waiting to be written. 16 MiB unless given. */
+  /**
+   * Nothing is read while more than this is waiting to be written.
+   * @default 16 MiB
+   */
   readonly maxUnwrittenBytes?: number;
-  /** How long closing waits for the other side to take what was sent. 2000 unless given. */
+  /**
+   * The channel ends when a frame is to be sent while more than this is waiting to be written.
+   * @default 256 MiB
+   */
+  readonly maxBehindBytes?: number;
+  /**
+   * How long closing waits for the other side to take what was sent.
+   * @default 2000
+   */
   readonly drainMs?: number;
 }
-
-const DEFAULT_MAX_UNWRITTEN_BYTES = 16 * 1024 * 1024;
 
 /**
  * The server's end of a pair of byte streams: one frame per line.
  *
  * The end of the input ends the channel: `onClose` comes at once, so that running calls can be aborted, and `close()`
- * resolves when what was sent before has been written. Output that breaks, and a line over the limit, end it with a
- * `ConnectionError`.
+ * resolves when what was sent before has been written. Output that breaks or is not taken, and a line over the limit, end it
+ * with a `ConnectionError`.
  */
 export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
   return new StdioServerChannel(options);
@@ -40,6 +53,7 @@ class StdioServerChannel implements Channel {
   readonly #decoder: LineDecoder;
   readonly #drainMs: number;
   readonly #maxUnwrittenBytes: number;
+  readonly #maxBehindBytes: number;
   #events: ChannelEvents | undefined;
   #opened = false;
   #behind = false;
@@ -48,8 +62,9 @@ class StdioServerChannel implements Channel {
   constructor(options: StdioServerOptions) {
     this.#input = options.input ?? process.stdin;
     this.#output = options.output ?? process.stdout;
-    this.#drainMs = options.drainMs ?? 2000;
-    this.#maxUnwrittenBytes = options.maxUnwrittenBytes ?? DEFAULT_MAX_UNWRITTEN_BYTES;
+    this.#drainMs = options.drainMs ?? STDIO_LIMITS.drainMs;
+    this.#maxUnwrittenBytes = options.maxUnwrittenBytes ?? STDIO_LIMITS.maxUnwrittenBytes;
+    this.#maxBehindBytes = options.maxBehindBytes ?? STDIO_LIMITS.maxBehindBytes;
     this.#writer = new FrameWriter(this.#output, (cause) => this.#lose("output", cause), options.write);
     this.#decoder = new LineDecoder(
       {
@@ -59,7 +74,7 @@ class StdioServerChannel implements Channel {
         onProblem: (problem) => this.#events?.onProblem(problem),
         onOverflow: (problem) => this.#overflow(problem),
       },
-      { maxLineBytes: options.maxLineBytes ?? DEFAULT_MAX_LINE_BYTES },
+      { maxLineBytes: options.maxLineBytes ?? STDIO_LIMITS.maxLineBytes },
     );
   }
 
@@ -78,6 +93,8 @@ class StdioServerChannel implements Channel {
     if (!this.#opened) {
       return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
     }
+    const waiting = this.#writer.waitingBytes;
+    if (waiting > this.#maxBehindBytes && this.#closing === undefined) return this.#giveUp(waiting);
     const room = this.#writer.send(text);
     if (room !== undefined && !this.#behind && this.#output.writableLength > this.#maxUnwrittenBytes) {
       this.#holdInput(room);
@@ -91,6 +108,12 @@ class StdioServerChannel implements Channel {
       this.#closing = this.#finishWriting().then(() => this.#tellClosed(undefined));
     }
     return this.#closing;
+  }
+
+  #giveUp(waiting: number): Promise<never> {
+    const reason = tooFarBehind("client", waiting, this.#maxBehindBytes);
+    this.#closeAtOnce(reason);
+    return refusal(reason);
   }
 
   /** Who does not take answers is not asked for more questions: what is kept for them stays bounded. */

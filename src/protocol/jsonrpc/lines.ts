@@ -14,9 +14,6 @@ export interface LineEvents {
   onOverflow(problem: ProtocolError): void;
 }
 
-/** The limit where none is chosen. */
-export const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
-
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
