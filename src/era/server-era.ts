@@ -209,6 +209,8 @@ export interface ServerRuntime {
   readonly urlElicitations: UrlElicitations;
   /** The text that ends plain results, where the era stamps them; it is the same for all results of a server. */
   plainStamp?: string | undefined;
+  /** Whether new requests are refused. */
+  readonly draining: boolean;
   /** How many subscriptions are open. */
   readonly subscriptions: { open: number };
   /** Every version that this server speaks, newest first. */

@@ -27,8 +27,6 @@ export interface MethodTables extends ServerRuntime {
   readonly routes: ReadonlyMap<string, Route>;
   /** The definitions, with the author's own methods. */
   readonly registry: Pick<Registry, "methods">;
-  /** Whether new calls are refused. */
-  readonly draining: boolean;
   /** Whether some era of this server has a method of this name. */
   isSpecified(method: string): boolean;
 }
@@ -55,7 +53,6 @@ function serveCall(
 ): MaybePromise<Outcome> {
   let result: MaybePromise<HandlerResult>;
   try {
-    if (server.draining) throw new Refusal(INTERNAL_ERROR, "The server is shutting down");
     result = dispatchCall(server, call);
   } catch (error) {
     return fail(server, call, error);

@@ -234,7 +234,6 @@ export class Server<
   /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */
   async drain(graceMs: number): Promise<void> {
     this.core.beginClosing();
-    this.#http?.beginClosing();
     await Promise.race([this.#idle(), pause(this.core.clock, graceMs, this.#closing.signal)]);
     await this.close();
   }

@@ -27,6 +27,7 @@ export class FakeServerHost implements ServerRuntime {
   readonly urlElicitations: UrlElicitations = new Map();
   readonly watched = new Map<string, number>();
   readonly subscriptions = { open: 0 };
+  readonly draining = false;
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
   readonly handlers = new Map<string, FakeHandler>();
   readonly mirrored = new Map<string, readonly ParamHeader[]>();

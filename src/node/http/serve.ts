@@ -1,5 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { setTimeout as delay, setImmediate } from "node:timers/promises";
+import { type Clock, pause, systemClock } from "../../call/clock.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./exchange.js";
@@ -19,8 +21,34 @@ export interface ServeHttpOptions {
   readonly port?: number;
   /** 127.0.0.1 unless told otherwise: reachable from this machine only. */
   readonly host?: string;
-  /** The one path that is served. */
+  /**
+   * The one path that is served.
+   * @default "/mcp"
+   */
   readonly path?: string;
+  /**
+   * Paths for probes. `live` answers 200 as long as the process serves; `ready` answers 503 from the moment it begins to
+   * drain. `false` for none.
+   * @default { live: "/livez", ready: "/readyz" }
+   */
+  readonly health?: false | HealthPaths;
+  /**
+   * How long a draining server serves on before it stops listening, so that balancers learn to go elsewhere.
+   * @default 5_000
+   */
+  readonly lameDuckMs?: number;
+  /**
+   * How long a connection is kept open without a request. Longer than balancers keep theirs, so that none sends a request
+   * into a connection that is just being closed.
+   * @default 75_000
+   */
+  readonly connectionIdleMs?: number;
+  readonly clock?: Clock;
+}
+
+export interface HealthPaths {
+  readonly live?: string;
+  readonly ready?: string;
 }
 
 /** A server that is listening. */
@@ -28,16 +56,27 @@ export interface RunningHttpServer {
   readonly url: string;
   readonly port: number;
   readonly server: Server;
-  /** Whether new requests are served: false from the moment it begins to drain or to close. */
+  /** Whether new clients are welcome: false from the moment it begins to drain or to close. */
   readonly ready: boolean;
-  /** Refuses new requests, lets running ones finish within this time, and then closes. */
-  drain(deadlineMs: number): Promise<void>;
+  /**
+   * Takes the server out of service without losing a call. For `lameDuckMs` everything is served on, and each answer closes
+   * its connection. Then nothing is listened for, running calls finish within `graceMs`, and everything is closed.
+   */
+  drain(graceMs: number): Promise<void>;
   /** Ends calls, streams and sessions, then stops listening. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const OPTIONS: Known<ServeHttpOptions> = { port: 1, host: 1, path: 1 };
+const OPTIONS: Known<ServeHttpOptions> = {
+  port: 1,
+  host: 1,
+  path: 1,
+  health: 1,
+  lameDuckMs: 1,
+  connectionIdleMs: 1,
+  clock: 1,
+};
 
 /** How long last words may take to be read before connections are cut. */
 const FLUSH_MS = 1_000;
@@ -78,28 +117,40 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
   if (typeof server?.handle !== "function") throw new TypeError("serveHttp needs a server, such as an McpServer");
   assertOptions("serveHttp", options, OPTIONS);
-  const { port = 0, host = "127.0.0.1", path = "/mcp" } = options;
+  const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
+  const { lameDuckMs = 5_000, connectionIdleMs = 75_000 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new TypeError(`serveHttp: the port ${JSON.stringify(port)} must be a number from 0 to 65535`);
   if (!path.startsWith("/")) throw new TypeError(`serveHttp: the path ${JSON.stringify(path)} must begin with /`);
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);
   const paths = new Set([path, ...(server.onListening?.(host) ?? [])]);
-  const http = createServer((request, response) => {
+  const probe = toProbe(options.health, () => ready);
+  const http = createServer({ keepAliveTimeout: connectionIdleMs }, (request, response) => {
     const { url = "" } = request;
+    if (!ready) response.setHeader("connection", "close");
     if (paths.has(url) || paths.has(url.split("?", 1)[0] as string)) listener(request, response);
-    else response.writeHead(404, { "content-type": "text/plain" }).end("Not found");
+    else probe(url, response);
   });
+  let ready = true;
   const sockets = trackSockets(http);
   await listen(http, port, host);
   const bound = (http.address() as AddressInfo).port;
   const name = host.includes(":") ? `[${host}]` : host;
-  let ready = true;
+  const closing = new AbortController();
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
     ready = false;
+    closing.abort();
     closed ??= server.close().then(() => stop(http, sockets));
     return closed;
+  };
+  const drain = async (graceMs: number): Promise<void> => {
+    ready = false;
+    await pause(clock, lameDuckMs, closing.signal);
+    await stopListening(http, sockets);
+    await server.drain?.(graceMs);
+    await close();
   };
   return {
     url: `http://${name}:${bound}${path}`,
@@ -108,11 +159,7 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
     get ready() {
       return ready;
     },
-    async drain(deadlineMs) {
-      ready = false;
-      await server.drain?.(deadlineMs);
-      await close();
-    },
+    drain,
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -144,6 +191,29 @@ function trackSockets(http: Server): ReadonlySet<Socket> {
     socket.once("close", () => sockets.delete(socket));
   });
   return sockets;
+}
+
+/** Answers probes, and everything else that has no path here. */
+function toProbe(health: ServeHttpOptions["health"] = {}, isReady: () => boolean) {
+  const { live = "/livez", ready = "/readyz" } = health === false ? { live: "", ready: "" } : health;
+  const text = { "content-type": "text/plain" };
+  return (url: string, response: ServerResponse): void => {
+    if (url === live || (url === ready && isReady())) response.writeHead(200, text).end("ok");
+    else if (url === ready) response.writeHead(503, { ...text, "retry-after": "1" }).end("draining");
+    else response.writeHead(404, text).end("Not found");
+  };
+}
+
+/**
+ * Stops listening without losing a connection that a client has open already. A turn of the event loop accepts all that
+ * wait in the system's queue; each has a moment to send its first request.
+ */
+async function stopListening(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  await setImmediate();
+  if (!http.listening) return;
+  http.close();
+  const until = performance.now() + FLUSH_MS;
+  while (performance.now() < until && [...sockets].some(({ bytesRead }) => bytesRead === 0)) await delay(SWEEP_MS);
 }
 
 /** Stops listening, lets what was written be read, and cuts what is still open after that. */

@@ -119,6 +119,8 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
 
   #serve(request: RpcRequest): void {
     const era = pickEra(this.#eras, request);
+    if (this.#runtime.draining)
+      return this.#refuse(request, era, new Refusal(INTERNAL_ERROR, "The server is shutting down"));
     try {
       const decoded = this.#sessionFor(era).decode(request, this.#origin());
       if (!(decoded instanceof Promise)) return this.#run(decoded, request, era);

@@ -40,7 +40,6 @@ export class HttpEndpoint {
   readonly #methods: string;
   /** Exchanges that wait for their era to be loaded. */
   #waiting = 0;
-  #closing = false;
   #closed = false;
 
   constructor(
@@ -75,7 +74,7 @@ export class HttpEndpoint {
   }
 
   #onAdmitted(exchange: HttpExchange): void {
-    if (this.#closing) return this.#refuse(exchange, CLOSING);
+    if (this.#runtime.draining) return this.#refuse(exchange, CLOSING);
     const owner = this.#pathOwners.find((era) => era.ownsPath?.(exchange.url, this.#options));
     if (owner !== undefined) return this.#serveBy(owner, exchange, undefined, (binding) => binding.route?.(exchange));
     if (exchange.method !== "POST") return this.#onBodiless(exchange);
@@ -88,7 +87,7 @@ export class HttpEndpoint {
 
   #onBody(exchange: HttpExchange, text: string): void {
     const body = parseFrame(text);
-    if (this.#closing) return this.#refuse(exchange, CLOSING, body);
+    if (this.#closed) return this.#refuse(exchange, CLOSING, body);
     if (body.kind === "invalid" && body.failure.code === PARSE_ERROR)
       return this.#refuse(exchange, toRefusal(400, PARSE_ERROR, body.failure.message));
     const era = pickEraOfBody(this.#eras, body, (name) => exchange.header(name));
@@ -154,18 +153,12 @@ export class HttpEndpoint {
     }
   }
 
-  /** Refuses what is new from here on. */
-  beginClosing(): void {
-    this.#closing = true;
-  }
-
   /** Resolves when no call is running. */
   async idle(): Promise<void> {
     await this.#eachBinding((binding) => binding.idle());
   }
 
   async close(): Promise<void> {
-    this.#closing = true;
     this.#closed = true;
     for (const exchange of this.#authorizer?.stop() ?? []) this.#refuse(exchange, CLOSING);
     await this.#eachBinding((binding) => binding.close());
@@ -209,6 +202,9 @@ const toRefusal = (status: number, code: number, message: string): HttpRefusal =
   error: { code, message },
 });
 
-const CLOSING = toRefusal(503, INTERNAL_ERROR, "The server is shutting down");
+const CLOSING: HttpRefusal = {
+  ...toRefusal(503, INTERNAL_ERROR, "The server is shutting down"),
+  headers: { "retry-after": "1" },
+};
 const NOT_ALLOWED = toRefusal(405, INVALID_REQUEST, "Method not allowed");
 const NOT_JSON = toRefusal(415, INVALID_REQUEST, "Unsupported media type: Content-Type must be application/json");

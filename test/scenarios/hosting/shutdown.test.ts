@@ -1,8 +1,10 @@
-import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { connect as connectSocket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { connect } from "bowline/client";
+import { ConnectionError, connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
@@ -44,7 +46,7 @@ for (const era of ["modern", "legacy"]) {
     async (t) => {
       const clock = new FakeClock();
       const { server, started, release, ended } = createServer(clock);
-      const running = await serveHttp(server);
+      const running = await serveHttp(server, { lameDuckMs: 0 });
       t.after(() => running.close());
       const client = await connect(running.url, { era });
       t.after(() => client.close());
@@ -56,10 +58,13 @@ for (const era of ["modern", "legacy"]) {
       ok(running.ready);
       const drained = running.drain(5000);
       ok(!running.ready);
-      // New requests are refused at once, also on the connections that are open.
-      const refused = await askPort(running.port, era === "modern" ? modernRequest("tools/list") : initialize());
-      equal(refused.status, 503);
-      await rejects(client.callTool("late"));
+      while (running.server.listening) await new Promise(setImmediate);
+      // Nothing new is served any more, on new connections or on those that are open.
+      await rejects(
+        askPort(running.port, era === "modern" ? modernRequest("tools/list") : initialize()),
+        /ECONNREFUSED/,
+      );
+      await rejects(client.callTool("late"), ConnectionError);
       release.open();
       equal((await quick).text, "done");
       deepEqual(ended, []);
@@ -78,11 +83,74 @@ for (const era of ["modern", "legacy"]) {
   );
 }
 
+for (const era of ["modern", "legacy"]) {
+  const wire = `${era}-http`;
+  const request = () => (era === "modern" ? modernRequest("tools/list") : initialize());
+
+  proves("hosting:http:graceful-shutdown", { wire }, "it serves on until balancers know", async (t) => {
+    const clock = new FakeClock();
+    const { server } = createServer();
+    const running = await serveHttp(server, { lameDuckMs: 3000, clock });
+    t.after(() => running.close());
+    const probe = async (path: string) => {
+      const { status, headers, text } = await askPort(running.port, { method: "GET", path });
+      return [status, headers["retry-after"], text];
+    };
+    deepEqual(
+      [await probe("/livez"), await probe("/readyz")],
+      [
+        [200, undefined, "ok"],
+        [200, undefined, "ok"],
+      ],
+    );
+    const drained = running.drain(5000);
+    deepEqual(await probe("/readyz"), [503, "1", "draining"]);
+    deepEqual(await probe("/livez"), [200, undefined, "ok"]);
+    const served = await askPort(running.port, request());
+    deepEqual([served.status, served.headers.connection], [200, "close"]);
+    clock.advance(2999);
+    equal((await askPort(running.port, request())).status, 200);
+    clock.advance(1);
+    await drained;
+    await rejects(askPort(running.port, request()), { code: "ECONNREFUSED" });
+  });
+
+  proves("hosting:http:graceful-shutdown", { wire }, "a connection that is open already is served", async (t) => {
+    const { server } = createServer();
+    const running = await serveHttp(server, { lameDuckMs: 0 });
+    t.after(() => running.close());
+    const accepted = once(running.server, "connection");
+    const socket = connectSocket(running.port, "127.0.0.1");
+    t.after(() => socket.destroy());
+    await accepted;
+    const drained = running.drain(5000);
+    while (running.server.listening) await new Promise(setImmediate);
+    const { headers, body } = request();
+    const text = JSON.stringify(body);
+    const lines = Object.entries({ host: "localhost", ...headers, "content-length": Buffer.byteLength(text) });
+    socket.end(`POST /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${text}`);
+    let answer = "";
+    for await (const chunk of socket) answer += chunk;
+    match(answer, /^HTTP\/1\.1 200 /);
+    await drained;
+  });
+
+  proves("hosting:http:graceful-shutdown", { wire }, "a refusal says when to come again", async () => {
+    const { server } = createServer();
+    const drained = server.drain(0);
+    const late = createArrayExchange(request() as { headers: Record<string, string>; body: unknown });
+    server.handle(late);
+    await late.done;
+    deepEqual([late.status, late.headers["retry-after"]], [503, "1"]);
+    await drained;
+  });
+}
+
 proves("hosting:http:graceful-shutdown", { wire: "http" }, "it is over as soon as the last call is", async () => {
   for (const era of ["modern", "legacy"]) {
     const clock = new FakeClock();
     const { server, started, release } = createServer(clock);
-    const running = await serveHttp(server);
+    const running = await serveHttp(server, { lameDuckMs: 0 });
     const client = await connect(running.url, { era });
     const quick = client.callTool("quick");
     await started.quick.opened;
@@ -97,11 +165,11 @@ proves("hosting:http:graceful-shutdown", { wire: "http" }, "it is over as soon a
 proves("hosting:http:graceful-shutdown", { wire: "http" }, "the process exits by itself", async () => {
   const program = `
     import { serveHttp } from "bowline/node";
-    import { connect } from "bowline/client";
+    import { ConnectionError, connect } from "bowline/client";
     import { McpServer } from "bowline/server";
     const server = new McpServer({ name: "a", version: "1" }).tool("wait", {}, (_, ctx) => new Promise((_, no) =>
       ctx.signal.addEventListener("abort", () => no(ctx.signal.reason))));
-    const running = await serveHttp(server);
+    const running = await serveHttp(server, { lameDuckMs: 0 });
     for (const era of ["modern", "legacy"]) {
       const client = await connect(running.url, { era });
       client.callTool("wait").catch(() => {});
