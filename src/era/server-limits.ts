@@ -39,6 +39,11 @@ export interface ServerLimits {
    */
   readonly maxBehind: number;
   /**
+   * How long the reader of a stream or an answer may stay behind without catching up.
+   * @default 60_000
+   */
+  readonly stallMs: number;
+  /**
    * Rounds of questions in one call.
    * @default 16
    */
@@ -63,6 +68,7 @@ export const SERVER_LIMITS: ServerLimits = {
   maxSubscriptionMs: Number.POSITIVE_INFINITY,
   maxWaitingChanges: 1024,
   maxBehind: 8 * 1024 * 1024,
+  stallMs: 60_000,
   maxRounds: 16,
   askTimeoutMs: 300_000,
   stateTtlMs: 600_000,

@@ -49,6 +49,8 @@ export interface HttpExchange {
   reply(status: number, headers: HttpHeaders, body?: string): void;
   /** Sends status and headers at once and the body as it is written. */
   stream(status: number, headers: HttpHeaders): HttpStream;
+  /** How long the client may leave the last of its answer unread, where nothing else bounds it. Set by the endpoint. */
+  stallMs?: number;
   /** What an authorization gate in front found out about the caller; handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
   /** Who the gate says is calling, in one word that does not change from request to request. */

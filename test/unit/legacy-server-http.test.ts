@@ -61,7 +61,12 @@ test("a connection whose reader is too far behind is given up, once", async () =
   const exchange = createArrayExchange();
   let gone = 0;
   const keepAlive = new KeepAlive<SseConnection>(clock, 1000);
-  const connection = new SseConnection(exchange, { clock, keepAlive, maxBehind: 100, onGone: () => gone++ });
+  const connection = new SseConnection(exchange, {
+    clock,
+    keepAlive,
+    limits: { maxBehind: 100, stallMs: 1000 },
+    onGone: () => gone++,
+  });
   exchange.pause();
   connection.write({ data: "x".repeat(60) });
   assert.equal(gone, 0);

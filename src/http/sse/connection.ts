@@ -1,7 +1,7 @@
 import type { Clock } from "../../call/clock.js";
 import type { HttpExchange, HttpHeaders } from "../exchange.js";
 import type { KeepAlive, Quiet } from "./keep-alive.js";
-import { SseStream } from "./stream.js";
+import { type ReaderLimits, SseStream } from "./stream.js";
 import { formatSseEvent, type SseFields } from "./writer.js";
 
 export interface SseConnectionOptions {
@@ -9,8 +9,7 @@ export interface SseConnectionOptions {
   readonly headers?: HttpHeaders | undefined;
   readonly clock: Clock;
   readonly keepAlive: KeepAlive<SseConnection>;
-  /** How many characters may wait for a reader that has stopped reading, before the connection is given up. */
-  readonly maxBehind: number;
+  readonly limits: ReaderLimits;
   /** The reader has gone, or was given up. Not called after `end`. */
   onGone(): void;
 }
@@ -24,10 +23,10 @@ export class SseConnection implements Quiet {
 
   /** Sends the headers at once. */
   constructor(exchange: HttpExchange, options: SseConnectionOptions) {
-    const { headers, clock, keepAlive, maxBehind } = options;
+    const { headers, clock, keepAlive, limits } = options;
     this.#options = options;
     this.spokeAt = clock.now();
-    this.#stream = new SseStream(exchange, headers, maxBehind, () => this.#lose());
+    this.#stream = new SseStream(exchange, headers, clock, limits, () => this.#lose());
     keepAlive.add(this);
     exchange.onGone(() => this.#lose());
   }

@@ -1,19 +1,36 @@
+import type { Clock } from "../../call/clock.js";
 import type { HttpExchange, HttpHeaders, HttpStream } from "../exchange.js";
 import { SSE_HEADERS, sseComment } from "./writer.js";
 
-/** An exchange that is answered by an event stream. Bounds how much waits for a reader that has stopped reading. */
+/** How far, and for how long, a reader may be behind. */
+export interface ReaderLimits {
+  /** Characters that wait for the reader. */
+  readonly maxBehind: number;
+  /** How long the reader may stay behind without catching up. */
+  readonly stallMs: number;
+}
+
+/** An exchange that is answered by an event stream. Bounds how much waits, and how long, for a reader that has stopped reading. */
 export class SseStream {
   readonly #stream: HttpStream;
-  readonly #maxBehind: number;
+  readonly #clock: Clock;
+  readonly #limits: ReaderLimits;
   readonly #onLost: () => void;
   /** Characters written since the reader fell behind. */
   #behind = 0;
   #drained: Promise<void> | undefined;
 
-  /** Sends the headers at once. `onLost` is called when a reader is more than `maxBehind` characters behind and is cut off. */
-  constructor(exchange: HttpExchange, headers: HttpHeaders | undefined, maxBehind: number, onLost: () => void) {
+  /** Sends the headers at once. `onLost` is called when a reader reaches a limit and is cut off. */
+  constructor(
+    exchange: HttpExchange,
+    headers: HttpHeaders | undefined,
+    clock: Clock,
+    limits: ReaderLimits,
+    onLost: () => void,
+  ) {
     this.#stream = exchange.stream(200, headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers });
-    this.#maxBehind = maxBehind;
+    this.#clock = clock;
+    this.#limits = limits;
     this.#onLost = onLost;
   }
 
@@ -27,9 +44,8 @@ export class SseStream {
     if (this.#stream.write(event)) return;
     this.#behind += event.length;
     this.#drained ??= this.#untilDrained();
-    if (this.#behind <= this.#maxBehind) return this.#drained;
-    this.#onLost();
-    this.#stream.destroy();
+    if (this.#behind <= this.#limits.maxBehind) return this.#drained;
+    this.#lose();
   }
 
   /** Shows that the connection lives. A reader that is behind has bytes on the way already. */
@@ -47,9 +63,16 @@ export class SseStream {
     this.#stream.end();
   }
 
+  #lose(): void {
+    this.#onLost();
+    this.#stream.destroy();
+  }
+
   #untilDrained(): Promise<void> {
     return new Promise((resolve) => {
+      const stalled = this.#clock.schedule(() => this.#lose(), this.#limits.stallMs);
       this.#stream.onDrain(() => {
+        this.#clock.cancel(stalled);
         this.#behind = 0;
         this.#drained = undefined;
         resolve();

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { LONGEST_DELAY } from "../../call/clock.js";
 import {
   BODILESS,
   BodyIncomplete,
@@ -43,6 +44,7 @@ class NodeExchange implements HttpExchange {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #body: unknown;
+  stallMs = Number.POSITIVE_INFINITY;
   /** Part of the request is left unread: the connection cannot carry another one. */
   #closes = false;
   /** The whole answer was given and only the end of the connection is delayed: nobody leaves early any more. */
@@ -148,7 +150,7 @@ class NodeExchange implements HttpExchange {
       return;
     }
     res.writeHead(status, fields);
-    res.end(body);
+    end(res, this.stallMs, body);
   }
 
   stream(status: number, headers: HttpHeaders): HttpStream {
@@ -158,7 +160,7 @@ class NodeExchange implements HttpExchange {
       // Headers go out now, in one piece with what is written in this turn.
       process.nextTick(flush, res);
     }
-    return new NodeStream(res);
+    return new NodeStream(res, this.stallMs);
   }
 
   /**
@@ -188,9 +190,11 @@ class NodeExchange implements HttpExchange {
 
 class NodeStream implements HttpStream {
   readonly #res: ServerResponse;
+  readonly #stallMs: number;
 
-  constructor(res: ServerResponse) {
+  constructor(res: ServerResponse, stallMs: number) {
     this.#res = res;
+    this.#stallMs = stallMs;
   }
 
   write(text: string): boolean {
@@ -216,12 +220,18 @@ class NodeStream implements HttpStream {
 
   end(): void {
     const res = this.#res;
-    if (!res.destroyed && !res.writableEnded) res.end();
+    if (!res.destroyed && !res.writableEnded) end(res, this.#stallMs);
   }
 
   destroy(): void {
     this.#res.destroy();
   }
+}
+
+/** Ends an answer, and cuts off a client that does not read the rest of it. The platform's timer takes any progress for life. */
+function end(res: ServerResponse, stallMs: number, body?: string): void {
+  res.end(body);
+  if (res.writableLength > 0 && stallMs < LONGEST_DELAY) res.setTimeout(stallMs, () => res.destroy());
 }
 
 /** Over HTTP/2 a response counts as finished when its stream is closed, whether it was ended or not. */

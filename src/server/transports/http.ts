@@ -63,6 +63,7 @@ export class HttpEndpoint {
 
   /** Answers one exchange. Never throws: what goes wrong is answered and reported. */
   serve(exchange: HttpExchange): void {
+    exchange.stallMs = this.#runtime.limits.stallMs;
     if (this.#authorizer?.route(exchange)) return;
     const refusal = this.#guard(exchange);
     if (refusal !== undefined)

@@ -139,14 +139,13 @@ class SseSession implements Channel {
   #ended: { readonly reason: Error | undefined } | undefined;
 
   constructor(exchange: HttpExchange, { runtime, keepAlive }: SseContext, onEnd: () => void) {
-    const { clock } = runtime;
-    const { maxBehind } = runtime.limits;
+    const { clock, limits } = runtime;
     const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
     this.#clock = clock;
     this.principal = exchange.principal;
     this.#latest = exchange;
     this.#onEnd = onEnd;
-    this.#connection = new SseConnection(exchange, { clock, keepAlive, maxBehind, onGone });
+    this.#connection = new SseConnection(exchange, { clock, keepAlive, limits, onGone });
     this.#limitAge();
   }
 

@@ -4,6 +4,7 @@ import type { Clock } from "../../../call/clock.js";
 import type { HttpExchange, HttpHeaders } from "../../../http/exchange.js";
 import { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
+import type { ReaderLimits } from "../../../http/sse/stream.js";
 import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
 
@@ -15,7 +16,7 @@ export interface StreamOwner {
   readonly primes: boolean;
   readonly retryMs: number | undefined;
   readonly clock: Clock;
-  readonly maxBehind: number;
+  readonly limits: ReaderLimits;
   readonly keepAlive: KeepAlive<SseConnection>;
   /** How long a connection of this stream may last; undefined for as long as it likes. */
   lifeOf(stream: SessionStream, exchange: HttpExchange): number | undefined;
@@ -211,9 +212,9 @@ export class SessionStream {
 
   /** A stream has one connection: a new one ends the one before, which then has no more to say about the stream. */
   #connect(exchange: HttpExchange, headers: HttpHeaders | undefined): SseConnection {
-    const { clock, keepAlive, maxBehind } = this.#owner;
+    const { clock, keepAlive, limits } = this.#owner;
     const onGone = () => this.#disconnect();
-    const connection = new SseConnection(exchange, { headers, clock, keepAlive, maxBehind, onGone });
+    const connection = new SseConnection(exchange, { headers, clock, keepAlive, limits, onGone });
     const older = this.#connection;
     this.#disconnect();
     older?.end();

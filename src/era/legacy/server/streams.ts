@@ -7,6 +7,7 @@ import type { KeepAlive } from "../../../http/sse/keep-alive.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import type { EventLog } from "../../../store/event-log.js";
 import type { ServerRuntime } from "../../server-era.js";
+import type { ServerLimits } from "../../server-limits.js";
 import { SessionStream, type StreamOwner, UnknownEvent } from "./stream.js";
 
 /** The first version whose clients expect an event without a message, and come back when a stream is closed on them. */
@@ -28,7 +29,7 @@ export class SessionStreams implements StreamOwner {
   readonly clock: Clock;
   readonly log: EventLog | undefined;
   readonly retryMs: number | undefined;
-  readonly maxBehind: number;
+  readonly limits: ServerLimits;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly standalone: SessionStream;
   readonly #session: StreamingSession;
@@ -50,7 +51,7 @@ export class SessionStreams implements StreamOwner {
     this.clock = session.runtime.clock;
     this.log = log;
     this.retryMs = retryMs;
-    this.maxBehind = session.runtime.limits.maxBehind;
+    this.limits = session.runtime.limits;
     this.keepAlive = keepAlive;
     this.standalone = new SessionStream(STANDALONE, this);
   }

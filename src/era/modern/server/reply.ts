@@ -115,7 +115,7 @@ export class ModernReply implements ServerWire, Quiet {
   #openStream(): SseStream {
     const { runtime } = this.#endpoint;
     const onLost = () => this.#abort("the client does not read its stream");
-    this.#stream ??= new SseStream(this.#exchange, undefined, runtime.limits.maxBehind, onLost);
+    this.#stream ??= new SseStream(this.#exchange, undefined, runtime.clock, runtime.limits, onLost);
     this.spokeAt = runtime.clock.now();
     return this.#stream;
   }
