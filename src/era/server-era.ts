@@ -35,6 +35,7 @@ import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
 import type { ClientRequestsOpener } from "./request-strategy.js";
 import type { ServerLimits } from "./server-limits.js";
+import type { Steps } from "./steps.js";
 import type { UrlElicitations } from "./url-elicitations.js";
 
 /** What is known about the client that made a call. */
@@ -155,9 +156,23 @@ export type Outcome =
 export interface StateSeal {
   seal(state: unknown, binding: string): Promise<string>;
   /** Rejects with a `Refusal` that says nothing, and tells the log why. */
-  open(sealed: string, binding: string): Promise<unknown>;
+  open(sealed: string, binding: string): Promise<OpenedState>;
   /** Undefined for whatever `open` would refuse. */
-  tryOpen(text: string, binding: string): Promise<unknown>;
+  tryOpen(text: string, binding: string): Promise<OpenedState | undefined>;
+}
+
+export interface OpenedState {
+  readonly state: unknown;
+  /** The round that the state begins, where the server keeps account of it. */
+  readonly use?: StateUse | undefined;
+}
+
+/** One sealed state that a client has presented, once or several times. */
+export interface StateUse {
+  /** Runs the round, joins the one that runs, or gives the outcome of the one that ran. */
+  once(call: Call, run: () => MaybePromise<HandlerResult>): Promise<HandlerResult>;
+  /** The steps of the round, which begin with those of earlier rounds. */
+  stepsAfter(done: Readonly<Record<string, unknown>>): Steps;
 }
 
 export interface SessionSettings {

@@ -58,6 +58,16 @@ export interface ServerLimits {
    * @default 600_000
    */
   readonly stateTtlMs: number;
+  /**
+   * Sealed states that are remembered as used.
+   * @default 10_000
+   */
+  readonly maxUsedStates: number;
+  /**
+   * How long the outcome of a round is kept for a client that presents the same state again.
+   * @default 60_000
+   */
+  readonly stateOutcomeMs: number;
 }
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -72,4 +82,6 @@ export const SERVER_LIMITS: ServerLimits = {
   maxRounds: 16,
   askTimeoutMs: 300_000,
   stateTtlMs: 600_000,
+  maxUsedStates: 10_000,
+  stateOutcomeMs: 60_000,
 };

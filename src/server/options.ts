@@ -114,8 +114,8 @@ export interface ServerOptions {
   /** Servers of other names take sealed state from each other only where this, and the keys, are the same. */
   readonly stateAudience?: string;
   /**
-   * Asked before a sealed state is used again, with its name and the time of day at which it ends. A server that takes
-   * each state once remembers the names until then; without this a state can be used again as long as it lives.
+   * Decides whether a sealed state is taken, by its name and the time of day at which it ends. Takes the place of the
+   * server's own account of used states, where several processes share one.
    */
   readonly acceptState?: (id: string, untilMs: number) => boolean | Promise<boolean>;
   /**

@@ -49,8 +49,8 @@ export class FakeServerHost implements ServerRuntime {
 
   readonly seal = () => ({
     seal: async (state: unknown) => JSON.stringify(state),
-    open: async (sealed: string) => JSON.parse(sealed) as unknown,
-    tryOpen: async (text: string) => JSON.parse(text) as unknown,
+    open: async (sealed: string) => ({ state: JSON.parse(sealed) as unknown }),
+    tryOpen: async (text: string) => ({ state: JSON.parse(text) as unknown }),
   });
 
   on(method: string, handler: FakeHandler): this {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../call/clock.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import type { UsedStates } from "./used-states.js";
 
 /** A key of the ring. `id` tells keys apart and is readable by anyone; `secret` is 32 bytes. */
 export interface SealKey {
@@ -22,10 +23,12 @@ export interface SealOptions {
   /** Whom the state is for: servers that share keys but not this do not take each other's. */
   readonly audience: string;
   readonly clock: Clock;
+  /** Keeps account of the states that were presented, where nothing else does. */
+  readonly used?: Pick<UsedStates, "use"> | undefined;
   /** Whether a state may still be used; hears each one's name and when it ends. For servers that take a state once. */
   readonly accept?: ((id: string, untilMs: number) => boolean | Promise<boolean>) | undefined;
   /** Hears why a state was refused; the client does not. */
-  readonly onRefused: (reason: string) => void;
+  readonly onRefused: (reason: unknown) => void;
 }
 
 const KEY_BYTES = 32;

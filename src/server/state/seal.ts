@@ -1,9 +1,11 @@
-import type { ServerRuntime, StateSeal } from "../../era/server-era.js";
+import type { OpenedState, ServerRuntime, StateSeal } from "../../era/server-era.js";
 import { toBase64Url } from "../../protocol/base64.js";
+import { McpError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import { KeyRing } from "../../protocol/key-ring.js";
 import type { ServerOptions } from "../options.js";
 import type { SealKey, SealOptions, StateCodec } from "./options.js";
+import { UsedStates } from "./used-states.js";
 
 /** Turns a text that is bound to a request into one for the wire, and back. */
 export interface StateCipher {
@@ -76,7 +78,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
   const now = () => clock.timeOfDay?.() ?? Date.now();
   const audience = `${JSON.stringify(options.audience)} `;
 
-  const read = async (text: string, binding: string): Promise<Payload> => {
+  const read = async (text: string, binding: string): Promise<OpenedState> => {
     if (text.length > MAX_TEXT) throw new Error("longer than any state of this server");
     const { id, plain } = await cipher.open(text, audience + binding);
     const payload = JSON.parse(plain) as Payload;
@@ -84,7 +86,7 @@ export function createStateSeal(options: SealOptions): StateSeal {
     if (!(left >= 0)) throw new Error("expired");
     if (left > ttlMs + MAX_SKEW_MS) throw new Error("made in the future, or with a longer life than states have");
     if ((await options.accept?.(id, payload.until)) === false) throw new Error("not accepted, as one used before");
-    return payload;
+    return { state: payload.state, use: options.used?.use(id) };
   };
 
   return {
@@ -99,14 +101,14 @@ export function createStateSeal(options: SealOptions): StateSeal {
     },
     async open(text, binding) {
       try {
-        return (await read(text, binding)).state;
+        return await read(text, binding);
       } catch (error) {
-        options.onRefused(error instanceof Error ? error.message : String(error));
+        options.onRefused(error);
         throw new Refusal(INVALID_PARAMS, "Invalid params: /requestState is not valid");
       }
     },
     async tryOpen(text, binding) {
-      return (await read(text, binding).catch(() => undefined))?.state;
+      return read(text, binding).catch(() => undefined);
     },
   };
 }
@@ -120,7 +122,13 @@ export function createServerSeal(runtime: ServerRuntime, options: ServerOptions)
     ttlMs: runtime.limits.stateTtlMs,
     clock: runtime.clock,
     accept: options.acceptState,
-    onRefused: (reason) =>
-      runtime.report(new Error(`a requestState was refused: ${reason}`), { where: "requestState" }),
+    used: options.acceptState === undefined ? new UsedStates(runtime.clock, runtime.limits) : undefined,
+    onRefused: (reason) => runtime.report(toRefused(reason), { where: "requestState" }),
   });
+}
+
+function toRefused(reason: unknown): Error {
+  if (reason instanceof McpError) return reason;
+  const why = reason instanceof Error ? reason.message : String(reason);
+  return new Error(`a requestState was refused: ${why}`);
 }

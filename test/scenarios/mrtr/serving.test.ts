@@ -235,7 +235,7 @@ verifies(
       return (await Promise.all(asks)).map(({ action }) => action).join();
     };
     const client = await rawClient(world, asking(both), t);
-    const { requestState } = await firstLeg(client);
+    let { requestState } = await firstLeg(client);
     const retry = (inputResponses: unknown, state: unknown = requestState) =>
       client.ask(call(2, "ask", { requestState: state, inputResponses }));
     for (const wrong of ["x", [decline], { a: 5 }, { a: {}, b: decline }, { a: { action: "maybe" }, b: decline }]) {
@@ -244,8 +244,11 @@ verifies(
     for (const state of [5, {}, []]) equal((await retry({ a: decline, b: decline }, state)).error?.code, -32602);
     const answered = { a: decline, b: { action: "cancel" } };
     equal(textOf(await retry({ ...answered, zz: { any: [1] } })), "decline,cancel");
-    deepEqual(keysOf(await retry({})), ["a", "b"]);
-    deepEqual(keysOf(await retry({ wrong: decline })), ["a", "b"]);
+    for (const nothing of [{}, { wrong: decline }]) {
+      ({ requestState } = await firstLeg(client));
+      deepEqual(keysOf(await retry(nothing)), ["a", "b"]);
+    }
+    ({ requestState } = await firstLeg(client));
     const partial = await retry({ a: decline });
     deepEqual(keysOf(partial), ["b"]);
     equal(textOf(await retry({ b: decline }, partial.result?.requestState)), "decline,decline");

@@ -113,9 +113,9 @@ test("a handler comes to the same result in both eras, and each of its steps run
   );
 });
 
-// Nothing but the state is kept between rounds, so a delivery cannot know of another of the same round: what is new in a
-// round runs once in each of its deliveries. What an earlier round did is never done again.
-test("a round that is delivered again repeats its own steps alone, and the result is the same", async () => {
+// A first request brings no state by which another delivery of it could be known. Later rounds run once on each server, which
+// remembers the states that it was given. What an earlier round did is never done again.
+test("a round that is delivered again to the same server runs once, and the result is the same", async () => {
   await fc.assert(
     fc.asyncProperty(programs, deliveries, async (program, times) => {
       const { text, isError, runs, delivered } = await inRounds(program, times);
@@ -124,7 +124,8 @@ test("a round that is delivered again repeats its own steps alone, and the resul
       deepEqual([...runs.keys()].sort(), stepsOf(program).sort());
       for (const [step, ran] of runs) {
         const [round = ""] = ran;
-        deepEqual(ran, Array(delivered[Number(round)]).fill(round), step);
+        const copies = delivered[Number(round)] ?? 0;
+        deepEqual(ran, Array(round === "0" ? copies : Math.min(copies, 2)).fill(round), step);
       }
     }),
     { numRuns: 40 },

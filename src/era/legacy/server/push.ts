@@ -9,9 +9,10 @@ import { inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
 import { findAnswerProblem } from "../../../schema/input-rules.js";
 import { undeclaredFor } from "../../capabilities.js";
-import { CheckedClientRequests, Steps } from "../../client-requests.js";
+import { CheckedClientRequests } from "../../client-requests.js";
 import type { AskOptions, ClientRequests, RequestStrategy } from "../../request-strategy.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
+import { Steps } from "../../steps.js";
 import { paramsAt } from "../input.js";
 import { LegacySession } from "./session.js";
 

@@ -13,7 +13,7 @@ export function runWithReplay(call: Call, runtime: ServerRuntime, run: RunHandle
   const round = new Round(call, runtime);
   const { requestState, inputResponses } = call.params;
   if (requestState === undefined && inputResponses === undefined) return settle(round, run);
-  return round.open().then(() => settle(round, run));
+  return round.once(() => settle(round, run));
 }
 
 function settle(round: Round, run: RunHandler): MaybePromise<HandlerResult> {
@@ -47,6 +47,12 @@ class Round implements ClientRequestsOpener {
     this.#replay ??= loadRounds().then(({ openRound }) => openRound(this.#call, this.#runtime));
     this.#questions ??= this.#replay.then((replay) => replay.questions);
     return this.#questions;
+  }
+
+  /** Runs a round that continues an earlier one, once however often the client sends it. */
+  async once(run: () => MaybePromise<HandlerResult>): Promise<HandlerResult> {
+    await this.open();
+    return ((await this.#replay) as Replay).once(run);
   }
 
   /** The handler returned. */

@@ -1,18 +1,27 @@
 // The twin of `push.ts` of the legacy era: each is the way in which a handler asks the client.
 
+import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
 import { missingCapability, undeclaredFor } from "../../capabilities.js";
-import { CheckedClientRequests, Steps } from "../../client-requests.js";
+import { CheckedClientRequests } from "../../client-requests.js";
 import {
   type AskOptions,
   type ClientRequests,
   isUrlElicitationRequired,
   type RequestStrategy,
 } from "../../request-strategy.js";
-import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
+import {
+  type Call,
+  type HandlerResult,
+  PreparedResult,
+  type Result,
+  type ServerRuntime,
+  type StateUse,
+} from "../../server-era.js";
+import { Steps } from "../../steps.js";
 import { trackUrlElicitation, type UrlElicitationOwner } from "../../url-elicitations.js";
 
 /** What rides in the sealed state from one round to the next. */
@@ -41,7 +50,8 @@ export class Suspended extends HandlerSuspended {
  * come back at once, and the first questions without an answer become the round's result.
  */
 export async function openRound(call: Call, runtime: ServerRuntime): Promise<Replay> {
-  return new Replay(call, runtime, await restore(call, runtime));
+  const { progress, use } = await restore(call, runtime);
+  return new Replay(call, runtime, progress, use);
 }
 
 /** What the request is answered with, from what its handler came to. */
@@ -100,11 +110,14 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
   return requests;
 }
 
-async function restore(call: Call, runtime: ServerRuntime): Promise<Progress> {
+async function restore(
+  call: Call,
+  runtime: ServerRuntime,
+): Promise<{ progress: Progress; use?: StateUse | undefined }> {
   const { requestState } = call.params;
   const given = (call.params.inputResponses ?? {}) as Record<string, unknown>;
   // Nothing has been done on any answer yet, so a client may give them before it is asked.
-  const fresh = { ...FRESH, answers: given };
+  const fresh = { progress: { ...FRESH, answers: given } };
   if (typeof requestState !== "string") return fresh;
   const binding = bindingOf(call);
   const seal = await runtime.seal();
@@ -113,9 +126,10 @@ async function restore(call: Call, runtime: ServerRuntime): Promise<Progress> {
     call.authoredState = requestState;
     return fresh;
   }
-  const progress = opened as Progress;
+  const progress = opened.state as Progress;
   call.authoredState = progress.authored;
-  return { ...progress, answers: { ...askedFor(progress, given), ...progress.answers } };
+  const answers = { ...askedFor(progress, given), ...progress.answers };
+  return { progress: { ...progress, answers }, use: opened.use };
 }
 
 /**
@@ -147,6 +161,7 @@ export class Replay implements RequestStrategy {
   readonly #runtime: ServerRuntime;
   readonly #progress: Progress;
   readonly #questions = new Map<string, InputRequest>();
+  readonly #use: StateUse | undefined;
   readonly #steps: Steps;
   readonly #asked: Record<string, string>;
   readonly #used = new Set<string>();
@@ -154,13 +169,19 @@ export class Replay implements RequestStrategy {
   /** A mistake of the handler that must not be lost behind a question. */
   broken: Error | undefined;
 
-  constructor(call: Call, runtime: ServerRuntime, progress: Progress) {
+  constructor(call: Call, runtime: ServerRuntime, progress: Progress, use?: StateUse) {
     this.#call = call;
     this.#runtime = runtime;
     this.#progress = progress;
-    this.#steps = new Steps(progress.steps);
+    this.#use = use;
+    this.#steps = use?.stepsAfter(progress.steps) ?? new Steps(progress.steps);
     this.#asked = { ...progress.asked };
     this.questions = new CheckedClientRequests(this, runtime);
+  }
+
+  /** Runs the round, unless it is one that runs or ran already. */
+  async once(run: () => MaybePromise<HandlerResult>): Promise<HandlerResult> {
+    return this.#use === undefined ? run() : this.#use.once(this.#call, run);
   }
 
   get suspended(): boolean {
