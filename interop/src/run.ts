@@ -4,6 +4,7 @@ import { inspectors } from "./inspector.js";
 import { judge, type Known } from "./known.js";
 import { nameOf, type Pair, pairs } from "./matrix.js";
 import { type Neighbour, neighbours } from "./neighbours.js";
+import { balanced } from "./nginx.js";
 import { preparePython } from "./python.js";
 import { pythonClients } from "./python-client.js";
 import { type Outcome, runPair } from "./run-pair.js";
@@ -19,7 +20,7 @@ const filters = process.argv.slice(2).filter((argument) => !argument.startsWith(
 const json = process.argv.includes("--json") || process.env.npm_config_json === "true";
 const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.url), "utf8")) as readonly Known[];
 
-const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, ...pythonClients];
+const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, ...pythonClients, balanced];
 const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
 /** What cannot be had here. */
 const missing = new Set<string>();

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { setTimeout as delay, setImmediate } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, pause, systemClock } from "../../call/clock.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
@@ -81,6 +81,9 @@ const OPTIONS: Known<ServeHttpOptions> = {
 /** How long last words may take to be read before connections are cut. */
 const FLUSH_MS = 1_000;
 const SWEEP_MS = 10;
+/** How long a turn with nothing to do is waited for, and how short it is. */
+const QUIET_MS = 100;
+const IDLE_TURN_MS = 0.05;
 
 const MENDS: ReadonlyMap<string, string> = new Map([
   ["EADDRINUSE", "give another port, or 0 for a free one"],
@@ -205,15 +208,30 @@ function toProbe(health: ServeHttpOptions["health"] = {}, isReady: () => boolean
 }
 
 /**
- * Stops listening without losing a connection that a client has open already. A turn of the event loop accepts all that
- * wait in the system's queue; each has a moment to send its first request.
+ * Stops listening without losing a connection that a client has open already. The system resets what waits in its queue
+ * when the listener is closed. So that happens in a turn of the event loop that had nothing to do: its poll found the queue
+ * empty a moment ago. Each connection has a moment to send its first request.
  */
 async function stopListening(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
-  await setImmediate();
+  const { Server: Listener } = await import("node:net");
+  await quietTurn();
   if (!http.listening) return;
-  http.close();
+  Listener.prototype.close.call(http);
   const until = performance.now() + FLUSH_MS;
   while (performance.now() < until && [...sockets].some(({ bytesRead }) => bytesRead === 0)) await delay(SWEEP_MS);
+}
+
+/** Resolves in a turn that had nothing to do, or after a while. */
+function quietTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    const until = performance.now() + QUIET_MS;
+    const turn = (begun: number) => {
+      const now = performance.now();
+      if (now - begun < IDLE_TURN_MS || now > until) resolve();
+      else setImmediate(turn, performance.now());
+    };
+    setImmediate(turn, Number.NEGATIVE_INFINITY);
+  });
 }
 
 /** Stops listening, lets what was written be read, and cuts what is still open after that. */
