@@ -66,7 +66,9 @@ export class KnownTools {
     if (result.structuredContent === undefined) {
       throw new OutputError(tool, [{ path: "", message: "is missing" }], result);
     }
-    known.check ??= compile(await this.#loadValidator(), known.schema);
+    known.check ??= compile(await this.#loadValidator(), known.schema, (problem) =>
+      this.#warn(`tool ${tool}: its output is checked without ${problem}`),
+    );
     const issues = known.check(result.structuredContent);
     if (issues.length > 0) throw new OutputError(tool, issues, result);
   }
@@ -105,9 +107,13 @@ function textOf(schema: JsonSchema): string {
 }
 
 /** A schema that cannot be used fits nothing: accepting everything instead would be a promise not kept. */
-function compile(validator: JsonSchemaValidator, schema: JsonSchema): CompiledSchema {
+function compile(
+  validator: JsonSchemaValidator,
+  schema: JsonSchema,
+  onSkip: (problem: string) => void,
+): CompiledSchema {
   try {
-    return validator.compile(schema);
+    return validator.compile(schema, onSkip);
   } catch (error) {
     const message = `cannot be checked: ${error instanceof Error ? error.message : String(error)}`;
     return () => [{ path: "", message }];

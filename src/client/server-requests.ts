@@ -1,5 +1,6 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { untilAborted } from "../call/abortable.js";
+import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ClientResult } from "../era/client-era.js";
 import { McpError, type RequiredUrl } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
@@ -96,7 +97,9 @@ async function elicit(options: ClientOptions, params: ElicitFormParams, ctx: Ans
   const form = params.requestedSchema as unknown as RequestedSchema;
   const given = (result.content ?? {}) as NonNullable<ElicitResult["content"]>;
   const content = options.applyDefaults === false ? given : applyDefaults(form, given);
-  const [issue] = checkAnswer(form, content, { lenient: true });
+  const onSkip = (problem: string) =>
+    ignoreErrors(() => options.logger?.warn?.(`elicitation/create: the answer is checked without ${problem}`));
+  const [issue] = checkAnswer(form, content, { lenient: true, onSkip });
   if (issue !== undefined) {
     throw wrongAnswer("elicitation/create", { path: `/content${issue.path}`, expected: issue.message });
   }

@@ -12,7 +12,7 @@ import { sendBy } from "../http/client/send.js";
 const dialer: Dialer = {
   eras: [modernClient, legacyClient],
   memory: new Map<string, string>(),
-  validator: async () => (await import("../schema/json-schema/validator.js")).peerValidator,
+  validator: async () => (await import("../schema/json-schema/validator.js")).defaultValidator,
   send: async () =>
     isOnNode ? (await import("../node/undici/send.js")).directSend : sendBy((url, init) => fetch(url, init)),
   spawn: async (target) => (await import("../node/stdio/client.js")).createStdioClientChannel(target),

@@ -1,6 +1,9 @@
 import { isObject, isTextList, pointerTo } from "../protocol/json.js";
 import { isDate } from "../protocol/shapes/kit.js";
-import { isMultiple, type JsonSchema, type SchemaIssue, toPattern } from "./json-schema/types.js";
+import { SCHEMA_LIMITS, type StepBudget, spentMessage } from "./json-schema/limits.js";
+import { multiplesOf } from "./json-schema/multiple-of.js";
+import { Patterns, skippedMessage } from "./json-schema/pattern.js";
+import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
 
 /** A form to ask a user to fill in: a flat object of fields. */
 export interface RequestedSchema {
@@ -63,7 +66,7 @@ export const BOUNDS: Readonly<Record<string, readonly [(size: number, limit: num
   maximum: [atMost, "be at most"],
   exclusiveMinimum: [(size, limit) => size > limit, "be above"],
   exclusiveMaximum: [(size, limit) => size < limit, "be below"],
-  multipleOf: [isMultiple, "be a multiple of"],
+  multipleOf: [(size, limit) => multiplesOf(limit)(size, { left: Number.POSITIVE_INFINITY }), "be a multiple of"],
   minLength: [atLeast, "have at least", "character"],
   maxLength: [atMost, "have at most", "character"],
   minItems: [atLeast, "have at least", "item"],
@@ -73,32 +76,55 @@ export const BOUNDS: Readonly<Record<string, readonly [(size: number, limit: num
 /** The kinds of value that a bound's unit belongs to. */
 const MEASURED: Readonly<Record<string, string | undefined>> = { string: "character", array: "item" };
 
+/** The state of the check of one answer, or of a form's defaults. */
+export class AnswerRun implements StepBudget {
+  left = SCHEMA_LIMITS.maxSteps;
+  readonly issues: SchemaIssue[] = [];
+  readonly patterns = new Patterns(SCHEMA_LIMITS.maxPatternStates);
+  constructor(readonly lenient: boolean) {}
+}
+
 /**
  * What is wrong with an answer, formats included. A field that cannot be understood fits no answer, unless the form is
- * somebody else's (`lenient`): then it is for them to judge.
+ * somebody else's (`lenient`): then it is for them to judge. Patterns that cannot be matched are not applied, and are
+ * reported to `onSkip`, once for each answer.
  */
 export function checkAnswer(
   form: RequestedSchema,
   content: unknown,
-  options: { readonly lenient?: boolean } = {},
+  options: { readonly lenient?: boolean; readonly onSkip?: (problem: string) => void } = {},
 ): readonly SchemaIssue[] {
+  const { lenient = false, onSkip } = options;
   const odd = oddKeyword(form, "properties");
-  if (odd !== undefined)
-    return options.lenient === true ? [] : [{ path: "", message: `cannot be checked: it uses ${odd}` }];
+  if (odd !== undefined) return lenient ? [] : [{ path: "", message: `cannot be checked: it uses ${odd}` }];
   if (!isObject(content)) return [{ path: "", message: "must be an object" }];
+  const run = new AnswerRun(lenient);
+  let skipped: string | undefined;
+  try {
+    checkFields(form, content, run);
+    skipped = skippedMessage(run.patterns.skipped);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const message = spentMessage(SCHEMA_LIMITS.maxSteps);
+    if (lenient) skipped = `the rest of it: it ${message}`;
+    else run.issues.push({ path: "", message });
+  }
+  if (skipped !== undefined) onSkip?.(skipped);
+  return run.issues;
+}
+
+function checkFields(form: RequestedSchema, content: Record<string, unknown>, run: AnswerRun): void {
   const fields = isObject(form.properties) ? form.properties : {};
-  const issues: SchemaIssue[] = [];
   for (const name of Array.isArray(form.required) ? form.required : []) {
     if (!Object.hasOwn(content, name) || content[name] === undefined) {
-      issues.push({ path: pointerTo(name), message: "is required" });
+      run.issues.push({ path: pointerTo(name), message: "is required" });
     }
   }
   for (const [name, value] of Object.entries(content)) {
     if (value === undefined) continue;
-    if (Object.hasOwn(fields, name)) checkField(fields[name], value, pointerTo(name), issues, options.lenient === true);
-    else if (form.additionalProperties === false) issues.push({ path: pointerTo(name), message: "is not allowed" });
+    if (Object.hasOwn(fields, name)) checkField(fields[name], value, pointerTo(name), run);
+    else if (form.additionalProperties === false) run.issues.push({ path: pointerTo(name), message: "is not allowed" });
   }
-  return issues;
 }
 
 /** The members of an answer that the form has fields for. */
@@ -107,16 +133,17 @@ export function knownFields(form: RequestedSchema, content: AnswerContent): Answ
 }
 
 /** Adds what is wrong with the value of one field. */
-export function checkField(field: unknown, value: unknown, path: string, issues: SchemaIssue[], lenient = false): void {
+export function checkField(field: unknown, value: unknown, path: string, run: AnswerRun): void {
   const type = isObject(field) && Object.hasOwn(TYPES, String(field.type)) ? String(field.type) : undefined;
-  const wrong = (message: string, at = path) => issues.push({ path: at, message });
+  const wrong = (message: string, at = path) => run.issues.push({ path: at, message });
   if (!isObject(field) || type === undefined || oddKeyword(field, choiceKeyword(type)) !== undefined) {
-    if (!lenient) wrong("cannot be checked: its field is of no kind that forms have");
+    if (!run.lenient) wrong("cannot be checked: its field is of no kind that forms have");
     return;
   }
   if (TYPES[type]?.(value) !== true) return void wrong(`must be ${/^[ai]/.test(type) ? "an" : "a"} ${type}`);
   const choices = choicesOf(field);
-  const isChoice = (item: unknown) => choices === undefined || choices.includes(item as string);
+  const allowed = new Set<unknown>(choices);
+  const isChoice = (item: unknown) => choices === undefined || allowed.has(item);
   const shown = choices?.map((choice) => JSON.stringify(choice)).join(", ") ?? "";
   const message = `must be ${shown.length > 200 ? "one of the allowed values" : choices?.length === 1 ? shown : `one of ${shown}`}`;
   if (Array.isArray(value)) {
@@ -131,7 +158,7 @@ export function checkField(field: unknown, value: unknown, path: string, issues:
     if (!fits(size, limit))
       wrong(`must ${words} ${limit}${unit === undefined ? "" : ` ${unit}${limit === 1 ? "" : "s"}`}`);
   }
-  if (typeof value === "string") checkText(field, value, wrong);
+  if (typeof value === "string") checkText(field, value, run, wrong);
 }
 
 /** The keyword by which a field of this type names its choices, beside `enum`. */
@@ -161,9 +188,14 @@ export function titled(list: unknown): readonly string[] | undefined {
   return texts(list.map((item: JsonSchema) => item.const));
 }
 
-function checkText({ pattern, format }: JsonSchema, value: string, wrong: (message: string) => void): void {
-  const expression = typeof pattern === "string" ? toPattern(pattern) : undefined;
-  if (expression?.test(value) === false) wrong(`must match ${expression.source}`);
+function checkText(
+  { pattern, format }: JsonSchema,
+  value: string,
+  run: AnswerRun,
+  wrong: (message: string) => void,
+): void {
+  const matcher = typeof pattern === "string" ? run.patterns.read(pattern) : undefined;
+  if (typeof matcher === "object" && !matcher.test(value, run)) wrong(`must match ${pattern}`);
   const test = Object.hasOwn(FORMATS, String(format)) ? FORMATS[String(format)] : undefined;
   if (test?.(value) === false) wrong(`must be of the format ${format}`);
 }

@@ -10,6 +10,7 @@ import {
 } from "./compile.js";
 import {
   type AnswerContent,
+  AnswerRun,
   BOUNDS,
   checkField,
   choiceKeyword,
@@ -21,7 +22,9 @@ import {
   titled,
 } from "./elicitation-answer.js";
 import { expectDialect } from "./json-schema/document.js";
-import { type JsonSchema, type SchemaIssue, toPattern } from "./json-schema/types.js";
+import { quotePattern } from "./json-schema/pattern.js";
+import { NO_PATTERN } from "./json-schema/pattern-syntax.js";
+import type { JsonSchema } from "./json-schema/types.js";
 
 /** What an author may describe a form with. */
 export type FormSchema = StandardSchema<FormInput, unknown> | RequestedSchema;
@@ -65,9 +68,10 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
   const stray = required.find((name) => typeof name !== "string" || !Object.hasOwn(form.properties as object, name));
   if (stray !== undefined) throw wrong(`required names ${JSON.stringify(stray)}, which is not among the properties`);
   const fields: [string, unknown][] = [];
+  const run = new AnswerRun(false);
   for (const [name, field] of Object.entries(form.properties)) {
     const shown = isConverted ? simplify(field) : field;
-    const problem = problemOf(shown);
+    const problem = problemOf(shown, run, isConverted);
     if (problem !== undefined) throw wrong(`the property ${JSON.stringify(name)} ${problem}`);
     fields.push([name, shown]);
   }
@@ -84,8 +88,8 @@ export function applyDefaults(form: RequestedSchema, content: AnswerContent): An
   return filled;
 }
 
-/** What keeps a field from being shown, or undefined. */
-function problemOf(field: unknown): string | undefined {
+/** What keeps a field from being shown, or undefined. A pattern that cannot be matched here is left to a library. */
+function problemOf(field: unknown, run: AnswerRun, isConverted: boolean): string | undefined {
   if (!isObject(field)) return "must be a schema object";
   const { type, format, enumNames, default: preset } = field;
   if (type !== "array" && !SIMPLE.includes(type as string)) {
@@ -107,10 +111,12 @@ function problemOf(field: unknown): string | undefined {
   const broken = Object.keys(BOUNDS).find((bound) => field[bound] !== undefined && !Number.isFinite(field[bound]));
   if (broken !== undefined) return `has a ${broken} that is no number`;
   const { pattern } = field;
-  if (pattern !== undefined && toPattern(pattern as string) === undefined) return "has a pattern that cannot be used";
-  const issues: SchemaIssue[] = [];
-  if (preset !== undefined) checkField(field, preset, "", issues);
-  return issues.length === 0 ? undefined : "has a default that does not fit it";
+  const matcher = pattern === undefined ? undefined : run.patterns.read(String(pattern));
+  if (matcher === NO_PATTERN || (typeof matcher === "string" && !isConverted)) {
+    return `cannot use ${quotePattern(String(pattern))}: it ${matcher}`;
+  }
+  if (preset !== undefined) checkField(field, preset, "", run);
+  return run.issues.length === 0 ? undefined : "has a default that does not fit it";
 }
 
 /** A field as a library describes it, in the shapes that forms have. What remains unknown is left for `problemOf`. */

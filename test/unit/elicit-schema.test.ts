@@ -36,6 +36,18 @@ const FIELDS = {
 };
 
 describe("a form", () => {
+  it("of a library may have patterns that the library alone can match", () => {
+    const schema = z.object({
+      a: z
+        .string()
+        .regex(/^(?!b)/)
+        .default("b"),
+    });
+    const asked = toRequestedSchema(schema, "ask");
+    equal(asked.properties.a?.pattern, "^(?!b)");
+    deepEqual(checkAnswer(asked, { a: "b" }), []);
+  });
+
   it("of plain JSON Schema is used as it is", () => {
     const schema = form(FIELDS, { required: ["name"], title: "Form", "x-more": 1 });
     equal(toRequestedSchema(schema, "ask"), schema);
@@ -105,7 +117,18 @@ describe("a form", () => {
     ["a default that is no choice", form({ a: { ...FIELDS.plain, default: "c" } }), /"a" has a default/],
     ["a default with a foreign choice", form({ a: { ...FIELDS.several, default: ["c"] } }), /"a" has a default/],
     ["a bound that is no number", form({ a: { type: "string", minLength: "1" } }), /"a" has a minLength/],
-    ["a pattern that is none", form({ a: { type: "string", pattern: "(" } }), /"a" has a pattern/],
+    ["a pattern that is none", form({ a: { type: "string", pattern: "(" } }), /"a" cannot use the pattern/],
+    ["a pattern that looks ahead", form({ a: { type: "string", pattern: "(?=b)" } }), /"a" cannot use.*linear time/],
+    [
+      "patterns of too many states",
+      form({ a: { type: "string", pattern: "b{6000}" }, c: { type: "string", pattern: "d{5000}" } }),
+      /"c" cannot use.*too many states/,
+    ],
+    [
+      "a default beside its pattern",
+      form({ a: { type: "string", pattern: "^(?:aa|aaa)*$", default: `${"a".repeat(90)}!` } }),
+      /"a" has a default/,
+    ],
     ["an unknown required name", form({}, { required: ["x"] }), /required names "x"/],
     ["a root that is no object", { type: "string" }, /object with properties/],
     ["a composed root", form({}, { allOf: [{}] }), /cannot use allOf/],

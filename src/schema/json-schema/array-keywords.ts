@@ -1,5 +1,6 @@
 import { issue } from "./assertions.js";
 import { checkMember, fits } from "./combine.js";
+import { spend } from "./limits.js";
 import type { Site } from "./site.js";
 import type { Node } from "./types.js";
 
@@ -36,20 +37,28 @@ function eachItem(prefix: readonly Node[], items: Node | undefined): Node {
 function containsNode(node: Node, min: number, max: number): Node {
   return (value, run, seen) => {
     if (!Array.isArray(value)) return true;
+    const { doubts } = run;
     let matches = 0;
     for (const [index, item] of value.entries()) {
       if (!fits(node, item, run, undefined)) continue;
       matches += 1;
-      seen?.indexes.add(index);
+      if (seen === undefined) continue;
+      spend(run, 2);
+      seen.indexes.add(index);
     }
     if (matches < min) return issue(run, `must have at least ${min} matching ${min === 1 ? "item" : "items"}`);
-    return matches <= max || issue(run, `must have at most ${max} matching ${max === 1 ? "item" : "items"}`);
+    return (
+      matches <= max ||
+      run.doubts > doubts ||
+      issue(run, `must have at most ${max} matching ${max === 1 ? "item" : "items"}`)
+    );
   };
 }
 
 function unseenItems(node: Node): Node {
   return (value, run, seen) => {
     if (!Array.isArray(value) || seen === undefined) return true;
+    spend(run, value.length);
     let ok = true;
     for (let index = seen.items; index < value.length; index += 1) {
       if (!seen.indexes.has(index) && !checkMember(node, index, value[index], run)) ok = false;

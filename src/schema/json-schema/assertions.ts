@@ -1,7 +1,11 @@
 import { isObject, keysOf, pointerTo } from "../../protocol/json.js";
-import { isMultiple, type Node, type Run, toPattern } from "./types.js";
+import { type StepBudget, spend } from "./limits.js";
+import { multiplesOf } from "./multiple-of.js";
+import type { Patterns } from "./pattern.js";
+import type { Node, Run } from "./types.js";
 
-const MAX_ISSUES = 32;
+/** The steps that looking for a property in vain counts for, beside one. */
+export const MISS = 3;
 
 const TYPES: Record<string, (value: unknown) => boolean> = {
   null: (value) => value === null,
@@ -14,7 +18,7 @@ const TYPES: Record<string, (value: unknown) => boolean> = {
 };
 
 /** Makes an assertion from its keyword's value, which is as it must be. */
-type Assertion<Limit> = (limit: Limit) => Node;
+type Assertion<Limit> = (limit: Limit, patterns: Patterns) => Node;
 
 /** The keywords that look at the value alone. */
 const KEYWORDS = {
@@ -25,26 +29,33 @@ const KEYWORDS = {
   maximum: numeric((value, limit) => value <= limit, "at most"),
   exclusiveMinimum: numeric((value, limit) => value > limit, "above"),
   exclusiveMaximum: numeric((value, limit) => value < limit, "below"),
-  multipleOf: numeric(isMultiple, "a multiple of"),
+  multipleOf: (limit: number): Node => {
+    const fits = multiplesOf(limit);
+    return (value, run) =>
+      typeof value !== "number" || fits(value, run) || issue(run, `must be a multiple of ${limit}`);
+  },
   minLength: sized(textSize, true, ["character", "characters"]),
   maxLength: sized(textSize, false, ["character", "characters"]),
   minItems: sized(listSize, true, ["item", "items"]),
   maxItems: sized(listSize, false, ["item", "items"]),
   minProperties: sized(objectSize, true, ["property", "properties"]),
   maxProperties: sized(objectSize, false, ["property", "properties"]),
-  pattern: (limit: string): Node => {
-    const pattern = toPattern(limit)!;
-    return (value, run) =>
-      typeof value !== "string" || pattern.test(value) || issue(run, `must match ${pattern.source}`);
+  pattern: (limit: string, patterns: Patterns): Node => {
+    const matcher = patterns.read(limit);
+    if (typeof matcher === "string") return doubt;
+    return (value, run) => typeof value !== "string" || matcher.test(value, run) || issue(run, `must match ${limit}`);
   },
   uniqueItems: (limit: boolean): Node => {
-    return (value, run) => !limit || !Array.isArray(value) || areUnique(value) || issue(run, "must not repeat an item");
+    return (value, run) =>
+      !limit || !Array.isArray(value) || areUnique(value, run) || issue(run, "must not repeat an item");
   },
   required: requireKeys,
   dependentRequired: (limit: Record<string, readonly string[]>): Node => {
     const needs = Object.entries(limit).map(([key, keys]) => [key, requireKeys(keys)] as const);
-    return (value, run, seen) =>
-      !isObject(value) || needs.every(([key, node]) => !hasKey(value, key) || node(value, run, seen));
+    return (value, run, seen) => {
+      spend(run, needs.length);
+      return !isObject(value) || needs.every(([key, node]) => !hasKey(value, key) || node(value, run, seen));
+    };
   },
 };
 
@@ -53,7 +64,7 @@ export const ASSERTIONS = KEYWORDS as { readonly [keyword: string]: Assertion<ne
 
 /** Reports an issue at the present value. */
 export function issue(run: Run, message: string, path = ""): false {
-  if (run.quiet === 0 && run.issues.length < MAX_ISSUES) run.issues.push({ path, message });
+  if (run.quiet === 0 && run.issues.length < run.limits.maxIssues) run.issues.push({ path, message });
   return false;
 }
 
@@ -62,8 +73,14 @@ export function hasKey(value: Record<string, unknown>, key: string): boolean {
   return value[key] !== undefined && Object.hasOwn(value, key);
 }
 
+/** A pattern that is not applied lets every text pass. */
+export function doubt(value: unknown, run: Run): boolean {
+  if (typeof value === "string") run.doubts += 1;
+  return true;
+}
+
 function typeNode(limit: string | readonly string[]): Node {
-  const names: readonly string[] = typeof limit === "string" ? [limit] : limit;
+  const names = [...new Set(typeof limit === "string" ? [limit] : limit)];
   const tests = names.map((name) => TYPES[name]!);
   const [only] = tests;
   const message = `must be ${names.map((name) => `${/^[aio]/.test(name) ? "an" : "a"} ${name}`).join(" or ")}`;
@@ -72,10 +89,12 @@ function typeNode(limit: string | readonly string[]): Node {
 }
 
 function oneOfValues(values: readonly unknown[]): Node {
-  const set = new ValueSet(values);
-  const list = values.map((value) => canonical(value)).join(", ");
-  const shown = list.length > 200 ? "one of the allowed values" : values.length === 1 ? list : `one of ${list}`;
-  return (value, run) => set.has(value) || issue(run, `must be ${shown}`);
+  const set = new ValueSet();
+  for (const value of values) set.add(value);
+  const list = values.length > 50 ? undefined : values.map((value) => canonical(value)).join(", ");
+  const isShort = list !== undefined && list.length <= 200;
+  const shown = !isShort ? "one of the allowed values" : values.length === 1 ? list : `one of ${list}`;
+  return (value, run) => set.has(value, run) || issue(run, `must be ${shown}`);
 }
 
 function numeric(test: (value: number, limit: number) => boolean, words: string): Assertion<number> {
@@ -85,24 +104,25 @@ function numeric(test: (value: number, limit: number) => boolean, words: string)
 
 /** A bound on a size: `size` is undefined for a value that the keyword does not concern. */
 function sized(
-  size: (value: unknown, limit: number) => number | undefined,
+  size: (value: unknown, limit: number, run: Run) => number | undefined,
   atLeast: boolean,
   what: readonly [string, string],
 ): Assertion<number> {
   return (limit) => {
     const message = `must have ${atLeast ? "at least" : "at most"} ${limit} ${limit === 1 ? what[0] : what[1]}`;
     return (value, run) => {
-      const count = size(value, limit);
+      const count = size(value, limit, run);
       return count === undefined || (atLeast ? count >= limit : count <= limit) || issue(run, message);
     };
   };
 }
 
 /** Code points, not code units; counted only where the difference can matter. */
-function textSize(value: unknown, limit: number): number | undefined {
+function textSize(value: unknown, limit: number, run: Run): number | undefined {
   if (typeof value !== "string") return undefined;
   if (value.length < limit) return value.length;
   if (value.length / 2 > limit) return value.length / 2;
+  spend(run, value.length >> 3);
   let count = 0;
   for (const _ of value) count += 1;
   return count;
@@ -112,41 +132,51 @@ function listSize(value: unknown): number | undefined {
   return Array.isArray(value) ? value.length : undefined;
 }
 
-function objectSize(value: unknown): number | undefined {
-  return isObject(value) ? keysOf(value).length : undefined;
+function objectSize(value: unknown, _limit: number, run: Run): number | undefined {
+  if (!isObject(value)) return undefined;
+  const count = keysOf(value).length;
+  spend(run, count * 4);
+  return count;
 }
 
 function requireKeys(keys: readonly string[]): Node {
   return (value, run) => {
     if (!isObject(value)) return true;
-    let ok = true;
-    for (const key of keys) if (!hasKey(value, key)) ok = issue(run, "is required", pointerTo(key));
-    return ok;
+    spend(run, keys.length);
+    let missing = 0;
+    for (const key of keys) {
+      if (hasKey(value, key)) continue;
+      missing += 1;
+      issue(run, "is required", pointerTo(key));
+    }
+    spend(run, missing * MISS);
+    return missing === 0;
   };
 }
 
-function areUnique(items: readonly unknown[]): boolean {
-  const set = new ValueSet([]);
-  for (const item of items) {
-    if (set.has(item)) return false;
-    set.add(item);
-  }
-  return true;
+function areUnique(items: readonly unknown[], run: Run): boolean {
+  const set = new ValueSet();
+  return items.every((item) => set.add(item, run));
 }
 
 /** A set of JSON values. */
 class ValueSet {
   readonly #plain = new Set<unknown>();
   readonly #nested = new Set<string>();
-  constructor(values: readonly unknown[]) {
-    for (const value of values) this.add(value);
+
+  has(value: unknown, budget: StepBudget): boolean {
+    if (typeof value === "string") spend(budget, value.length >> 6);
+    if (!isNested(value)) return this.#plain.has(value);
+    return this.#nested.size > 0 && this.#nested.has(canonical(value, budget));
   }
-  has(value: unknown): boolean {
-    return isNested(value) ? this.#nested.size > 0 && this.#nested.has(canonical(value)) : this.#plain.has(value);
-  }
-  add(value: unknown): void {
-    if (isNested(value)) this.#nested.add(canonical(value));
-    else this.#plain.add(value);
+
+  /** Tells whether the value is new. */
+  add(value: unknown, budget?: StepBudget): boolean {
+    if (budget !== undefined) spend(budget, 3);
+    const set: Set<unknown> = isNested(value) ? this.#nested : this.#plain;
+    const before = set.size;
+    set.add(isNested(value) ? canonical(value, budget) : value);
+    return set.size > before;
   }
 }
 
@@ -155,10 +185,16 @@ function isNested(value: unknown): boolean {
 }
 
 /** A text that is equal for equal JSON values, whatever the order of their keys. */
-function canonical(value: unknown, depth = 0): string {
+function canonical(value: unknown, budget: StepBudget = { left: Number.POSITIVE_INFINITY }, depth = 0): string {
   if (depth > 512) throw new RangeError("nested too deeply");
-  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? "null";
-  const keys = keysOf(value).sort();
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`).join()}}`;
+  const again = (part: unknown) => canonical(part, budget, depth + 1);
+  let text: string;
+  if (Array.isArray(value)) text = `[${value.map(again).join()}]`;
+  else if (!isObject(value)) text = JSON.stringify(value) ?? "null";
+  else {
+    const keys = keysOf(value).sort();
+    text = `{${keys.map((key) => `${JSON.stringify(key)}:${again(value[key])}`).join()}}`;
+  }
+  spend(budget, 4 + (text.length >> 3));
+  return text;
 }

@@ -16,8 +16,7 @@ export function branchNodes(site: Site): Node[] {
   if (allOf !== undefined) nodes.push(all(allOf));
   if (anyOf !== undefined) nodes.push(anyNode(anyOf));
   if (oneOf !== undefined) nodes.push(oneNode(oneOf));
-  if (not !== undefined)
-    nodes.push((value, run) => !fits(not, value, run, undefined) || issue(run, "must not match the excluded shape"));
+  if (not !== undefined) nodes.push(notNode(not));
   if (test !== undefined) nodes.push(ifNode(test, site.one("then") ?? pass, site.one("else") ?? pass));
   for (const [key, node] of dependent ?? []) {
     nodes.push((value, run, seen) => !isObject(value) || !hasKey(value, key) || node(value, run, seen));
@@ -37,17 +36,31 @@ function anyNode(nodes: readonly Node[]): Node {
   };
 }
 
+/** A match that is in doubt, because of a pattern that is not applied, refuses nothing. */
+function notNode(node: Node): Node {
+  return (value, run) => {
+    const { doubts } = run;
+    return !fits(node, value, run, undefined) || run.doubts > doubts || issue(run, "must not match the excluded shape");
+  };
+}
+
 function oneNode(nodes: readonly Node[]): Node {
   return (value, run, seen) => {
+    const { doubts } = run;
     let matches = 0;
     for (const node of nodes) {
       if (fitsBranch(node, value, run, seen)) matches += 1;
-      if (matches > 1) return issue(run, "must match exactly one of the allowed shapes, and matches several");
+      if (matches > 1 && run.doubts === doubts)
+        return issue(run, "must match exactly one of the allowed shapes, and matches several");
     }
-    return matches === 1 || issue(run, "must match exactly one of the allowed shapes");
+    return matches > 0 || issue(run, "must match exactly one of the allowed shapes");
   };
 }
 
 function ifNode(test: Node, yes: Node, no: Node): Node {
-  return (value, run, seen) => (fitsBranch(test, value, run, seen) ? yes : no)(value, run, seen);
+  return (value, run, seen) => {
+    const { doubts } = run;
+    if (!fitsBranch(test, value, run, seen)) return no(value, run, seen);
+    return (run.doubts > doubts && fitsBranch(no, value, run, seen)) || yes(value, run, seen);
+  };
 }

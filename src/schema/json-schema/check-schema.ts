@@ -1,16 +1,16 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
 import { baseOf, draft7View, expectDialect, JSON_SCHEMA_DIALECTS, type Place, SchemaDocument } from "./document.js";
-import { toPattern } from "./types.js";
+import type { SchemaLimits } from "./limits.js";
+import { Patterns, quotePattern, skippedMessage } from "./pattern.js";
+import { NO_PATTERN } from "./pattern-syntax.js";
 
 /** A schema with which nothing is wrong. */
 export interface CheckedSchema {
   readonly document: SchemaDocument;
   readonly draft7: boolean;
+  readonly patterns: Patterns;
 }
-
-/** Whether a pattern may be used. */
-type AcceptPattern = (source: string) => boolean;
 
 const TYPES = "null, boolean, number, integer, string, array, object";
 
@@ -29,7 +29,7 @@ const RULES: readonly (readonly [keywords: string, expected: string, fits: (valu
     "an integer of 0 or more",
     (value) => Number.isInteger(value) && isAbove(value, -1),
   ],
-  ["pattern", "a regular expression", isPattern],
+  ["pattern", "a regular expression", (value) => typeof value === "string"],
   ["uniqueItems", "true or false", (value) => typeof value === "boolean"],
   ["required", "a list of property names", isTextList],
   [
@@ -54,12 +54,23 @@ const NEEDED_BY = new Map([
   ["maxContains", "contains"],
 ]);
 
-/** Throws a `DefinitionError` for a schema that no value can be checked by, with the place of what is wrong. */
-export function checkSchema(root: unknown, accept?: AcceptPattern): CheckedSchema {
+/**
+ * Throws a `DefinitionError` for a schema that no value can be checked by, with the place of what is wrong. With `onSkip`,
+ * patterns that cannot be matched are reported and left out instead.
+ */
+export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (problem: string) => void): CheckedSchema {
   const uri = isObject(root) ? root.$schema : undefined;
   const draft7 = uri !== undefined && expectDialect(uri) !== JSON_SCHEMA_DIALECTS[0];
-  const document = new SchemaDocument(root);
+  const document = new SchemaDocument(root, limits);
+  const patterns = new Patterns(limits.maxPatternStates);
+  const readPattern = (source: string, at: string): void => {
+    const read = patterns.read(source);
+    if (read === NO_PATTERN || (typeof read === "string" && onSkip === undefined)) {
+      throw new DefinitionError(`${at}: ${quotePattern(source)} ${read}`);
+    }
+  };
   const seen = new Map<string, Set<unknown>>();
+  let isDynamic = false;
   /** What references lead to: a long chain of them must not exhaust the stack. */
   const queue: (Place & { readonly where: string })[] = [{ ...document.root, where: "#" }];
 
@@ -83,32 +94,26 @@ export function checkSchema(root: unknown, accept?: AcceptPattern): CheckedSchem
       else if (MANY.test(expected))
         for (const [key, item] of Object.entries(value as object)) part(item, at + pointerTo(key));
     }
-    checkPatterns(view, where, accept);
+    for (const source of Object.keys((view.patternProperties ?? {}) as object)) {
+      readPattern(source, `${where}/patternProperties`);
+    }
+    if (view.pattern !== undefined) readPattern(view.pattern as string, `${where}/pattern`);
     for (const keyword of ["$ref", "$dynamicRef"]) {
       const at = `${where}/${keyword}`;
       if (view[keyword] === undefined) continue;
       queue.push({ ...document.resolve(view[keyword] as string, base, at), where: at });
-      if (keyword === "$dynamicRef")
-        for (const place of document.dynamicAnchors.values()) queue.push({ ...place, where: at });
+      if (keyword === "$dynamicRef" && !isDynamic) {
+        isDynamic = true;
+        for (const place of [...document.dynamicAnchors.values()].flat()) queue.push({ ...place, where: at });
+      }
     }
   };
 
   // It grows while it is worked through.
   for (const { schema, base, where } of queue) visit(schema, base, where, 0);
-  return { document, draft7 };
-}
-
-function checkPatterns(
-  { pattern, patternProperties = {} }: Record<string, unknown>,
-  where: string,
-  accept: AcceptPattern | undefined,
-): void {
-  const keys = Object.keys(patternProperties as object);
-  if (!keys.every(isPattern))
-    throw new DefinitionError(`${where}/patternProperties must be an object with regular expressions as keys`);
-  const sources = pattern === undefined ? keys : [pattern as string, ...keys];
-  const refused = sources.find((source) => accept?.(source) === false);
-  if (refused !== undefined) throw new DefinitionError(`${where}: the pattern ${JSON.stringify(refused)} is refused`);
+  const skipped = skippedMessage(patterns.skipped);
+  if (skipped !== undefined) onSkip?.(skipped);
+  return { document, draft7, patterns };
 }
 
 function isTypes(value: unknown): boolean {
@@ -118,8 +123,4 @@ function isTypes(value: unknown): boolean {
 
 function isAbove(value: unknown, limit: number): boolean {
   return typeof value === "number" && value > limit;
-}
-
-function isPattern(value: unknown): boolean {
-  return typeof value === "string" && toPattern(value) !== undefined;
 }

@@ -1,5 +1,6 @@
 import { pointerTo } from "../../protocol/json.js";
 import { issue } from "./assertions.js";
+import { spend } from "./limits.js";
 import type { Node, Run, Seen } from "./types.js";
 
 export const pass: Node = () => true;
@@ -11,6 +12,7 @@ export function all(nodes: readonly Node[]): Node {
   if (first === undefined) return pass;
   if (second === undefined) return first;
   return (value, run, seen) => {
+    spend(run, nodes.length);
     let ok = true;
     for (const node of nodes) {
       if (node(value, run, seen)) continue;
@@ -23,6 +25,7 @@ export function all(nodes: readonly Node[]): Node {
 
 /** Whether a branch passes, without a word about why not. */
 export function fits(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
+  spend(run, 1);
   run.quiet += 1;
   const ok = node(value, run, seen);
   run.quiet -= 1;
@@ -34,12 +37,13 @@ export function fitsBranch(node: Node, value: unknown, run: Run, seen: Seen | un
   if (seen === undefined) return fits(node, value, run, undefined);
   const own = newSeen();
   const ok = fits(node, value, run, own);
-  if (ok) mergeSeen(seen, own);
+  if (ok) mergeSeen(seen, own, run);
   return ok;
 }
 
 /** Checks a member of the value: issues found in it get its place prefixed. */
 export function checkMember(node: Node, key: string | number, member: unknown, run: Run): boolean {
+  spend(run, 1);
   const mark = run.issues.length;
   if (node(member, run, undefined)) return true;
   for (const found of run.issues.slice(mark)) found.path = pointerTo(key) + found.path;
@@ -51,7 +55,7 @@ export function withOwnSeen(node: Node, late: Node): Node {
   return (value, run, seen) => {
     const own = newSeen();
     const ok = node(value, run, own) && late(value, run, own);
-    if (ok && seen !== undefined) mergeSeen(seen, own);
+    if (ok && seen !== undefined) mergeSeen(seen, own, run);
     return ok;
   };
 }
@@ -70,7 +74,8 @@ function newSeen(): Seen {
   return { allKeys: false, keys: new Set(), items: 0, indexes: new Set() };
 }
 
-function mergeSeen(into: Seen, from: Seen): void {
+function mergeSeen(into: Seen, from: Seen, run: Run): void {
+  spend(run, 2 * (from.keys.size + from.indexes.size));
   into.allKeys ||= from.allKeys;
   into.items = Math.max(into.items, from.items);
   for (const key of from.keys) into.keys.add(key);

@@ -5,13 +5,11 @@ import { branchNodes } from "./branch-keywords.js";
 import type { CheckedSchema } from "./check-schema.js";
 import { all, inScope, never, pass, withOwnSeen } from "./combine.js";
 import { draft7View, type Place, type SchemaDocument } from "./document.js";
+import { spend } from "./limits.js";
 import { objectNodes } from "./object-keywords.js";
+import type { Patterns } from "./pattern.js";
 import { Site, type SubschemaCompiler } from "./site.js";
 import type { Node } from "./types.js";
-
-/** Following more references than this at once, or in all, means a schema or value made to cost too much. */
-const MAX_REF_DEPTH = 512;
-const MAX_REF_STEPS = 1_000_000;
 
 /** A schema under compilation: references to it work before it is done, so that schemas may be recursive. */
 interface Slot {
@@ -24,10 +22,14 @@ export class Compiler implements SubschemaCompiler {
   readonly #draft7: boolean;
   readonly #slots = new Map<string, Map<unknown, Slot>>();
   readonly #queue: (() => void)[] = [];
+  /** The targets of dynamic references by the bases that they are in, for each anchor. */
+  readonly #dynamic = new Map<string, Map<string, Node>>();
+  readonly patterns: Patterns;
 
-  constructor({ document, draft7 }: CheckedSchema) {
+  constructor({ document, draft7, patterns }: CheckedSchema) {
     this.#document = document;
     this.#draft7 = draft7;
+    this.patterns = patterns;
   }
 
   compileRoot(): Node {
@@ -53,9 +55,9 @@ export class Compiler implements SubschemaCompiler {
     const slot = this.#slot(schema, base);
     this.#queue.push(() => this.compile(schema, base));
     return (value, run, seen) => {
+      spend(run, 1);
       run.depth += 1;
-      run.steps += 1;
-      if (run.depth > MAX_REF_DEPTH || run.steps > MAX_REF_STEPS) throw new RangeError("too much to check");
+      if (run.depth > run.limits.maxRefDepth) throw new RangeError("nested too deeply");
       const ok = slot.node(value, run, seen);
       run.depth -= 1;
       return ok;
@@ -75,7 +77,7 @@ export class Compiler implements SubschemaCompiler {
     const site = new Site(this, schema, base);
     const objects = objectNodes(site);
     const arrays = arrayNodes(site);
-    const nodes = [...assertionNodes(schema), ...this.#references(schema, base), ...branchNodes(site)];
+    const nodes = [...assertionNodes(schema, this.patterns), ...this.#references(schema, base), ...branchNodes(site)];
     const node = all([...nodes, ...objects.early, ...arrays.early]);
     const late = [...objects.late, ...arrays.late];
     const whole = late.length === 0 ? node : withOwnSeen(node, all(late));
@@ -91,16 +93,22 @@ export class Compiler implements SubschemaCompiler {
     if (!isObject(target.schema) || target.anchor === undefined || target.schema.$dynamicAnchor !== target.anchor) {
       return [...nodes, fixed];
     }
-    const suffix = `#${target.anchor}`;
-    const byBase = new Map<string, Node>();
-    for (const [name, place] of this.#document.dynamicAnchors) {
-      if (name === place.base + suffix) byBase.set(place.base, this.#refer(place));
-    }
+    const byBase = this.#dynamicTargets(target.anchor);
     nodes.push((value, run, seen) => {
+      spend(run, run.scope.length);
       const outermost = run.scope.find((scope) => byBase.has(scope));
       return (outermost === undefined ? fixed : byBase.get(outermost)!)(value, run, seen);
     });
     return nodes;
+  }
+
+  #dynamicTargets(anchor: string): ReadonlyMap<string, Node> {
+    const known = this.#dynamic.get(anchor);
+    if (known !== undefined) return known;
+    const places = this.#document.dynamicAnchors.get(anchor) ?? [];
+    const byBase = new Map(places.map((place) => [place.base, this.#refer(place)]));
+    this.#dynamic.set(anchor, byBase);
+    return byBase;
   }
 
   #target(reference: unknown, base: string) {
@@ -108,9 +116,9 @@ export class Compiler implements SubschemaCompiler {
   }
 }
 
-function assertionNodes(schema: Record<string, unknown>): Node[] {
+function assertionNodes(schema: Record<string, unknown>, patterns: Patterns): Node[] {
   return Object.entries(ASSERTIONS).flatMap(([keyword, make]) => {
     const limit = schema[keyword];
-    return limit === undefined ? [] : [make(limit as never)];
+    return limit === undefined ? [] : [make(limit as never, patterns)];
   });
 }

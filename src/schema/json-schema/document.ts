@@ -1,9 +1,10 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
+import type { SchemaLimits } from "./limits.js";
 
-const MAX_DEPTH = 64;
-const MAX_SUBSCHEMAS = 10_000;
 const ROOT = "bowline:///";
+/** An address is copied for each schema below it. */
+const MAX_URI = 2048;
 
 /** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
 export const JSON_SCHEMA_DIALECTS: readonly string[] = [
@@ -42,21 +43,29 @@ export interface Place {
 /** The parts of one schema by the names that references use. Nothing outside of it is ever looked up. */
 export class SchemaDocument {
   readonly root: Place;
-  readonly dynamicAnchors = new Map<string, Place>();
+  /** The places of each `$dynamicAnchor`, by its name. */
+  readonly dynamicAnchors = new Map<string, Place[]>();
   readonly #resources = new Map<string, Place>();
   readonly #anchors = new Map<string, Place>();
   #count = 0;
 
-  constructor(schema: unknown) {
+  constructor(
+    schema: unknown,
+    readonly limits: SchemaLimits,
+  ) {
     this.root = { schema, base: this.#index(schema, ROOT, "#", 0) };
     this.#resources.set(ROOT, this.root);
   }
 
   /** Counts a subschema against the bounds: once when it is indexed, and once when it is compiled. */
   count(depth: number, where: string): void {
+    const { maxDepth, maxSubschemas } = this.limits;
     this.#count += 1;
-    if (depth > MAX_DEPTH) throw new DefinitionError(`${where}: nested more than ${MAX_DEPTH} schemas deep`);
-    if (this.#count > 2 * MAX_SUBSCHEMAS) throw new DefinitionError(`more than ${MAX_SUBSCHEMAS} subschemas`);
+    if (depth > maxDepth)
+      throw new DefinitionError(`${where}: nested more than ${maxDepth} schemas deep (limits.maxDepth)`);
+    if (this.#count > 2 * maxSubschemas) {
+      throw new DefinitionError(`more than ${maxSubschemas} subschemas (limits.maxSubschemas)`);
+    }
   }
 
   resolve(reference: string, base: string, where: string): Place & { readonly anchor: string | undefined } {
@@ -71,12 +80,25 @@ export class SchemaDocument {
     const fragment = hash < 0 ? "" : decode(uri.slice(hash + 1));
     if (fragment === "") return { ...resource, anchor: undefined };
     const found = fragment.startsWith("/")
-      ? follow(resource, fragment)
+      ? this.#follow(resource, fragment)
       : this.#anchors.get(`${resource.base}#${fragment}`);
     if (found === undefined) {
       throw new DefinitionError(`${where}: the reference ${JSON.stringify(reference)} leads nowhere`);
     }
     return { ...found, anchor: fragment.startsWith("/") ? undefined : fragment };
+  }
+
+  #follow(from: Place, pointer: string): Place | undefined {
+    let { schema, base } = from;
+    for (const part of pointer.slice(1).split("/")) {
+      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
+      schema = (schema as Record<string, unknown>)[key];
+      if (!isObject(schema) || schema.$id === undefined) continue;
+      this.count(0, pointer);
+      base = baseOf(schema, base);
+    }
+    return { schema, base };
   }
 
   #index(schema: unknown, outer: string, where: string, depth: number): string {
@@ -90,7 +112,9 @@ export class SchemaDocument {
     if (typeof $anchor === "string") this.#anchors.set(`${base}#${$anchor}`, place);
     if (typeof $dynamicAnchor === "string") {
       this.#anchors.set(`${base}#${$dynamicAnchor}`, place);
-      this.dynamicAnchors.set(`${base}#${$dynamicAnchor}`, place);
+      const places = this.dynamicAnchors.get($dynamicAnchor);
+      if (places === undefined) this.dynamicAnchors.set($dynamicAnchor, [place]);
+      else places.push(place);
     }
     eachSubschema(schema, (child, pointer) => this.#index(child, base, where + pointer, depth + 1));
     return base;
@@ -143,7 +167,9 @@ export function draft7View(schema: Record<string, unknown>): Record<string, unkn
 
 function resolveUri(reference: string, base: string): string | undefined {
   if (reference.startsWith("#")) return base + reference;
-  return URL.canParse(reference, base) ? new URL(reference, base).href : undefined;
+  if (reference.length > MAX_URI || !URL.canParse(reference, base)) return undefined;
+  const { href } = new URL(reference, base);
+  return href.length > MAX_URI ? undefined : href;
 }
 
 function decode(fragment: string): string {
@@ -152,17 +178,6 @@ function decode(fragment: string): string {
   } catch {
     return fragment;
   }
-}
-
-function follow(from: Place, pointer: string): Place | undefined {
-  let { schema, base } = from;
-  for (const part of pointer.slice(1).split("/")) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
-    schema = (schema as Record<string, unknown>)[key];
-    if (isObject(schema)) base = baseOf(schema, base);
-  }
-  return { schema, base };
 }
 
 function visitAll(entries: Iterable<readonly [PropertyKey, unknown]>, keyword: string, visit: Visit): void {

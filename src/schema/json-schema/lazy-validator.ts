@@ -1,5 +1,6 @@
 import { lazyModule } from "../../call/lazy.js";
 import { checkSchema } from "./check-schema.js";
+import { SCHEMA_LIMITS } from "./limits.js";
 import { type CompiledSchema, rememberSchemas, type SchemaCompiler } from "./types.js";
 import type * as validatorModule from "./validator.js";
 
@@ -12,7 +13,7 @@ let used = false;
 /** The validator of a server. It says at once what is wrong with a schema, and loads the rest with the first value. */
 export const lazyValidator: SchemaCompiler = {
   compile: rememberSchemas((schema) => {
-    const checked = checkSchema(schema);
+    const checked = checkSchema(schema, SCHEMA_LIMITS);
     used = true;
     let compiled: CompiledSchema | undefined;
     const check = ({ compileChecked }: Validator, value: unknown) => {

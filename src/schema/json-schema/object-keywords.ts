@@ -1,7 +1,10 @@
 import { isObject, keysOf } from "../../protocol/json.js";
+import { doubt, MISS } from "./assertions.js";
 import { checkMember } from "./combine.js";
+import { spend } from "./limits.js";
+import type { PatternMatcher } from "./pattern.js";
 import type { Site } from "./site.js";
-import { type Node, toPattern } from "./types.js";
+import type { Node } from "./types.js";
 
 /** The keywords that apply schemas to the properties of an object. `late` ones go by what the rest evaluated. */
 export function objectNodes(site: Site): { early: Node[]; late: Node[] } {
@@ -20,29 +23,35 @@ export function objectNodes(site: Site): { early: Node[]; late: Node[] } {
 }
 
 type Named = readonly (readonly [string, Node])[];
-type Patterns = readonly (readonly [RegExp, Node])[];
+type ByPattern = readonly (readonly [PatternMatcher | string, Node])[];
 
-function patternsOf(site: Site): Patterns {
-  return (site.map("patternProperties") ?? []).map(([source, node]) => [toPattern(source)!, node]);
+function patternsOf(site: Site): ByPattern {
+  return (site.map("patternProperties") ?? []).map(([source, node]) => [site.compiler.patterns.read(source), node]);
 }
 
 function namedKeys(named: Named): Node {
   return (value, run, seen) => {
     if (!isObject(value)) return true;
+    spend(run, named.length);
     let ok = true;
+    let missing = 0;
     for (const [key, node] of named) {
       const member = value[key];
-      if (member === undefined || !Object.hasOwn(value, key)) continue;
+      if (member === undefined || !Object.hasOwn(value, key)) {
+        missing += 1;
+        continue;
+      }
       seen?.keys.add(key);
       if (checkMember(node, key, member, run)) continue;
       if (run.quiet > 0) return false;
       ok = false;
     }
+    spend(run, missing * MISS);
     return ok;
   };
 }
 
-function eachKey(named: Named, patterns: Patterns, rest: Node | undefined): Node {
+function eachKey(named: Named, patterns: ByPattern, rest: Node | undefined): Node {
   const byName = new Map(named);
   return (value, run, seen) => {
     if (!isObject(value)) return true;
@@ -50,13 +59,16 @@ function eachKey(named: Named, patterns: Patterns, rest: Node | undefined): Node
     for (const key in value) {
       const member = value[key];
       if (member === undefined || !Object.hasOwn(value, key)) continue;
+      spend(run, 2 + patterns.length);
       const own = byName.get(key);
       let known = own !== undefined;
       if (own !== undefined && !checkMember(own, key, member, run)) ok = false;
       for (const [pattern, node] of patterns) {
-        if (!pattern.test(key)) continue;
+        if (typeof pattern === "object" && !pattern.test(key, run)) continue;
         known = true;
-        if (!checkMember(node, key, member, run)) ok = false;
+        // Whether a pattern that is not applied would match is unknown, so nothing is said of the key.
+        if (typeof pattern === "string") doubt(key, run);
+        else if (!checkMember(node, key, member, run)) ok = false;
       }
       if (!known && rest !== undefined && !checkMember(rest, key, member, run)) ok = false;
       if (known || rest !== undefined) seen?.keys.add(key);
@@ -79,7 +91,9 @@ function unseenKeys(node: Node): Node {
   return (value, run, seen) => {
     if (!isObject(value) || seen === undefined || seen.allKeys) return true;
     let ok = true;
-    for (const key of keysOf(value)) {
+    const keys = keysOf(value);
+    spend(run, keys.length);
+    for (const key of keys) {
       if (!seen.keys.has(key) && !checkMember(node, key, value[key], run)) ok = false;
     }
     seen.allKeys = true;

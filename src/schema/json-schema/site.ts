@@ -1,9 +1,11 @@
 import { isObject } from "../../protocol/json.js";
 import { baseOf } from "./document.js";
+import type { Patterns } from "./pattern.js";
 import type { Node } from "./types.js";
 
 /** What turns a subschema into a closure. */
 export interface SubschemaCompiler {
+  readonly patterns: Patterns;
   compile(schema: unknown, base: string): Node;
 }
 

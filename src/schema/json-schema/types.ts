@@ -1,3 +1,5 @@
+import type { SchemaLimits, StepBudget } from "./limits.js";
+
 /** A JSON Schema object as an author or a peer gives it. It is never changed and never copied. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -10,9 +12,13 @@ export interface SchemaIssue {
 /** A compiled schema: no issues when the value fits. */
 export type CompiledSchema = (value: unknown) => readonly SchemaIssue[];
 
-/** The seam for another JSON Schema implementation. `compile` throws a `DefinitionError` for a schema it cannot use. */
+/** The seam for another JSON Schema implementation. */
 export interface JsonSchemaValidator {
-  compile(schema: JsonSchema | boolean): CompiledSchema;
+  /**
+   * Throws a `DefinitionError` for a schema that it cannot use. With `onSkip`, the schema is the other side's: patterns that
+   * cannot be matched in bounded time are not applied, and are reported, once for each schema.
+   */
+  compile(schema: JsonSchema | boolean, onSkip?: (problem: string) => void): CompiledSchema;
 }
 
 /** A `JsonSchemaValidator`, or one that may take a while. */
@@ -26,13 +32,15 @@ export interface SchemaCompiler {
 export type Node = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
 
 /** The state of one validation. */
-export interface Run {
+export interface Run extends StepBudget {
+  readonly limits: SchemaLimits;
   readonly issues: { path: string; message: string }[];
   /** Above zero while a branch is tried whose failure is not a failure of the value. */
   quiet: number;
-  /** References being followed, and followed in all: both are bounded. */
+  /** References being followed. */
   depth: number;
-  steps: number;
+  /** How often a pattern that is not applied let a value pass. */
+  doubts: number;
   /** The bases of the schema resources being evaluated, outermost first. Filled only for `$dynamicRef`. */
   readonly scope: string[];
 }
@@ -46,27 +54,14 @@ export interface Seen {
   readonly indexes: Set<number>;
 }
 
-/** The regular expression of a `pattern`; undefined for a text that is none. */
-export function toPattern(source: string): RegExp | undefined {
-  try {
-    return new RegExp(source, "u");
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether a number fits `multipleOf`, as far as binary fractions can tell. */
-export function isMultiple(value: number, factor: number): boolean {
-  const quotient = value / factor;
-  return Math.abs(quotient - Math.round(quotient)) <= 2 * Number.EPSILON * Math.abs(quotient);
-}
+type Compile<T> = (schema: JsonSchema | boolean, onSkip?: (problem: string) => void) => T;
 
 /** The same for the same schema object, for as long as that lives. */
-export function rememberSchemas<T>(compile: (schema: JsonSchema | boolean) => T): (schema: JsonSchema | boolean) => T {
+export function rememberSchemas<T>(compile: Compile<T>): Compile<T> {
   const known = new WeakMap<object, { readonly compiled: T }>();
-  return (schema) => {
-    if (typeof schema !== "object" || schema === null) return compile(schema);
-    const entry = known.get(schema) ?? { compiled: compile(schema) };
+  return (schema, onSkip) => {
+    if (typeof schema !== "object" || schema === null) return compile(schema, onSkip);
+    const entry = known.get(schema) ?? { compiled: compile(schema, onSkip) };
     known.set(schema, entry);
     return entry.compiled;
   };

@@ -198,3 +198,60 @@ verifies("mrtr:client:same-handlers", askingServers, async (server) => {
   deepEqual((await server.ask("roots/list")).answer, { roots: [] });
   deepEqual(asked, ["form", "url", "sample", "roots"]);
 });
+
+verifies(
+  ["jsonschema:bounds:pattern", "elicitation:form:response-validation:client"],
+  "a server's pattern meets the server's default in linear time",
+  askingServers,
+  async (server) => {
+    const problems: Error[] = [];
+    await server.connect({ ...accepting(), onError: (error) => problems.push(error) });
+    const text = `${"a".repeat(300_000)}!`;
+    const properties = { a: { type: "string", pattern: "^(?:aa|aaa)*$", default: text } };
+    const reply = await server.ask("elicitation/create", {
+      message: "m",
+      requestedSchema: { type: "object", properties },
+    });
+    const error = server.era === "legacy" ? problems[0] : (reply.failure as Error);
+    match(error?.message ?? "", /\/content\/a: must match \^\(\?:aa\|aaa\)\*\$/);
+  },
+);
+
+verifies(
+  ["jsonschema:bounds:pattern", "elicitation:form:schema:inbound-lenient"],
+  "a server's pattern that cannot be matched is reported, and the answer is sent",
+  askingServers,
+  async (server) => {
+    const warnings: string[] = [];
+    await server.connect({ ...accepting({ b: "b" }), logger: { warn: (message: string) => warnings.push(message) } });
+    const properties = {
+      a: { type: "string", pattern: "^(?!b)", default: "b" },
+      b: { type: "string", pattern: "(" },
+    };
+    const { answer } = await server.ask("elicitation/create", {
+      message: "m",
+      requestedSchema: { type: "object", properties },
+    });
+    deepEqual(answer?.content, { a: "b", b: "b" });
+    const [warning, ...more] = warnings.filter((message) => message.startsWith("elicitation/create"));
+    match(warning ?? "", /the answer is checked without the pattern/);
+    deepEqual(more, []);
+  },
+);
+
+verifies(
+  ["jsonschema:bounds:pattern", "elicitation:form:schema:inbound-lenient"],
+  "a check of a server's form that costs too much is given up and reported, and the answer is sent",
+  askingServers,
+  async (server) => {
+    const warnings: string[] = [];
+    await server.connect({ ...accepting(), logger: { warn: (message: string) => warnings.push(message) } });
+    const properties = { a: { type: "string", pattern: "(?:é?){900}x$", default: "é".repeat(20_000) } };
+    const requestedSchema = { type: "object", properties };
+    const { answer } = await server.ask("elicitation/create", { message: "m", requestedSchema });
+    equal(JSON.stringify(answer?.content).length, 20_008);
+    const [warning, ...more] = warnings.filter((message) => message.startsWith("elicitation/create"));
+    match(warning ?? "", /more than 4000000 steps/);
+    deepEqual(more, []);
+  },
+);

@@ -1,0 +1,35 @@
+import { type StepBudget, spend } from "./limits.js";
+
+/** The largest count of digits that a double keeps of every decimal. */
+const EXACT = 1e15;
+/** The steps that arithmetic without bounds counts for. */
+const BIG_STEPS = 40;
+
+/**
+ * A test for multiples of a number. All numbers are taken for the shortest decimals that stand for them, so that 4.35 is a
+ * multiple of 0.01.
+ */
+export function multiplesOf(factor: number): (value: number, budget: StepBudget) => boolean {
+  if (!Number.isFinite(factor)) return () => false;
+  const [unit, shift] = toDecimal(factor);
+  const scale = shift < 0 && shift >= -15 ? Number(`1e${-shift}`) : 1;
+  const scaled = shift < 0 ? Number(unit) : factor;
+  const isSmall = shift >= -15 && scaled < EXACT;
+  return (value, budget) => {
+    const count = Math.round(value * scale);
+    // Below this bound the division gives back exactly the numbers with as few decimals as the factor has.
+    if (isSmall && Math.abs(count) < EXACT) return count / scale === value && count % scaled === 0;
+    if (!Number.isFinite(value)) return false;
+    spend(budget, BIG_STEPS);
+    const [digits, exponent] = toDecimal(value);
+    const common = Math.min(exponent, shift);
+    return (digits * 10n ** BigInt(exponent - common)) % (unit * 10n ** BigInt(shift - common)) === 0n;
+  };
+}
+
+/** The digits of a decimal, and the power of ten that they count. */
+function toDecimal(value: number): [digits: bigint, exponent: number] {
+  const [digits, exponent] = value.toExponential().split("e") as [string, string];
+  const [whole, fraction = ""] = digits.split(".") as [string, string?];
+  return [BigInt(whole + fraction), Number(exponent) - fraction.length];
+}

@@ -1,0 +1,92 @@
+/** A part of a pattern, and how often it comes: a group of alternatives, or a token for a character or an edge. */
+export interface PatternPart {
+  readonly token: string;
+  readonly branches: PatternBranches | undefined;
+  readonly min: number;
+  readonly max: number;
+}
+
+export type PatternBranches = readonly (readonly PatternPart[])[];
+
+const MAX_NESTING = 200;
+export const NO_PATTERN = "is no regular expression";
+const TOO_LARGE = "makes for too many states (limits.maxPatternStates)";
+/** A class of characters by their properties takes the engine some 50 us to read. */
+const PROPERTY_COST = 20;
+const TOKEN =
+  /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|[pPu]\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|.)|\[(?:\\.|[^\]\\])*\]|\(\?(?:<?[=!]|<[^>]*>|[a-z-]*:)|./suy;
+const QUANTIFIER = /([*+?]|\{(\d+)(,?)(\d*)\})\??/y;
+
+/** A pattern in its parts, and a bound on the states of its matcher. */
+export interface PatternTree {
+  readonly branches: PatternBranches;
+  readonly states: number;
+}
+
+/** Reads a pattern; a text says why it cannot be matched in linear time by at most so many states. */
+export function readPattern(source: string, maxStates: number): PatternTree | string {
+  const properties = PROPERTY_COST * (source.split(/\\p\{/i).length - 1);
+  if (source.length + properties > maxStates) return TOO_LARGE;
+  try {
+    new RegExp(source, "u");
+  } catch {
+    return NO_PATTERN;
+  }
+  const reader = new PatternReader(source);
+  const branches = reader.readBranches(0);
+  if (reader.problem !== undefined) return reader.problem;
+  const states = properties + statesOf(branches);
+  return states > maxStates ? TOO_LARGE : { branches, states };
+}
+
+/** A bound on the states that a matcher of these alternatives has. */
+function statesOf(branches: PatternBranches): number {
+  let states = branches.length;
+  for (const { branches: inner, min, max } of branches.flat()) {
+    const once = inner === undefined ? 1 : statesOf(inner);
+    states += max === Number.POSITIVE_INFINITY ? once * Math.max(min, 1) + 1 : once * min + (once + 1) * (max - min);
+  }
+  return states;
+}
+
+/** Reads a text that is known to be a regular expression. */
+class PatternReader {
+  /** Why the pattern cannot be matched. */
+  problem: string | undefined;
+  #at = 0;
+  constructor(readonly source: string) {}
+
+  /** The alternatives up to the end, or to the bracket that closes the group. */
+  readBranches(depth: number): PatternBranches {
+    const branches: PatternPart[][] = [[]];
+    if (depth > MAX_NESTING) this.problem = `nests groups more than ${MAX_NESTING} deep`;
+    for (
+      let token = this.#next(TOKEN)?.[0];
+      token !== undefined && token !== ")" && this.problem === undefined;
+      token = this.#next(TOKEN)?.[0]
+    ) {
+      if (token === "|") branches.push([]);
+      else branches.at(-1)!.push(this.#readPart(token, depth));
+    }
+    return branches;
+  }
+
+  #readPart(token: string, depth: number): PatternPart {
+    if (/^\(\?(?:<?[=!]|[a-z-]+:)|^\\[1-9k]/.test(token)) {
+      this.problem = "looks around, refers back or sets flags, which cannot be matched in linear time";
+    }
+    const branches = token.startsWith("(") ? this.readBranches(depth + 1) : undefined;
+    const [, sign, least = "", comma, most = ""] = this.#next(QUANTIFIER) ?? [];
+    if (sign === undefined) return { token, branches, min: 1, max: 1 };
+    const min = sign === "+" ? 1 : Number(least);
+    const max = sign === "?" ? 1 : comma === "" ? min : Number(most || Number.POSITIVE_INFINITY);
+    return { token, branches, min, max };
+  }
+
+  #next(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.source) ?? undefined;
+    if (found !== undefined) this.#at = pattern.lastIndex;
+    return found;
+  }
+}

@@ -1,0 +1,199 @@
+import { type StepBudget, spend } from "./limits.js";
+import { type PatternBranches, type PatternPart, readPattern } from "./pattern-syntax.js";
+
+/** A state of a matcher: takes a character that `fits`, passes an `edge`, or (neither) leads to both of its successors. */
+interface State {
+  readonly fits: ((code: number) => boolean) | undefined;
+  readonly edge: string | undefined;
+  next: number;
+  readonly other: number;
+}
+
+/** The states that a text has led to so far, with what each ASCII character, and the end, makes of them. */
+interface Front {
+  readonly states: readonly number[];
+  readonly after: (Front | boolean)[];
+}
+
+const EDGE = /^(?:[\^$]|\\[bB])$/;
+/** Stands for the character before the first, and for the one behind the last. */
+const NONE = -1;
+const FINAL = 0;
+
+/** The room for fronts that are remembered, shared by the matchers of a schema. Beyond it they are made anew each time. */
+interface FrontMemory {
+  left: number;
+}
+
+/** The patterns of a schema or form, which share its bounds. */
+export class Patterns {
+  readonly #read = new Map<string, PatternMatcher | string>();
+  readonly #memory: FrontMemory = { left: 10_000 };
+  #states: number;
+
+  constructor(maxStates: number) {
+    this.#states = maxStates;
+  }
+
+  /** The matcher for a pattern, or why there is none. */
+  read(source: string): PatternMatcher | string {
+    const known = this.#read.get(source);
+    if (known !== undefined) return known;
+    const tree = readPattern(source, this.#states);
+    const read = typeof tree === "string" ? tree : new PatternMatcher(tree.branches, this.#memory);
+    if (typeof tree === "object") this.#states -= tree.states;
+    this.#read.set(source, read);
+    return read;
+  }
+
+  /** Which of the patterns read so far cannot be used, and why. */
+  get skipped(): readonly (readonly [source: string, problem: string])[] {
+    return [...this.#read].filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  }
+}
+
+/** The words for patterns that are not applied. */
+export function skippedMessage([first, ...more]: Patterns["skipped"]): string | undefined {
+  if (first === undefined) return undefined;
+  return `${quotePattern(first[0])}: it ${first[1]}${more.length === 0 ? "" : ` (and ${more.length} more)`}`;
+}
+
+/** A pattern as messages show it. */
+export function quotePattern(source: string): string {
+  return `the pattern ${JSON.stringify(source.length > 100 ? `${source.slice(0, 100)}...` : source)}`;
+}
+
+/**
+ * Matches a pattern in linear time, by following all ways through it at once. The verdict is that of a `RegExp` with the
+ * `u` flag.
+ */
+export class PatternMatcher {
+  readonly #states: State[] = [{ fits: undefined, edge: undefined, next: FINAL, other: FINAL }];
+  readonly #start: number;
+  readonly #first: Front;
+  readonly #fronts = new Map<string, Front>();
+  readonly #memory: FrontMemory;
+  /** Whether the pattern asks for edges of words, which depend on the character before, too. */
+  readonly #words: boolean;
+  readonly #anchored: boolean;
+  /** The turn in which each state was last visited. */
+  readonly #visited: Float64Array;
+  #turn = 0;
+  readonly #tests = new Map<string, (code: number) => boolean>();
+
+  constructor(branches: PatternBranches, memory: FrontMemory) {
+    this.#start = this.#addBranches(branches, FINAL);
+    this.#first = { states: [this.#start], after: [] };
+    this.#memory = memory;
+    this.#words = this.#states.some(({ edge }) => edge !== undefined && edge.length > 1);
+    this.#anchored = this.#states[this.#start]?.edge === "^";
+    this.#visited = new Float64Array(this.#states.length);
+  }
+
+  /** Whether some part of a text matches. */
+  test(text: string, budget: StepBudget): boolean {
+    let front = this.#first;
+    let before = NONE;
+    for (let at = 0; ; ) {
+      let code = at < text.length ? text.charCodeAt(at) : NONE;
+      if (code >= 0xd800) code = text.codePointAt(at)!;
+      const after = (code < 128 ? front.after[code + 1] : undefined) ?? this.#advance(front, before, code, budget);
+      if (typeof after === "boolean") {
+        spend(budget, at >> 2);
+        return after;
+      }
+      front = after;
+      before = code;
+      at += code > 0xffff ? 2 : 1;
+    }
+  }
+
+  /** What a character, or the end, makes of a front: another, or the verdict. */
+  #advance(front: Front, before: number, code: number, budget: StepBudget): Front | boolean {
+    const found: number[] = [];
+    const stack = front.states.slice();
+    this.#turn += 1;
+    for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
+      if (this.#visited[id] === this.#turn) continue;
+      this.#visited[id] = this.#turn;
+      spend(budget, 1);
+      const { fits, edge, next, other } = this.#states[id]!;
+      if (id === FINAL) return this.#remember(front, code, true);
+      if (fits !== undefined) {
+        if (code !== NONE && fits(code)) found.push(next);
+      } else if (edge === undefined) stack.push(next, other);
+      else if (holds(edge, before, code)) stack.push(next);
+    }
+    if (!this.#anchored) found.push(this.#start);
+    if (code === NONE || found.length === 0) return this.#remember(front, code, false);
+    return this.#remember(front, code, found);
+  }
+
+  #remember(front: Front, code: number, outcome: readonly number[] | boolean): Front | boolean {
+    const name = typeof outcome === "boolean" ? undefined : outcome.join() + (this.#words && isWord(code));
+    let after = name === undefined ? (outcome as boolean) : this.#fronts.get(name);
+    if (after === undefined) {
+      after = { states: outcome as readonly number[], after: [] };
+      if (this.#memory.left <= 0) return after;
+      this.#memory.left -= 30 + after.states.length;
+      this.#fronts.set(name!, after);
+    }
+    if (code < 128) front.after[code + 1] = after;
+    return after;
+  }
+
+  /** Adds the states of alternatives that go on with `next`; returns where they begin. */
+  #addBranches(branches: PatternBranches, next: number): number {
+    const starts = branches.map((parts) => parts.reduceRight((then, part) => this.#addPart(part, then), next));
+    return starts.reduceRight((other, start) => this.#add({ next: start, other }));
+  }
+
+  #addPart(part: PatternPart, next: number): number {
+    let start = next;
+    let { min } = part;
+    if (part.max === Number.POSITIVE_INFINITY) {
+      const loop = this.#add({ next, other: next });
+      const body = this.#addOnce(part, loop);
+      this.#states[loop]!.next = body;
+      start = min === 0 ? loop : body;
+      min -= 1;
+    } else
+      for (let more = min; more < part.max; more += 1)
+        start = this.#add({ next: this.#addOnce(part, start), other: next });
+    for (; min > 0; min -= 1) start = this.#addOnce(part, start);
+    return start;
+  }
+
+  #addOnce({ token, branches }: PatternPart, next: number): number {
+    if (branches !== undefined) return this.#addBranches(branches, next);
+    if (EDGE.test(token)) return this.#add({ edge: token, next });
+    const fits = this.#tests.get(token) ?? toTest(token);
+    this.#tests.set(token, fits);
+    return this.#add({ fits, next });
+  }
+
+  #add({ fits, edge, next, other = next }: Partial<State> & { next: number }): number {
+    return this.#states.push({ fits, edge, next, other }) - 1;
+  }
+}
+
+function holds(edge: string, before: number, code: number): boolean {
+  if (edge === "^") return before === NONE;
+  if (edge === "$") return code === NONE;
+  return (isWord(before) !== isWord(code)) === (edge === "\\b");
+}
+
+function isWord(code: number): boolean {
+  return code !== NONE && /\w/.test(String.fromCodePoint(code));
+}
+
+/** The test for what a token stands for: a character, or a class of them. */
+function toTest(token: string): (code: number) => boolean {
+  const literal = /^\\?([^\\.[\da-zA-Z])$|^([^\\.[])$/su.exec(token);
+  if (literal !== null) {
+    const only = (literal[1] ?? literal[2]!).codePointAt(0);
+    return (code) => code === only;
+  }
+  const pattern = new RegExp(`^(?:${token})$`, "u");
+  return (code) => pattern.test(String.fromCodePoint(code));
+}

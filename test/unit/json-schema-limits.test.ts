@@ -1,0 +1,134 @@
+import { deepEqual, equal, match, throws } from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createValidator, defaultValidator, type JsonSchema } from "#src/schema/json-schema/validator.js";
+
+const check = (schema: JsonSchema | boolean, value: unknown) => defaultValidator.compile(schema)(value);
+
+describe("a value cannot exhaust the validator:", () => {
+  const [tooMuch] = defaultValidator.compile({ $ref: "#" })(1);
+
+  it("a reference to itself ends", () => {
+    match(tooMuch?.message ?? "", /too deeply/);
+  });
+
+  it("a very deep value under a recursive schema", () => {
+    let value: unknown[] = [];
+    for (let depth = 0; depth < 100_000; depth += 1) value = [value];
+    deepEqual(check({ items: { $ref: "#" } }, value), [tooMuch]);
+    deepEqual(check({ not: { items: { $ref: "#" } } }, value), [tooMuch]);
+    deepEqual(check({ uniqueItems: true }, [value, value]), [tooMuch]);
+  });
+
+  const tooCostly = {
+    path: "",
+    message:
+      "takes more than 4000000 steps to check, so the check was given up; limits.maxSteps of createValidator raises that",
+  };
+
+  it("a schema that branches without end", () => {
+    const branch = { allOf: [{ properties: { a: { $ref: "#" } } }, { required: ["z"] }] };
+    let value = {};
+    for (let depth = 0; depth < 100; depth += 1) value = { a: value };
+    deepEqual(check({ anyOf: [branch, { ...branch }] }, value), [tooCostly]);
+  });
+
+  it("a long chain of references", () => {
+    const $defs: Record<string, JsonSchema> = { d3000: { type: "string" } };
+    for (let n = 0; n < 3000; n += 1) $defs[`d${n}`] = { $ref: `#/$defs/d${n + 1}` };
+    deepEqual(check({ $ref: "#/$defs/d2900", $defs }, 1), [{ path: "", message: "must be a string" }]);
+    deepEqual(check({ $ref: "#/$defs/d0", $defs }, "a"), [tooMuch]);
+  });
+
+  const list = <T>(length: number, item: (index: number) => T) => Array.from({ length }, (_, index) => item(index));
+  const object = (length: number, item: unknown) => Object.fromEntries(list(length, (index) => [`k${index}`, item]));
+  const numbers = list(2_000, (index) => index);
+  const keys = object(2_000, 0);
+  const many = (schema: JsonSchema): JsonSchema => ({ allOf: list(60, () => ({ ...schema })) });
+  /** Checks whose work is the product of the schema and the value. */
+  const COSTLY: readonly [name: string, schema: JsonSchema, value: unknown][] = [
+    ["allOf", { items: many({ type: "number" }) }, numbers],
+    ["anyOf", { items: { anyOf: list(60, () => ({ type: "string" })) } }, numbers],
+    ["oneOf", { items: { oneOf: list(60, () => ({ type: "string" })) } }, numbers],
+    ["not", { items: { allOf: list(60, () => ({ not: { type: "string" } })) } }, numbers],
+    ["const", { anyOf: list(60, (index) => ({ const: [index] })) }, numbers],
+    ["enum", many({ enum: list(60, (index) => ({ index })) }), keys],
+    ["uniqueItems", many({ uniqueItems: true }), numbers],
+    ["uniqueItems of lists", many({ uniqueItems: true }), numbers.map((number) => [number])],
+    [
+      "nested uniqueItems",
+      { uniqueItems: true, items: { $ref: "#" } },
+      list(200, () => 0).reduce<unknown>((value) => [value, numbers.slice(0, 50)], []),
+    ],
+    ["contains", many({ contains: { type: "number" } }), numbers],
+    ["unevaluatedItems", { ...many({ contains: { type: "number" } }), unevaluatedItems: false }, numbers],
+    ["propertyNames", many({ propertyNames: { type: "string" } }), keys],
+    ["patternProperties", { patternProperties: object(60, true) }, keys],
+    ["additionalProperties", many({ additionalProperties: { type: "number" } }), keys],
+    ["unevaluatedProperties", { ...many({ patternProperties: { k: true } }), unevaluatedProperties: false }, keys],
+    ["properties that are missing", { items: { properties: object(60, true) } }, numbers.map(() => ({}))],
+    ["required", { items: { required: Object.keys(object(60, true)) } }, numbers.map(() => ({}))],
+    ["dependentRequired", { items: { dependentRequired: object(60, []) } }, numbers.map(() => ({}))],
+    ["dependentSchemas", { items: { dependentSchemas: object(60, { type: "number" }) } }, numbers.map(() => ({}))],
+    ["maxProperties", many({ maxProperties: 5_000 }), keys],
+    ["maxLength", many({ maxLength: 20_000 }), "é".repeat(20_000)],
+    ["multipleOf", { items: many({ multipleOf: 1e-300 }) }, numbers.map(() => 1.7e308)],
+    ["pattern", many({ pattern: "(?:a?){60}b$" }), "é".repeat(2_000)],
+    ["$ref", { items: many({ $ref: "#/$defs/a" }), $defs: { a: { type: "number" } } }, numbers],
+  ];
+  for (const [name, schema, value] of COSTLY) {
+    it(`many steps of ${name} are given up`, () => {
+      const [issue] = createValidator({ limits: { maxSteps: 100_000 } }).compile(schema)(value);
+      match(issue?.message ?? "", /^takes more than 100000 steps to check, so the check was given up; limits.maxSteps/);
+    });
+  }
+
+  it("an ordinary value takes few steps", () => {
+    const schema = {
+      type: "object",
+      properties: { city: { type: "string", maxLength: 80, pattern: "^[A-Z][a-z]*$" }, days: { type: "integer" } },
+      required: ["city"],
+      additionalProperties: false,
+    };
+    deepEqual(createValidator({ limits: { maxSteps: 250 } }).compile(schema)({ city: "Rotterdam", days: 3 }), []);
+  });
+
+  it("a large value under a simple schema is checked", () => {
+    deepEqual(check({ items: { type: "integer" } }, new Array(1_000_000).fill(1)), []);
+    deepEqual(check({ pattern: "^[A-Za-z0-9+/]*={0,2}$" }, "QUJD".repeat(1_000_000)), []);
+  });
+});
+
+describe("compiling takes bounded work:", () => {
+  const entries = (length: number, entry: (index: number) => [string, JsonSchema]) =>
+    Object.fromEntries(Array.from({ length }, (_, index) => entry(index)));
+
+  it("many dynamic references to many dynamic anchors", () => {
+    const $defs = entries(3_000, (index) => [`d${index}`, { $id: `x${index}`, $dynamicAnchor: "a" }]);
+    const allOf = Array.from({ length: 3_000 }, (_, index) => ({ $dynamicRef: `x${index}#a` }));
+    deepEqual(check({ $id: "https://a.example/", $defs, allOf }, 1), []);
+  });
+
+  it("addresses of any length", () => {
+    const $defs = entries(3_000, (index) => [`d${index}`, { $id: `x${index}` }]);
+    const schema = { $id: `https://a.example/${"a/".repeat(100_000)}`, $defs, $ref: "x7" };
+    deepEqual(check(schema, 1), []);
+  });
+
+  it("references through nested addresses", () => {
+    let nested: JsonSchema = {};
+    for (let depth = 0; depth < 900; depth++) nested = { $id: "x", a: nested };
+    const allOf = Array.from({ length: 900 }, () => ({ $ref: `#${"/a".repeat(900)}` }));
+    throws(() => check({ a: nested, allOf }, 1), /limits\.maxSubschemas/);
+  });
+
+  it("limits are options", () => {
+    const limited = createValidator({ limits: { maxDepth: 1, maxSubschemas: 5, maxPatternStates: 20, maxIssues: 2 } });
+    throws(() => limited.compile({ items: { items: {} } }), /limits\.maxDepth/);
+    throws(() => limited.compile({ anyOf: Array.from({ length: 12 }, () => ({})) }), /limits\.maxSubschemas/);
+    throws(() => limited.compile({ pattern: "a{30}" }), /#\/pattern: the pattern "a\{30\}" .*limits\.maxPatternStates/);
+    equal(limited.compile({ items: { type: "string" } })([1, 2, 3, 4]).length, 2);
+    const shallow = createValidator({ limits: { maxRefDepth: 3 } }).compile({ items: { $ref: "#" } });
+    deepEqual(shallow([[[[]]]]), []);
+    match(shallow([[[[[]]]]])[0]?.message ?? "", /nested too deeply/);
+  });
+});
