@@ -44,6 +44,8 @@ describe("a value cannot exhaust the validator:", () => {
   const numbers = list(2_000, (index) => index);
   const keys = object(2_000, 0);
   const many = (schema: JsonSchema): JsonSchema => ({ allOf: list(60, () => ({ ...schema })) });
+  const nested = (depth: number, inner: JsonSchema): JsonSchema =>
+    depth === 0 ? inner : { anyOf: [nested(depth - 1, inner)] };
   /** Checks whose work is the product of the schema and the value. */
   const COSTLY: readonly [name: string, schema: JsonSchema, value: unknown][] = [
     ["allOf", { items: many({ type: "number" }) }, numbers],
@@ -52,6 +54,13 @@ describe("a value cannot exhaust the validator:", () => {
     ["not", { items: { allOf: list(60, () => ({ not: { type: "string" } })) } }, numbers],
     ["const", { anyOf: list(60, (index) => ({ const: [index] })) }, numbers],
     ["enum", many({ enum: list(60, (index) => ({ index })) }), keys],
+    ["const beside a long text", many({ not: { const: ["b"] } }), ["a".repeat(20_000)]],
+    ["required that is there", many({ required: Object.keys(keys) }), keys],
+    [
+      "nested branches under unevaluatedProperties",
+      { anyOf: [nested(59, { additionalProperties: true })], unevaluatedProperties: false },
+      keys,
+    ],
     ["uniqueItems", many({ uniqueItems: true }), numbers],
     ["uniqueItems of lists", many({ uniqueItems: true }), numbers.map((number) => [number])],
     [
@@ -62,7 +71,7 @@ describe("a value cannot exhaust the validator:", () => {
     ["contains", many({ contains: { type: "number" } }), numbers],
     ["unevaluatedItems", { ...many({ contains: { type: "number" } }), unevaluatedItems: false }, numbers],
     ["propertyNames", many({ propertyNames: { type: "string" } }), keys],
-    ["patternProperties", { patternProperties: object(60, true) }, keys],
+    ["patternProperties", { patternProperties: Object.fromEntries(list(60, (index) => [`^x${index}`, true])) }, keys],
     ["additionalProperties", many({ additionalProperties: { type: "number" } }), keys],
     ["unevaluatedProperties", { ...many({ patternProperties: { k: true } }), unevaluatedProperties: false }, keys],
     ["properties that are missing", { items: { properties: object(60, true) } }, numbers.map(() => ({}))],
@@ -71,7 +80,7 @@ describe("a value cannot exhaust the validator:", () => {
     ["dependentSchemas", { items: { dependentSchemas: object(60, { type: "number" }) } }, numbers.map(() => ({}))],
     ["maxProperties", many({ maxProperties: 5_000 }), keys],
     ["maxLength", many({ maxLength: 20_000 }), "é".repeat(20_000)],
-    ["multipleOf", { items: many({ multipleOf: 1e-300 }) }, numbers.map(() => 1.7e308)],
+    ["multipleOf", { items: many({ multipleOf: 1e-300 }) }, new Array(100).fill(1.7e308)],
     ["pattern", many({ pattern: "(?:a?){60}b$" }), "é".repeat(2_000)],
     ["$ref", { items: many({ $ref: "#/$defs/a" }), $defs: { a: { type: "number" } } }, numbers],
   ];
@@ -112,6 +121,16 @@ describe("compiling takes bounded work:", () => {
     const $defs = entries(3_000, (index) => [`d${index}`, { $id: `x${index}` }]);
     const schema = { $id: `https://a.example/${"a/".repeat(100_000)}`, $defs, $ref: "x7" };
     deepEqual(check(schema, 1), []);
+  });
+
+  it("addresses that grow", () => {
+    const part = (letter: string) => `${letter.repeat(1_500)}/`;
+    const schema = {
+      $id: `https://a.example/${part("a")}`,
+      $defs: { b: { $id: part("b"), $defs: { c: { $id: "c", type: "string" } } } },
+      $ref: "c",
+    };
+    equal(check(schema, 1).length, 1);
   });
 
   it("references through nested addresses", () => {

@@ -156,6 +156,10 @@ describe("the pattern matcher", () => {
       const text = Array.from({ length: 13 + random.below(40) }, () => random.pick(["a", "b"])).join("");
       equal(own.test(text, { left: 1_000_000 }), native.test(text), text);
     }
+    const budget = { left: 1_000_000 };
+    for (let again = 0; again < 2; again++) own.test("abbab".repeat(20), budget);
+    const spent = 1_000_000 - budget.left;
+    ok(spent > 1_000, `${spent} steps: nothing of this was remembered`);
   });
 
   it("stops early where the text is decided", () => {
@@ -193,6 +197,7 @@ describe("a pattern", () => {
       "(?:(?:a?){1000}){1000}",
       `a{1,${"9".repeat(20)}}`,
       "a".repeat(10_001),
+      `[${"a".repeat(10_000)}]`,
       "\\p{L}".repeat(500),
     ];
     for (const source of TOO_LARGE) {

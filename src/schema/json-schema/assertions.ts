@@ -4,8 +4,8 @@ import { multiplesOf } from "./multiple-of.js";
 import type { Patterns } from "./pattern.js";
 import type { Node, Run } from "./types.js";
 
-/** The steps that looking for a property in vain counts for, beside one. */
-export const MISS = 3;
+/** The steps that looking for a property in vain counts for. */
+export const MISS = 4;
 
 const TYPES: Record<string, (value: unknown) => boolean> = {
   null: (value) => value === null,

@@ -32,7 +32,6 @@ function patternsOf(site: Site): ByPattern {
 function namedKeys(named: Named): Node {
   return (value, run, seen) => {
     if (!isObject(value)) return true;
-    spend(run, named.length);
     let ok = true;
     let missing = 0;
     for (const [key, node] of named) {
