@@ -10,15 +10,17 @@ interface State {
 }
 
 /** The states that a text has led to so far, with what each ASCII character, and the end, makes of them. */
-interface Front {
-  readonly states: readonly number[];
-  readonly after: (Front | boolean)[];
+class Front {
+  readonly after: (Front | undefined)[] = new Array(129).fill(undefined);
+  constructor(readonly states: readonly number[]) {}
 }
 
 const EDGE = /^(?:[\^$]|\\[bB])$/;
 /** Stands for the character before the first, and for the one behind the last. */
 const NONE = -1;
 const FINAL = 0;
+const MATCHED = new Front([]);
+const FAILED = new Front([]);
 
 /** The room for fronts that are remembered, shared by the matchers of a schema. Beyond it they are made anew each time. */
 interface FrontMemory {
@@ -83,7 +85,7 @@ export class PatternMatcher {
 
   constructor(branches: PatternBranches, memory: FrontMemory) {
     this.#start = this.#addBranches(branches, FINAL);
-    this.#first = { states: [this.#start], after: [] };
+    this.#first = new Front([this.#start]);
     this.#memory = memory;
     this.#words = this.#states.some(({ edge }) => edge !== undefined && edge.length > 1);
     this.#anchored = this.#states[this.#start]?.edge === "^";
@@ -98,9 +100,9 @@ export class PatternMatcher {
       let code = at < text.length ? text.charCodeAt(at) : NONE;
       if (code >= 0xd800) code = text.codePointAt(at)!;
       const after = (code < 128 ? front.after[code + 1] : undefined) ?? this.#advance(front, before, code, budget);
-      if (typeof after === "boolean") {
+      if (after === MATCHED || after === FAILED) {
         spend(budget, at >> 2);
-        return after;
+        return after === MATCHED;
       }
       front = after;
       before = code;
@@ -109,7 +111,7 @@ export class PatternMatcher {
   }
 
   /** What a character, or the end, makes of a front: another, or the verdict. */
-  #advance(front: Front, before: number, code: number, budget: StepBudget): Front | boolean {
+  #advance(front: Front, before: number, code: number, budget: StepBudget): Front {
     const found: number[] = [];
     const stack = front.states.slice();
     this.#turn += 1;
@@ -118,28 +120,25 @@ export class PatternMatcher {
       this.#visited[id] = this.#turn;
       spend(budget, 1);
       const { fits, edge, next, other } = this.#states[id]!;
-      if (id === FINAL) return this.#remember(front, code, true);
+      if (id === FINAL) return remember(front, code, MATCHED);
       if (fits !== undefined) {
         if (code !== NONE && fits(code)) found.push(next);
       } else if (edge === undefined) stack.push(next, other);
       else if (holds(edge, before, code)) stack.push(next);
     }
     if (!this.#anchored) found.push(this.#start);
-    if (code === NONE || found.length === 0) return this.#remember(front, code, false);
-    return this.#remember(front, code, found);
-  }
-
-  #remember(front: Front, code: number, outcome: readonly number[] | boolean): Front | boolean {
-    const name = typeof outcome === "boolean" ? undefined : outcome.join() + (this.#words && isWord(code));
-    let after = name === undefined ? (outcome as boolean) : this.#fronts.get(name);
-    if (after === undefined) {
-      after = { states: outcome as readonly number[], after: [] };
-      if (this.#memory.left <= 0) return after;
-      this.#memory.left -= 30 + after.states.length;
-      this.#fronts.set(name!, after);
+    if (code === NONE || found.length === 0) return remember(front, code, FAILED);
+    const name = found.join() + (this.#words && isWord(code));
+    const known = this.#fronts.get(name);
+    if (known !== undefined) return remember(front, code, known);
+    const after = new Front(found);
+    if (this.#memory.left <= 0) {
+      spend(budget, 4);
+      return after;
     }
-    if (code < 128) front.after[code + 1] = after;
-    return after;
+    this.#memory.left -= 30 + found.length;
+    this.#fronts.set(name, after);
+    return remember(front, code, after);
   }
 
   /** Adds the states of alternatives that go on with `next`; returns where they begin. */
@@ -175,6 +174,11 @@ export class PatternMatcher {
   #add({ fits, edge, next, other = next }: Partial<State> & { next: number }): number {
     return this.#states.push({ fits, edge, next, other }) - 1;
   }
+}
+
+function remember(front: Front, code: number, after: Front): Front {
+  if (code < 128) front.after[code + 1] = after;
+  return after;
 }
 
 function holds(edge: string, before: number, code: number): boolean {
