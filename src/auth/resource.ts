@@ -1,4 +1,5 @@
 import { DefinitionError } from "../protocol/errors.js";
+import { parseWebAddress } from "./web-address.js";
 
 const URI = /^([a-z][a-z0-9+.-]*):\/\/([^/?#@[\]:]+|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?(\/[^?#]*)?(\?[^#]*)?$/i;
 const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };
@@ -68,8 +69,8 @@ export function resourceMetadataUrl(resource: string | URL): URL {
 /** Throws for what cannot identify an MCP server over HTTP. */
 export function assertResource(resource: string): string {
   const canonical = normalizeResource(resource);
-  if (canonical !== undefined && /^https?:/.test(canonical) && URL.canParse(resource)) return canonical;
+  if (canonical !== undefined && parseWebAddress(canonical) !== undefined) return canonical;
   throw new DefinitionError(
-    `resource: ${JSON.stringify(resource)} is not an absolute http(s) address without user, password and fragment`,
+    `resource: ${JSON.stringify(resource)} is not an absolute http(s) address in its plain form, without user, password and fragment`,
   );
 }

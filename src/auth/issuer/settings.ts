@@ -2,6 +2,7 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { normalizeResource } from "../resource.js";
 import { isScope } from "../scopes.js";
+import { parseWebAddress } from "../web-address.js";
 import { privateKeyJwt } from "./clients/assertion.js";
 import { secretBasic, secretPost } from "./clients/authentication.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./clients/client.js";
@@ -137,9 +138,7 @@ function createClients(
 const OPEN_GRANTS = new Set([CODE_GRANT, REFRESH_GRANT]);
 
 function assertIssuer(issuer: string): void {
-  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
-  const plain = !/[?#@\\]/.test(issuer) && url?.search === "" && url.hash === "";
-  if (/^https?:\/\//.test(issuer) && isSecureUri(issuer) && plain) return;
+  if (isSecureUri(issuer) && !/[?#]/.test(issuer)) return;
   throw new DefinitionError(
     `The issuer ${JSON.stringify(issuer)} has to be https, or http on localhost, 127.0.0.1 or [::1], without query or fragment`,
   );
@@ -164,7 +163,7 @@ function toResources(given: IssuerOptions["resources"]): readonly string[] {
   if (!Array.isArray(given)) throw new DefinitionError("resources has to be a list of addresses");
   const resources = given.map(toResource);
   for (const resource of resources) {
-    if (normalizeResource(resource) === undefined)
+    if (normalizeResource(resource) === undefined || parseWebAddress(resource) === undefined)
       throw new DefinitionError(`${JSON.stringify(resource)} is no resource`);
   }
   if (resources.length === 0) throw new DefinitionError("resources: an issuer without any has nothing to issue");

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isLoopback } from "../addresses.js";
 import type { AuthorizationServerClient } from "../authorization-server.js";
+import { parseWebAddress } from "../web-address.js";
 
 /** An answer to whoever asks for a document. */
 export interface DocumentReply {
@@ -38,8 +39,8 @@ export function toMetadata(members: ResourceMetadata): string {
 export function assertIssuers(issuers: readonly string[]): void {
   if (issuers.length === 0) throw new DefinitionError("authorizationServers must name at least one");
   for (const issuer of issuers) {
-    const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
-    const secure = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
+    const url = parseWebAddress(issuer);
+    const secure = url !== undefined && (url.protocol === "https:" || isLoopback(url.hostname));
     if (secure && !/[?#]/.test(issuer)) continue;
     throw new DefinitionError(`authorizationServers: ${JSON.stringify(issuer)} is not an https address without query`);
   }

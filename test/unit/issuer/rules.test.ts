@@ -1,13 +1,17 @@
-import { deepEqual, equal, throws } from "node:assert/strict";
+import { deepEqual, equal, notEqual, throws } from "node:assert/strict";
 import { test } from "node:test";
+import { createIssuer } from "bowline/auth/issuer";
 import fc from "fast-check";
 import { digestOf, sameText } from "#src/auth/crypto.js";
 import { withParams } from "#src/auth/issuer/authorization-response.js";
 import { Params } from "#src/auth/issuer/http.js";
 import { html, shownText } from "#src/auth/issuer/pages/page.js";
-import { matchesRedirectUri, redirectUriProblem } from "#src/auth/issuer/redirect-uri.js";
+import { isSecureUri, matchesRedirectUri, redirectUriProblem } from "#src/auth/issuer/redirect-uri.js";
 import { narrowedAudience, requestedResources, requestedScopes } from "#src/auth/issuer/rules.js";
+import { assertResource } from "#src/auth/resource.js";
 import { scopesOf } from "#src/auth/scopes.js";
+import { assertIssuers } from "#src/auth/server/documents.js";
+import { parseWebAddress } from "#src/auth/web-address.js";
 import { fromBase64Url, toBase64Url } from "#src/protocol/base64.js";
 
 test("a redirect URI matches itself, and another only by the port on loopback", () => {
@@ -41,6 +45,62 @@ test("no text that passes as a redirect URI has another scheme or hides another 
         equal(protocol === "https:" || ["localhost", "127.0.0.1", "[::1]"].includes(hostname), true, uri);
       },
     ),
+  );
+});
+
+test("an address that the URL parser reads in another way than it is written is none", () => {
+  const odd = [
+    "https:///user:pw@evil.example/cb",
+    "https:///cb",
+    "https:////cb",
+    "https:/evil.example/cb",
+    "https:evil.example/cb",
+    "https://user@evil.example/cb",
+    "https://user:pw@evil.example/cb",
+    "https://@evil.example/cb",
+    "https://a.example\\@evil.example/cb",
+    "https:\\\\evil.example/cb",
+    "https://a.example/x/../cb",
+    "https://a.example/%2e%2E/cb",
+    "https://a.example/c b",
+    "https://a.ex\nample/cb",
+    " https://a.example/cb",
+    "https://a.example:0443/cb",
+    "https://a%2eexample/cb",
+    "https://ａ.example/cb",
+    "https://0x7f.1/cb",
+    "http://0177.0.0.1/cb",
+    "http://127.1/cb",
+    "http://[0::1]/cb",
+  ];
+  for (const uri of odd) {
+    equal(parseWebAddress(uri), undefined, uri);
+    notEqual(redirectUriProblem(uri), undefined, uri);
+    equal(isSecureUri(uri), false, uri);
+    equal(matchesRedirectUri("http://127.0.0.1/cb", uri), false, uri);
+    throws(() => createIssuer({ issuer: uri, resources: ["https://a.example"], user: () => ({ id: "a" }) }), uri);
+    throws(() => createIssuer({ issuer: "https://a.example", resources: [uri], user: () => ({ id: "a" }) }), uri);
+    throws(() => assertIssuers([uri]), uri);
+    // A resource has its port in any form.
+    if (!uri.includes(":0443")) throws(() => assertResource(uri), uri);
+  }
+  const plain = [
+    "https://a.example",
+    "HTTPS://A.example:443/cb?x=%20&y",
+    "http://[::1]:9/cb",
+    "https://a.example?x",
+    "http://localhost:80",
+  ];
+  for (const uri of plain) equal(redirectUriProblem(uri), undefined, uri);
+  const part = fc.string({ unit: fc.constantFrom("/", "\\", "@", ":", ".", "%", "2e", "a", "?", "#", " ", "\t", "é") });
+  fc.assert(
+    fc.property(part, part, (host, rest) => {
+      const uri = `https://${host}a.example${rest}`;
+      const url = parseWebAddress(uri);
+      if (url === undefined) return;
+      equal(url.username + url.password, "");
+      equal(uri.slice(0, url.origin.length).toLowerCase(), url.origin);
+    }),
   );
 });
 

@@ -1,4 +1,5 @@
 import { clientDocumentUrlProblem } from "../../client-document.js";
+import { parseWebAddress } from "../../web-address.js";
 import type { ClientDocumentOptions } from "../options.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";
@@ -30,8 +31,10 @@ export function createDocumentClients(
 
   return {
     async find(clientId) {
-      if (clientDocumentUrlProblem(clientId) !== undefined) throw refused("the id of the app is not valid");
-      const url = new URL(clientId);
+      const url = parseWebAddress(clientId);
+      // The id is compared as text: no other text may lead to the same document.
+      if (url?.href !== clientId || clientDocumentUrlProblem(clientId) !== undefined)
+        throw refused("the id of the app is not valid");
       const cached = cache.get(clientId);
       if (cached !== undefined && now() < cached.expiresAt) return cached.client;
       cache.delete(clientId);

@@ -6,7 +6,7 @@ import type { ConsentQuestion } from "../options.js";
 import { type ConsentView, consentBody, consentTitle } from "../pages/consent.js";
 import { leavingPage, page } from "../pages/page.js";
 import { invalidRequest, OAuthProblem, toProblem } from "../problem.js";
-import { isLoopbackUri, matchesRedirectUri } from "../redirect-uri.js";
+import { matchesRedirectUri } from "../redirect-uri.js";
 import { requestedResources, requestedScopes } from "../rules.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
@@ -67,9 +67,11 @@ async function consentPage(
  * lead on to another one. So every https address is allowed, and of others the one that is to come.
  */
 function formTargets({ login }: IssuerCore, redirectUri: string): readonly string[] {
-  const plain = [redirectUri, ...login.redirectTargets].filter((uri) => isLoopbackUri(uri) && /^http:/i.test(uri));
+  const plain = [redirectUri, ...login.redirectTargets]
+    .map((uri) => new URL(uri))
+    .filter((uri) => uri.protocol === "http:");
   // A policy cannot name an IPv6 address.
-  return ["https:", ...plain.map((uri) => (uri.includes("[") ? "http:" : new URL(uri).origin))];
+  return ["https:", ...plain.map(({ hostname, origin }) => (hostname.startsWith("[") ? "http:" : origin))];
 }
 
 /** An error, sent to the client at once only where the user knows it. */

@@ -1,3 +1,4 @@
+import { parseWebAddress } from "../../web-address.js";
 import type { ConsentQuestion } from "../options.js";
 import { isLoopbackUri } from "../redirect-uri.js";
 import { type Html, html, shownText } from "./page.js";
@@ -84,6 +85,6 @@ ${client.source === "registered" ? html`<p>${unknown}</p>` : undefined}${link(cl
 }
 
 function link(uri: string | undefined, text: string): Html | undefined {
-  if (uri === undefined || !/^https:\/\//i.test(uri)) return undefined;
+  if (uri === undefined || parseWebAddress(uri)?.protocol !== "https:") return undefined;
   return html`<a href="${uri}" target="_blank" rel="noopener noreferrer nofollow">${text}</a> `;
 }
