@@ -55,27 +55,37 @@ function assertIssuer(stated: string, asked: string, options: ServerMetadataOpti
 export interface AuthorizationServerOptions {
   /** Takes the place of the global `fetch` in requests to the authorization server. */
   readonly fetch?: typeof fetch;
-  /** How long one request to it may take. 5 s unless told otherwise. */
-  readonly timeoutMs?: number;
   /** Plain HTTP to other machines, which anybody on the way can change. For tests alone. */
   readonly allowInsecure?: boolean;
   /** The time, in milliseconds since 1970; for tests. */
   readonly now?: () => number;
 }
 
-const TIMEOUT_MS = 5_000;
+/** The bounds of requests to an authorization server. */
+export interface RequestLimits {
+  /**
+   * How long one request to an authorization server may take.
+   * @default 5_000
+   */
+  readonly requestMs: number;
+}
+
+export const REQUEST_LIMITS: RequestLimits = { requestMs: 5_000 };
 
 /** The way to an authorization server: addresses are checked, answers are bounded in size and time. */
 export class AuthorizationServerClient {
   readonly now: () => number;
   readonly #http: OAuthHttp;
-  readonly #timeoutMs: number;
+  readonly #requestMs: number;
 
-  constructor({ fetch, timeoutMs = TIMEOUT_MS, allowInsecure = false, now = Date.now }: AuthorizationServerOptions) {
+  constructor(
+    { fetch, allowInsecure = false, now = Date.now }: AuthorizationServerOptions,
+    { requestMs }: RequestLimits,
+  ) {
     const send: Fetch = (url, init) => (fetch ?? globalThis.fetch)(url, init);
     // The author names these addresses, so that private ones are as good as others.
     this.#http = new OAuthHttp(send, { allowInsecure, allowPrivate: true }, {});
-    this.#timeoutMs = timeoutMs;
+    this.#requestMs = requestMs;
     this.now = now;
   }
 
@@ -100,6 +110,6 @@ export class AuthorizationServerClient {
 
   /** One request, or a few that belong together, with an end of its own: nobody who waits for it can end it. */
   #run(): AuthRun {
-    return { signal: AbortSignal.timeout(this.#timeoutMs), tried: [], now: this.now };
+    return { signal: AbortSignal.timeout(this.#requestMs), tried: [], now: this.now };
   }
 }

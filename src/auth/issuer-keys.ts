@@ -2,23 +2,52 @@ import {
   createLocalJWKSet,
   errors,
   type JSONWebKeySet,
+  type JWTPayload,
   type JWTVerifyOptions,
   type JWTVerifyResult,
   jwtVerify,
 } from "jose";
 import { AuthError } from "../protocol/auth-error.js";
 import { DefinitionError } from "../protocol/errors.js";
-import { AuthorizationServerClient, type AuthorizationServerOptions } from "./authorization-server.js";
+import {
+  AuthorizationServerClient,
+  type AuthorizationServerOptions,
+  REQUEST_LIMITS,
+  type RequestLimits,
+} from "./authorization-server.js";
 import { ASYMMETRIC, toAlgorithms } from "./crypto.js";
 
-export interface RemoteKeyOptions {
-  /** How long keys are good without asking again. 10 minutes unless told otherwise. */
-  readonly maxAgeMs?: number;
-  /** How long they are used when asking fails. A day unless told otherwise. */
-  readonly maxStaleMs?: number;
-  /** For a key that is not known, or after a failure, the issuer is asked again at most this often. 30 s unless told. */
-  readonly cooldownMs?: number;
+/** The bounds of fetching and keeping the keys of an issuer. */
+export interface KeyLimits extends RequestLimits {
+  /**
+   * How long keys are used without asking the issuer again.
+   * @default 600_000
+   */
+  readonly keysMs: number;
+  /**
+   * How long keys are used while the issuer cannot be asked.
+   * @default 86_400_000 (a day)
+   */
+  readonly staleKeysMs: number;
+  /**
+   * The time between two questions for a key that is not known, and after a question that failed.
+   * @default 30_000
+   */
+  readonly keysCooldownMs: number;
+  /**
+   * Keys that an issuer may publish.
+   * @default 100
+   */
+  readonly maxKeys: number;
 }
+
+export const KEY_LIMITS: KeyLimits = {
+  ...REQUEST_LIMITS,
+  keysMs: 600_000,
+  staleKeysMs: 86_400_000,
+  keysCooldownMs: 30_000,
+  maxKeys: 100,
+};
 
 type LocalKeys = ReturnType<typeof createLocalJWKSet>;
 
@@ -27,8 +56,6 @@ interface KeySet {
   readonly at: number;
 }
 
-const MAX_KEYS = 100;
-
 /**
  * The public keys of an issuer, kept for a while. However many requests want a key, one question is under way at a time,
  * and tokens with made-up key ids cause no more of them than the cooldown lets through.
@@ -36,26 +63,25 @@ const MAX_KEYS = 100;
 export class RemoteKeys {
   readonly #load: () => Promise<JSONWebKeySet>;
   readonly #now: () => number;
-  readonly #limits: Required<RemoteKeyOptions>;
+  readonly #limits: KeyLimits;
   #current: KeySet | undefined;
   #loading: Promise<KeySet> | undefined;
   #failure: { readonly error: unknown; readonly at: number } | undefined;
 
-  constructor(load: () => Promise<JSONWebKeySet>, now: () => number, options: RemoteKeyOptions) {
-    const { maxAgeMs = 600_000, maxStaleMs = 86_400_000, cooldownMs = 30_000 } = options;
+  constructor(load: () => Promise<JSONWebKeySet>, now: () => number, limits: KeyLimits) {
     this.#load = load;
     this.#now = now;
-    this.#limits = { maxAgeMs, maxStaleMs, cooldownMs };
+    this.#limits = limits;
   }
 
   /** The keys to try. */
   async current(): Promise<LocalKeys> {
     const known = this.#current;
-    if (known !== undefined && this.#now() - known.at < this.#limits.maxAgeMs) return known.keys;
+    if (known !== undefined && this.#now() - known.at < this.#limits.keysMs) return known.keys;
     try {
       return (await this.#reload()).keys;
     } catch (error) {
-      if (known !== undefined && this.#now() - known.at < this.#limits.maxStaleMs) return known.keys;
+      if (known !== undefined && this.#now() - known.at < this.#limits.staleKeysMs) return known.keys;
       throw error;
     }
   }
@@ -64,7 +90,7 @@ export class RemoteKeys {
   async newerThan(keys: LocalKeys): Promise<LocalKeys | undefined> {
     const known = this.#current;
     if (known === undefined || known.keys !== keys) return known?.keys;
-    if (this.#loading === undefined && this.#now() - known.at < this.#limits.cooldownMs) return undefined;
+    if (this.#loading === undefined && this.#now() - known.at < this.#limits.keysCooldownMs) return undefined;
     // That nobody can be asked does not make the token good, nor anything else wrong.
     return await this.#reload().then(
       (set) => set.keys,
@@ -74,7 +100,7 @@ export class RemoteKeys {
 
   #reload(): Promise<KeySet> {
     const failure = this.#failure;
-    if (failure !== undefined && this.#now() - failure.at < this.#limits.cooldownMs)
+    if (failure !== undefined && this.#now() - failure.at < this.#limits.keysCooldownMs)
       return Promise.reject(failure.error);
     this.#loading ??= this.#fetch().finally(() => {
       this.#loading = undefined;
@@ -84,7 +110,7 @@ export class RemoteKeys {
 
   async #fetch(): Promise<KeySet> {
     try {
-      const keys = createLocalJWKSet(withoutSecrets(await this.#load()));
+      const keys = createLocalJWKSet(withoutSecrets(await this.#load(), this.#limits));
       this.#failure = undefined;
       this.#current = { keys, at: this.#now() };
       return this.#current;
@@ -96,12 +122,14 @@ export class RemoteKeys {
 }
 
 /** Shared secrets have no place among public keys. */
-function withoutSecrets(set: JSONWebKeySet): JSONWebKeySet {
-  const { keys } = set;
+function withoutSecrets({ keys }: JSONWebKeySet, { maxKeys }: KeyLimits): JSONWebKeySet {
   const isList = Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
   if (!isList) throw new AuthError("server_metadata", "The document at the jwks_uri has no keys");
-  if (keys.length > MAX_KEYS)
-    throw new AuthError("server_metadata", `The document at the jwks_uri has over ${MAX_KEYS} keys`);
+  if (keys.length > maxKeys)
+    throw new AuthError(
+      "server_metadata",
+      `The document at the jwks_uri has over ${maxKeys} keys; raise limits.maxKeys`,
+    );
   return { keys: keys.filter(({ kty }) => kty !== "oct") };
 }
 
@@ -110,7 +138,7 @@ export function isUnknownKey(error: unknown): boolean {
   return error instanceof errors.JWKSNoMatchingKey;
 }
 
-export interface IssuerKeyOptions extends AuthorizationServerOptions, RemoteKeyOptions {
+export interface IssuerKeyOptions extends AuthorizationServerOptions {
   /** Who signs, exactly as `iss` says; where its keys are is looked up in its metadata. */
   readonly issuer: string;
   /** Where its keys are, where no metadata says so. */
@@ -134,13 +162,13 @@ export class IssuerKeys {
   readonly #source: KeySource;
   readonly #server: AuthorizationServerClient;
 
-  constructor(options: IssuerKeyOptions) {
+  constructor(options: IssuerKeyOptions, limits: KeyLimits) {
     const { issuer, keys } = options;
     if (typeof issuer !== "string" || issuer === "") throw new DefinitionError("issuer is missing");
     this.issuer = issuer;
     this.#algorithms = toAlgorithms("algorithms", options.algorithms ?? ASYMMETRIC);
-    this.#server = new AuthorizationServerClient(options);
-    this.#source = keys === undefined ? createRemote(options, this.#server) : createFixed(keys);
+    this.#server = new AuthorizationServerClient(options, limits);
+    this.#source = keys === undefined ? createRemote(options, this.#server, limits) : createFixed(keys);
   }
 
   /**
@@ -154,6 +182,12 @@ export class IssuerKeys {
       currentDate: new Date(this.#server.now()),
       ...more,
     };
+    const verified = await this.#verify(token, check);
+    assertNotFuture(verified.payload, this.#server.now(), Number(more.clockTolerance ?? 0));
+    return verified;
+  }
+
+  async #verify(token: string, check: JWTVerifyOptions): Promise<JWTVerifyResult> {
     const keys = await this.#source.current();
     try {
       return await verifiedBy(keys, token, check);
@@ -170,12 +204,12 @@ function createFixed(set: JSONWebKeySet): KeySource {
   return { current: async () => keys, newerThan: async () => undefined };
 }
 
-function createRemote(options: IssuerKeyOptions, server: AuthorizationServerClient): KeySource {
+function createRemote(options: IssuerKeyOptions, server: AuthorizationServerClient, limits: KeyLimits): KeySource {
   const load = async () => {
     const uri = options.jwksUri ?? (await findKeys(options.issuer, server));
     return (await server.get(uri, "server_metadata")) as unknown as JSONWebKeySet;
   };
-  return new RemoteKeys(load, server.now, options);
+  return new RemoteKeys(load, server.now, limits);
 }
 
 async function findKeys(issuer: string, server: AuthorizationServerClient): Promise<string> {
@@ -199,6 +233,13 @@ async function verifiedBy(keys: LocalKeys, token: string, check: JWTVerifyOption
     }
     throw new errors.JWSSignatureVerificationFailed();
   }
+}
+
+/** Throws an error of `jose` for a token that says that it was made later than now, by more than clocks may differ. */
+export function assertNotFuture(payload: JWTPayload, nowMs: number, skewSeconds: number): void {
+  const { iat } = payload;
+  if (iat === undefined || (typeof iat === "number" && iat <= nowMs / 1000 + skewSeconds)) return;
+  throw new errors.JWTClaimValidationFailed('"iat" is in the future', payload, "iat", "check_failed");
 }
 
 /** The type of a JWT, by its header, in lower case and without what may be left out; empty where it says none. */

@@ -2,6 +2,7 @@ export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issue
 export type { ClientMetadata } from "../auth/issuer/clients/metadata.js";
 export type { VerifiedToken } from "../auth/issuer/grants/tokens.js";
 export { createIssuer, type Issuer } from "../auth/issuer/issuer.js";
+export type { IssuerLimits } from "../auth/issuer/limits.js";
 export type {
   ClientDocumentOptions,
   ConsentQuestion,
@@ -23,8 +24,5 @@ export type {
 } from "../auth/issuer/options.js";
 export { OAuthProblem, type ProblemOptions } from "../auth/issuer/problem.js";
 export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
-export {
-  createMemoryIssuerStore,
-  type IssuerStore,
-  type MemoryIssuerStoreOptions,
-} from "../auth/issuer/store/store.js";
+export { createMemoryIssuerStore, type MemoryIssuerStoreOptions } from "../auth/issuer/store/memory.js";
+export type { IssuerStore, Keeping } from "../auth/issuer/store/store.js";

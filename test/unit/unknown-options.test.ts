@@ -68,6 +68,19 @@ describe("an option that does not exist is refused where it is written", () => {
       () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: [resource], user: verify, scope: [] }),
       "createIssuer: has no option scope; did you mean scopes?",
     );
+    const limits = { maxClient: 1 };
+    refuses(
+      () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: [resource], user: verify, limits }),
+      "createIssuer: limits: has no option maxClient; did you mean maxClients?",
+    );
+    refuses(
+      () => (protect as Untyped)({ verify, limits: { maxProofs: "many" } }),
+      /^protect: limits\.maxProofs has to be/,
+    );
+    refuses(
+      () => (protect as Untyped)({ verify, limits: { maxProof: 1 } }),
+      /^protect: limits: has no option maxProof;/,
+    );
   });
 });
 

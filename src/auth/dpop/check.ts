@@ -18,8 +18,6 @@ export interface DpopOptions {
   readonly required?: boolean;
   /** How proofs may be signed. ES256, PS256, RS256 and EdDSA unless told otherwise. */
   readonly algorithms?: readonly string[];
-  /** How far, in seconds, a proof's time may be from this server's. 300 unless told otherwise, and never more. */
-  readonly windowSeconds?: number;
   /** Wants a nonce of this server in each proof: servers that share a key take each other's nonces. */
   readonly nonce?: true | { readonly key?: NonceKey; readonly ttlSeconds?: number };
   /**
@@ -27,24 +25,63 @@ export interface DpopOptions {
    * share their load remember together by it; without it each remembers by itself.
    */
   readonly acceptProof?: (name: string, untilMs: number) => boolean | Promise<boolean>;
-  /** How many proofs are remembered; while more are good no others are taken. 100,000 unless told otherwise. */
-  readonly maxProofs?: number;
   /** The address that a client sent a request to, where path and resource do not tell. */
   readonly url?: (request: GatedRequest) => string;
 }
 
+/** The bounds of proofs. */
+export interface ProofLimits {
+  /**
+   * How far the time of a proof of possession may be from this server's. 300,000 at most.
+   * @default 300_000
+   */
+  readonly proofWindowMs: number;
+  /**
+   * The length of a proof of possession.
+   * @default 8_192
+   */
+  readonly maxProofBytes: number;
+  /**
+   * Proofs that are remembered. While more are good, others are answered by 503.
+   * @default 100_000
+   */
+  readonly maxProofs: number;
+  /**
+   * Proofs by one key that are remembered. While more are good, others by that key are answered by 503.
+   * @default 10_000
+   */
+  readonly maxProofsPerKey: number;
+}
+
+export const PROOF_LIMITS: ProofLimits = {
+  proofWindowMs: 300_000,
+  maxProofBytes: 8_192,
+  maxProofs: 100_000,
+  maxProofsPerKey: 10_000,
+};
+
+/** A proof that is good and has not been used up. */
+export interface ProvedKey {
+  /** The thumbprint of the key that was proved. */
+  readonly thumbprint: string;
+  /** What the proof is remembered by. */
+  readonly name: string;
+  /** When the proof ends, in milliseconds since 1970. */
+  readonly untilMs: number;
+}
+
 /** What came of a proof: the key, or the fault for the client, and the nonce that it should use from now on. */
 export interface ProofOutcome {
-  /** The thumbprint of the key that was proved. */
-  readonly thumbprint?: string;
+  readonly proved?: ProvedKey;
   readonly error?: "invalid_dpop_proof" | "use_dpop_nonce";
   readonly description?: string;
   readonly nonce?: string | undefined;
 }
 
-const MAX_WINDOW = 300;
-const MAX_PROOF = 8_192;
+const MAX_WINDOW_MS = 300_000;
 const MAX_JTI = 256;
+/** Why a proof is refused that comes again. */
+export const USED_BEFORE = "The proof has been used before";
 const DEFAULT_ALGORITHMS = ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"];
 
 /** A token that comes along with a proof, and the thumbprint of the key that it is bound to. */
@@ -57,33 +94,43 @@ export interface BoundToken {
 export class DpopCheck {
   readonly algorithms: string[];
   readonly required: boolean;
-  readonly #windowMs: number;
+  readonly #limits: ProofLimits;
   readonly #nonces: NonceMaker | undefined;
-  readonly #accept: (name: string, untilMs: number) => boolean | Promise<boolean>;
+  readonly #accept: (proved: ProvedKey) => boolean | Promise<boolean>;
   readonly #urlOf: (request: GatedRequest) => string;
   readonly #now: () => number;
 
-  constructor(options: DpopOptions, resource: string | undefined, now: () => number) {
-    const { windowSeconds = MAX_WINDOW, maxProofs = 100_000, nonce } = options;
-    if (!(windowSeconds > 0 && windowSeconds <= MAX_WINDOW)) {
-      throw new DefinitionError(`dpop.windowSeconds must be between 0 and ${MAX_WINDOW}`);
+  constructor(options: DpopOptions, resource: string | undefined, limits: ProofLimits, now: () => number) {
+    const { proofWindowMs } = limits;
+    if (!(proofWindowMs > 0 && proofWindowMs <= MAX_WINDOW_MS)) {
+      throw new DefinitionError(`limits.proofWindowMs must be above 0 and at most ${MAX_WINDOW_MS}`);
     }
     if (resource === undefined && options.url === undefined) {
       throw new DefinitionError("dpop needs the resource, or dpop.url: a proof names the address that it is for");
     }
-    const seen = new ReplayCache(maxProofs);
-    const { key, ttlSeconds = MAX_WINDOW } = nonce === true || nonce === undefined ? {} : nonce;
+    const { nonce, acceptProof } = options;
+    const seen = new ReplayCache(limits);
+    const { key, ttlSeconds = MAX_WINDOW_MS / 1000 } = nonce === true || nonce === undefined ? {} : nonce;
     this.algorithms = toAlgorithms("dpop.algorithms", options.algorithms ?? DEFAULT_ALGORITHMS);
     this.required = options.required === true;
-    this.#windowMs = windowSeconds * 1000;
+    this.#limits = limits;
     this.#nonces = nonce === undefined ? undefined : new NonceMaker(key, ttlSeconds * 1000);
-    this.#accept = options.acceptProof ?? ((name, untilMs) => seen.accept(name, untilMs, now()));
+    this.#accept = ({ name, untilMs, thumbprint }) =>
+      acceptProof === undefined ? seen.accept(name, untilMs, now(), thumbprint) : acceptProof(name, untilMs);
     const origin = resource === undefined ? "" : new URL(resource).origin;
     this.#urlOf = options.url ?? (({ url }) => `${origin}${url}`);
     this.#now = now;
   }
 
+  /** Checks a proof and uses it up. */
   async check(request: GatedRequest, bound?: BoundToken): Promise<ProofOutcome> {
+    const outcome = await this.inspect(request, bound);
+    const fresh = outcome.proved === undefined || (await this.#accept(outcome.proved));
+    return fresh ? outcome : this.#invalid(USED_BEFORE);
+  }
+
+  /** Checks a proof, and leaves it to the caller to use it up. */
+  async inspect(request: GatedRequest, bound?: BoundToken): Promise<ProofOutcome> {
     const now = this.#now();
     const read = await this.#read(request.header("dpop"), now);
     if (typeof read === "string") return this.#invalid(read);
@@ -95,11 +142,10 @@ export class DpopCheck {
       return this.#invalid("The proof is by another key than the token is bound to");
     const life = await this.#nonces?.lifeLeft(payload.nonce, now);
     if (this.#nonces !== undefined && life === undefined) return await this.#wantsNonce(now);
-    const untilMs = (payload.iat as number) * 1000 + this.#windowMs;
-    if (!(await this.#accept(`${thumbprint}.${payload.jti}`, untilMs)))
-      return this.#invalid("The proof has been used before");
+    const untilMs = (payload.iat as number) * 1000 + this.#limits.proofWindowMs;
+    const proved = { thumbprint, name: `${thumbprint}.${payload.jti}`, untilMs };
     // In the second half of a nonce's life its successor goes along, so that no request is refused for it.
-    return { thumbprint, nonce: life !== undefined && life < 0.5 ? await this.#nonces?.make(now) : undefined };
+    return { proved, nonce: life !== undefined && life < 0.5 ? await this.#nonces?.make(now) : undefined };
   }
 
   #invalid(description: string): ProofOutcome {
@@ -115,13 +161,13 @@ export class DpopCheck {
   async #read(proof: string | undefined, now: number): Promise<Proof | string> {
     if (proof === undefined) return "The DPoP header is missing";
     if (proof.includes(",")) return "There is more than one proof";
-    if (proof.length > MAX_PROOF) return "The proof is too long";
+    if (proof.length > this.#limits.maxProofBytes) return "The proof is too long";
     try {
       const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
         typ: "dpop+jwt",
         algorithms: this.algorithms,
         currentDate: new Date(now),
-        clockTolerance: this.#windowMs / 1000,
+        clockTolerance: this.#limits.proofWindowMs / 1000,
       });
       return { payload, jwk: protectedHeader.jwk as NonNullable<ProtectedHeaderParameters["jwk"]> };
     } catch {
@@ -140,7 +186,7 @@ export class DpopCheck {
     const target = toTarget(this.#urlOf(request));
     if (target === undefined || toTarget(htu) !== target) return "The proof is for another address";
     if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) return "The proof has no usable jti";
-    if (typeof iat !== "number" || !(Math.abs(now - iat * 1000) <= this.#windowMs)) {
+    if (typeof iat !== "number" || !(Math.abs(now - iat * 1000) <= this.#limits.proofWindowMs)) {
       return "The proof was made too long ago, or in the future";
     }
     return token === undefined || ath === (await digestOf(token)) ? undefined : "The proof is for another token";
@@ -203,54 +249,71 @@ function toBytes(key: NonceKey): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Names that may be used once, each until its time is over. Bounded, and nothing is forgotten before its time: when it is
- * full, no more are taken.
+ * Names that may be used once, each until its time is over. Bounded, also for each key, and nothing is forgotten before
+ * its time: when it is full, no more are taken.
  */
 export class ReplayCache {
-  readonly #until = new Map<string, number>();
-  readonly #max: number;
+  readonly #used = new Map<string, { readonly untilMs: number; readonly key: string }>();
+  readonly #byKey = new Map<string, number>();
+  readonly #limits: Pick<ProofLimits, "maxProofs" | "maxProofsPerKey">;
   /** Nothing ends before this: it is not worth looking for room. */
   #fullUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(max: number) {
-    this.#max = max;
+  constructor(limits: Pick<ProofLimits, "maxProofs" | "maxProofsPerKey">) {
+    this.#limits = limits;
   }
 
   get size(): number {
-    return this.#until.size;
+    return this.#used.size;
   }
 
   /** Whether this is the first use. Times are milliseconds since 1970. Throws when there is no room to remember it. */
-  accept(name: string, untilMs: number, nowMs: number): boolean {
-    const known = this.#until.get(name);
-    if (known !== undefined && known >= nowMs) return false;
-    this.#until.delete(name);
-    this.#makeRoom(nowMs);
-    this.#until.set(name, untilMs);
+  accept(name: string, untilMs: number, nowMs: number, key: string): boolean {
+    const known = this.#used.get(name);
+    if (known !== undefined && known.untilMs >= nowMs) return false;
+    this.#drop(name);
+    this.#makeRoom(nowMs, key);
+    this.#used.set(name, { untilMs, key });
+    this.#byKey.set(key, (this.#byKey.get(key) ?? 0) + 1);
     return true;
   }
 
+  #drop(name: string): void {
+    const key = this.#used.get(name)?.key;
+    if (key === undefined) return;
+    this.#used.delete(name);
+    const left = (this.#byKey.get(key) ?? 1) - 1;
+    if (left > 0) this.#byKey.set(key, left);
+    else this.#byKey.delete(key);
+  }
+
   /** The oldest come first and mostly end first; only where that is not enough are all looked through. */
-  #makeRoom(nowMs: number): void {
-    for (const [name, untilMs] of this.#until) {
+  #makeRoom(nowMs: number, key: string): void {
+    for (const [name, { untilMs }] of this.#used) {
       if (untilMs >= nowMs) break;
-      this.#until.delete(name);
+      this.#drop(name);
     }
-    if (this.#until.size >= this.#max && nowMs > this.#fullUntil) this.#dropEnded(nowMs);
-    if (this.#until.size < this.#max) return;
+    if (this.#fullOf(key) !== undefined && nowMs > this.#fullUntil) this.#dropEnded(nowMs, key);
+    const bound = this.#fullOf(key);
+    if (bound === undefined) return;
     throw new AuthError(
       "store",
-      `dpop: more than ${this.#max} proofs are good at a time, and no more can be remembered; ` +
-        "raise dpop.maxProofs, shorten dpop.windowSeconds, or remember them elsewhere by dpop.acceptProof",
+      `dpop: ${this.#limits[bound]} proofs are good at a time, and no more can be remembered; ` +
+        `raise limits.${bound}, shorten limits.proofWindowMs, or remember them elsewhere by dpop.acceptProof`,
     );
   }
 
-  #dropEnded(nowMs: number): void {
+  #fullOf(key: string): "maxProofs" | "maxProofsPerKey" | undefined {
+    if (this.#used.size >= this.#limits.maxProofs) return "maxProofs";
+    return (this.#byKey.get(key) ?? 0) >= this.#limits.maxProofsPerKey ? "maxProofsPerKey" : undefined;
+  }
+
+  #dropEnded(nowMs: number, key: string): void {
     let first = Number.POSITIVE_INFINITY;
-    for (const [name, untilMs] of this.#until) {
-      if (untilMs < nowMs) this.#until.delete(name);
+    for (const [name, { untilMs }] of this.#used) {
+      if (untilMs < nowMs) this.#drop(name);
       else first = Math.min(first, untilMs);
     }
-    this.#fullUntil = this.#until.size < this.#max ? Number.NEGATIVE_INFINITY : first;
+    this.#fullUntil = this.#fullOf(key) === undefined ? Number.NEGATIVE_INFINITY : first;
   }
 }

@@ -1,14 +1,13 @@
 import type { IssuerCore } from "./core.js";
-import { redirect } from "./http.js";
 import { type OAuthProblem, printable } from "./problem.js";
 import type { AuthorizationRequest } from "./store/records.js";
 
 /** Where an answer goes, and what the client told to send along. */
 type ResponseTarget = Pick<AuthorizationRequest, "redirectUri" | "state">;
 
-/** Sends a code to the client. */
-export function redirectWithCode(core: IssuerCore, request: Request, asked: ResponseTarget, code: string): Response {
-  return redirect(request, toClientUri(core, asked, { code }));
+/** The address that gives a code to the client. */
+export function codeUri(core: IssuerCore, target: ResponseTarget, code: string): string {
+  return toClientUri(core, target, { code });
 }
 
 /** The address that tells a client what went wrong. */

@@ -1,10 +1,8 @@
 import { readText } from "../../http/client/read.js";
 import { BodyTooLarge } from "../../http/exchange.js";
+import type { IssuerLimits } from "./limits.js";
 import { invalidRequest, OAuthProblem } from "./problem.js";
 
-const MAX_FORM = 65_536;
-/** What strangers register is kept. */
-const MAX_JSON = 16_384;
 const MANY = new Set(["resource"]);
 
 /** The parameters of a request, each at most once, except those that may come several times. */
@@ -48,24 +46,24 @@ export class Params {
 }
 
 /** The body of a form post. Throws for another media type and for bodies that are too large. */
-export async function readForm(request: Request): Promise<Params> {
+export async function readForm(request: Request, { maxFormBytes }: IssuerLimits): Promise<Params> {
   if (mediaType(request) !== "application/x-www-form-urlencoded") {
     throw invalidRequest("the body has to be application/x-www-form-urlencoded");
   }
-  return new Params(new URLSearchParams(await readBody(request, MAX_FORM)));
+  return new Params(new URLSearchParams(await readBody(request, maxFormBytes)));
 }
 
 /** The form of an endpoint for programs: no parameter twice, none in the address. */
-export async function readStrictForm(request: Request): Promise<Params> {
+export async function readStrictForm(request: Request, limits: IssuerLimits): Promise<Params> {
   if (new URL(request.url).search !== "") throw invalidRequest("parameters belong into the body");
-  const form = await readForm(request);
+  const form = await readForm(request, limits);
   const repeated = form.repeated();
   if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is there twice`);
   return form;
 }
 
-export async function readJson(request: Request): Promise<unknown> {
-  const text = await readBody(request, MAX_JSON);
+export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
+  const text = await readBody(request, maxBytes);
   try {
     return JSON.parse(text);
   } catch {

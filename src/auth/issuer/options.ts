@@ -4,6 +4,7 @@ import type { DpopOptions } from "../dpop/check.js";
 import type { IssuerKeyOptions } from "../issuer-keys.js";
 import type { ConfiguredClient, IssuerClient } from "./clients/client.js";
 import type { ClientMetadata } from "./clients/metadata.js";
+import type { IssuerLimits } from "./limits.js";
 import type { IssuerStore } from "./store/store.js";
 
 export interface LoginContext {
@@ -32,7 +33,7 @@ export interface RegistrationOptions {
   ) => { readonly clientId?: string } | undefined | Promise<{ readonly clientId?: string } | undefined>;
   /** What a client that names no scopes is registered for. Without this it may ask for any. */
   readonly defaultScopes?: readonly string[];
-  /** How long a registration is kept; for ever unless given. */
+  /** The longest that a registration is kept, in use or not. Clients in use are kept for ever unless given. */
   readonly lifetimeMs?: number;
 }
 
@@ -47,12 +48,6 @@ export interface ClientDocumentOptions {
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
   /** Documents on this machine, for development. */
   readonly allowLoopback?: boolean;
-  /** 5,120 bytes unless given. */
-  readonly maxBytes?: number;
-  /** Five seconds unless given. */
-  readonly timeoutMs?: number;
-  /** The longest that a document is reused; one day unless given. The document's own headers may shorten it. */
-  readonly maxAgeMs?: number;
 }
 
 /** A part of the issuer that can be limited. */
@@ -127,7 +122,8 @@ export interface IssuerOptions {
   /** Keys of 32 bytes for cookies, forms and upstream tokens: the first seals, each opens. As long-lived as `keys`. */
   readonly secrets?: readonly Uint8Array[];
   readonly lifetimes?: Lifetimes;
-  /** What each endpoint may cost. 60 registrations a minute, for all together, unless given; false for no limit. */
+  readonly limits?: Partial<IssuerLimits>;
+  /** What each endpoint may cost. `limits.maxRegistrationsPerMinute` for all together unless given; false for no limit. */
   readonly limit?: RateLimit | false;
   /** Hears of failures that clients only see as `server_error`. */
   readonly onError?: (error: unknown) => void;
@@ -136,10 +132,7 @@ export interface IssuerOptions {
 }
 
 /** Somebody whose assertions are believed. */
-export type TrustedIssuer = Pick<
-  IssuerKeyOptions,
-  "issuer" | "jwksUri" | "keys" | "algorithms" | "fetch" | "timeoutMs" | "maxAgeMs" | "cooldownMs"
->;
+export type TrustedIssuer = Pick<IssuerKeyOptions, "issuer" | "jwksUri" | "keys" | "algorithms" | "fetch">;
 
 /** Takes the word of a company's identity provider for its users (an ID-JAG). */
 export interface IdentityAssertionOptions {
@@ -205,7 +198,7 @@ export interface UpstreamOptions {
 }
 
 /** How proofs are judged that tokens are bound by. */
-export type IssuerDpopOptions = Omit<DpopOptions, "required" | "acceptProof" | "maxProofs" | "url">;
+export type IssuerDpopOptions = Omit<DpopOptions, "required" | "acceptProof" | "url">;
 
 /** Whoever sits at the browser. `id` becomes the subject of the tokens. */
 export interface IssuerUser {

@@ -37,8 +37,8 @@ export function invalidGrant(message: string): OAuthProblem {
 
 /** What is told of an error: all of a problem, and nothing of anything else. */
 export function toProblem(core: { onError(error: unknown): void }, error: unknown): OAuthProblem {
+  if (!(error instanceof OAuthProblem) || error.status >= 500) core.onError(error);
   if (error instanceof OAuthProblem) return error;
-  core.onError(error);
   return new OAuthProblem("server_error", "something went wrong here", { status: 500 });
 }
 

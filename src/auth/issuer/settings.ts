@@ -1,5 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { toLimits } from "../limits.js";
 import { normalizeResource } from "../resource.js";
 import { isScope } from "../scopes.js";
 import { parseWebAddress } from "../web-address.js";
@@ -7,7 +8,7 @@ import { privateKeyJwt } from "./clients/assertion.js";
 import { secretBasic, secretPost } from "./clients/authentication.js";
 import { CODE_GRANT, REFRESH_GRANT } from "./clients/client.js";
 import { Clients } from "./clients/clients.js";
-import { createDocumentClients } from "./clients/document.js";
+import { DocumentClients } from "./clients/document.js";
 import { ClientKeys, DocumentFetcher } from "./clients/fetch.js";
 import type { MetadataRules } from "./clients/metadata.js";
 import type { GrantHandler, IssuerCore, IssuerExtension, Login } from "./core.js";
@@ -17,6 +18,7 @@ import { clientCredentials } from "./grants/client-credentials.js";
 import { codeGrant } from "./grants/code.js";
 import { refreshGrant } from "./grants/refresh.js";
 import { Tokens } from "./grants/tokens.js";
+import { ISSUER_LIMITS, type IssuerLimits } from "./limits.js";
 import { Consents } from "./login/consents.js";
 import { createLocalLogin } from "./login/local.js";
 import { createUpstreamLogin } from "./login/upstream.js";
@@ -24,7 +26,8 @@ import type { IssuerOptions, Lifetimes, RateLimit } from "./options.js";
 import { createRateLimiter } from "./rate-limiter.js";
 import { isSecureUri } from "./redirect-uri.js";
 import { Seal } from "./seal.js";
-import { createMemoryIssuerStore, type IssuerStore } from "./store/store.js";
+import { createMemoryIssuerStore } from "./store/memory.js";
+import type { IssuerStore } from "./store/store.js";
 
 const OPTIONS: Known<IssuerOptions> = {
   issuer: 1,
@@ -50,6 +53,7 @@ const OPTIONS: Known<IssuerOptions> = {
   keys: 1,
   secrets: 1,
   lifetimes: 1,
+  limits: 1,
   limit: 1,
   onError: 1,
   now: 1,
@@ -57,9 +61,9 @@ const OPTIONS: Known<IssuerOptions> = {
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-/** Whoever may register without end can push out all others. */
-function defaultLimit(now: () => number): RateLimit {
-  return createRateLimiter({ allow: { register: { requests: 60 } }, now });
+/** Whoever may register without end can push out all clients that have no grant yet. */
+function defaultLimit({ maxRegistrationsPerMinute: requests }: IssuerLimits, now: () => number): RateLimit {
+  return createRateLimiter({ allow: { register: { requests } }, now });
 }
 
 /** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
@@ -71,12 +75,14 @@ export function createCore(options: IssuerOptions): IssuerCore {
   assertOptions("createIssuer", options, OPTIONS);
   assertIssuer(options.issuer);
   const { issuer, now = Date.now } = options;
-  const store = options.store ?? createMemoryIssuerStore({ now });
+  const limits = toLimits("createIssuer", ISSUER_LIMITS, options.limits);
+  const store = options.store ?? createMemoryIssuerStore({ limits, now });
   const seal = new Seal(options.secrets, now);
   const lifetimes = toLifetimes(options.lifetimes);
   const scopes = toScopes(options.scopes);
   const resources = toResources(options.resources);
-  const extensions = extensionsOf(options);
+  const base = issuer.replace(/\/$/, "");
+  const extensions = extensionsOf(options, base, limits);
   const grants = toGrants(extensions);
   const authenticators = [
     secretBasic,
@@ -84,36 +90,39 @@ export function createCore(options: IssuerOptions): IssuerCore {
     privateKeyJwt,
     ...extensions.flatMap(({ authentication = [] }) => authentication),
   ];
-  const tokens = new Tokens(issuer, options.keys, store, now, lifetimes.accessTokenMs);
+  const tokens = new Tokens(issuer, options.keys, store, now, { ...limits, ...lifetimes });
   const rules = {
     methods: ["none", ...authenticators.map(({ method }) => method)],
     grantTypes: [CODE_GRANT, REFRESH_GRANT],
     reservedGrantTypes: [...new Set([...grants.keys(), JWT_BEARER])].filter((type) => !OPEN_GRANTS.has(type)),
     scopes: [...scopes.keys()],
+    maxItems: limits.maxMetadataItems,
+    maxChars: limits.maxMetadataChars,
   };
   return {
     issuer,
-    base: issuer.replace(/\/$/, ""),
+    base,
     name: options.name ?? new URL(issuer).host,
     resources,
     defaultResource: toDefaultResource(options, resources),
     scopes,
     defaultScopes: options.defaultScopes ?? [...scopes.keys()],
     options,
-    limit: options.limit === false ? undefined : (options.limit ?? defaultLimit(now)),
+    limit: options.limit === false ? undefined : (options.limit ?? defaultLimit(limits, now)),
+    limits,
     lifetimes,
     rules,
     store,
     seal,
-    ...createClients(options, rules, store, now),
+    ...createClients(options, rules, store, limits, now),
     tokens,
-    consents: new Consents(issuer, seal, now, lifetimes.consentMs),
+    consents: new Consents(issuer, seal, now, { ...limits, ...lifetimes }),
     login: toLogin(options),
     grants,
     authenticators,
     extensions,
-    endGrant: async (grantId, expiresAt) => {
-      await tokens.revoke(grantId, expiresAt);
+    endGrant: async (grantId, expiresAt, owner) => {
+      await tokens.revoke(grantId, expiresAt, owner);
       await store.delete(`upstream-tokens:${grantId}`);
     },
     approves: async (question) => (await options.approve?.(question)) === true,
@@ -126,12 +135,14 @@ function createClients(
   { clients = [], clientDocuments = true }: IssuerOptions,
   rules: MetadataRules,
   store: IssuerStore,
+  limits: IssuerLimits,
   now: () => number,
 ): Pick<IssuerCore, "clients" | "clientKeys"> {
   const options = typeof clientDocuments === "object" ? clientDocuments : {};
-  const fetcher = new DocumentFetcher(options);
-  const documents = clientDocuments === false ? undefined : createDocumentClients(options, fetcher, rules, now);
-  return { clients: new Clients(clients, documents, store), clientKeys: new ClientKeys(fetcher, now) };
+  const fetcher = new DocumentFetcher(options, limits, now);
+  const documents = clientDocuments === false ? undefined : new DocumentClients(options, fetcher, rules, limits, now);
+  const known = new Clients(clients, documents, fetcher, store, limits, now);
+  return { clients: known, clientKeys: new ClientKeys(fetcher, limits, now) };
 }
 
 /** What clients may have by describing themselves. */
@@ -196,10 +207,10 @@ function toLogin({ user, upstream }: IssuerOptions): Login {
 }
 
 /** The extensions that the options switch on: each brings grants, ways to authenticate, bindings and metadata. */
-export function extensionsOf(options: IssuerOptions): readonly IssuerExtension[] {
+function extensionsOf(options: IssuerOptions, base: string, limits: IssuerLimits): readonly IssuerExtension[] {
   const { dpop = false, identityAssertion, workloadIdentity, now = Date.now } = options;
   const extensions: IssuerExtension[] = [];
-  if (dpop !== false) extensions.push(createDpop(dpop === true ? {} : dpop, now));
+  if (dpop !== false) extensions.push(createDpop(dpop === true ? {} : dpop, `${base}/token`, limits, now));
   if (options.clientCredentials === true) extensions.push(clientCredentials);
   if (identityAssertion !== undefined || workloadIdentity !== undefined) {
     extensions.push(createAssertions(identityAssertion, workloadIdentity));

@@ -2,6 +2,7 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { isLoopback } from "../addresses.js";
 import type { AuthorizationServerClient } from "../authorization-server.js";
 import { parseWebAddress } from "../web-address.js";
+import type { GateLimits } from "./limits.js";
 
 /** An answer to whoever asks for a document. */
 export interface DocumentReply {
@@ -28,7 +29,6 @@ const PREFLIGHT = {
   "access-control-allow-headers": "accept, authorization, content-type, mcp-protocol-version",
   "access-control-max-age": "7200",
 };
-const MIRROR_MS = 300_000;
 
 /** Members that are undefined are left out when it is written. */
 export function toMetadata(members: ResourceMetadata): string {
@@ -87,14 +87,17 @@ export function createMirror(
   issuer: string,
   server: AuthorizationServerClient,
   now: () => number,
+  { mirrorMs, keysCooldownMs }: GateLimits,
 ): () => Promise<string> {
-  let kept: { readonly text: Promise<string>; readonly at: number } | undefined;
+  let kept: { readonly text: Promise<string>; untilMs: number } | undefined;
   return () => {
-    if (kept === undefined || now() - kept.at >= MIRROR_MS) {
-      const made = { text: server.metadata(issuer).then((json) => JSON.stringify(json)), at: now() };
+    if (kept === undefined || now() >= kept.untilMs) {
+      const text = server.metadata(issuer).then((json) => JSON.stringify(json));
+      const made = { text, untilMs: now() + mirrorMs };
       kept = made;
-      made.text.catch(() => {
-        if (kept === made) kept = undefined;
+      // Whoever asks again and again while it cannot be had makes no request each time.
+      text.catch(() => {
+        made.untilMs = now() + keysCooldownMs;
       });
     }
     return kept.text;

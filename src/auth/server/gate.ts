@@ -12,6 +12,7 @@ export interface BearerGateParts {
   readonly scopes: ScopeRules;
   readonly dpop: DpopCheck | undefined;
   readonly metadataUrl: string | undefined;
+  readonly maxTokenBytes: number;
   principalOf(info: AuthInfo): string | undefined;
 }
 
@@ -44,8 +45,8 @@ export class BearerGate {
   }
 
   async check(request: GatedRequest): Promise<GateAdmission | GateRefusal> {
-    const { scopes } = this.#parts;
-    const credentials = readCredentials(request.header("authorization"), this.#schemes);
+    const { scopes, maxTokenBytes } = this.#parts;
+    const credentials = readCredentials(request.header("authorization"), this.#schemes, maxTokenBytes);
     if (credentials.kind === "none") return this.#challengeAll();
     const { scheme } = credentials;
     if (credentials.kind === "malformed") return this.#invalid(scheme, "The Authorization header has no usable token");
@@ -232,18 +233,20 @@ export type Scheme = "Bearer" | "DPoP";
 
 const NONE: Credentials = { kind: "none" };
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
-/** No token of the field comes near it. */
-const MAX_TOKEN = 16_384;
 
 /** Reads the header. A scheme that is not supported counts as none; the name of a scheme has no case. */
-export function readCredentials(header: string | undefined, schemes: readonly Scheme[]): Credentials {
+export function readCredentials(
+  header: string | undefined,
+  schemes: readonly Scheme[],
+  maxTokenBytes: number,
+): Credentials {
   const text = trimHeader(header ?? "");
   const end = text.search(/[ \t]/);
   const name = (end === -1 ? text : text.slice(0, end)).toLowerCase();
   const scheme = schemes.find((known) => known.toLowerCase() === name);
   if (scheme === undefined) return NONE;
   const token = end === -1 ? "" : trimHeader(text.slice(end));
-  if (token.length > MAX_TOKEN || !TOKEN.test(token)) return { kind: "malformed", scheme };
+  if (token.length > maxTokenBytes || !TOKEN.test(token)) return { kind: "malformed", scheme };
   return { kind: "token", scheme, token };
 }
 

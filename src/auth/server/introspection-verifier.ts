@@ -3,7 +3,9 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
+import { toLimits } from "../limits.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
+import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
 export interface IntrospectionVerifierOptions extends AuthorizationServerOptions {
@@ -13,40 +15,33 @@ export interface IntrospectionVerifierOptions extends AuthorizationServerOptions
   readonly endpoint?: string;
   /** Who this server is at the authorization server. */
   readonly client: Pick<KnownClient, "id" | "secret" | "method" | "key" | "keyId" | "alg" | "assertion">;
-  /**
-   * How long an answer is good: for so long a revoked token still works. 10 s unless told otherwise, 0 asks every time. That
-   * a token is not good is kept for 5 s at most.
-   */
-  readonly cacheMs?: number;
-  /** How many answers are kept. 10,000 unless told otherwise. */
-  readonly maxCached?: number;
+  readonly limits?: Partial<GateLimits>;
 }
-
-/** How long, and of how many, it is remembered that they are not good: one may become so, as when its maker is slow. */
-const REFUSED_MS = 5_000;
-const MAX_REFUSED = 1_000;
 
 /** Verifies access tokens by asking the authorization server about each (RFC 7662). */
 export function introspectionVerifier(
   options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
 ): TokenVerifier {
-  const { issuer, endpoint, cacheMs = 10_000, maxCached = 10_000 } = options;
+  const { issuer, endpoint } = options;
+  const limits = toLimits("introspectionVerifier", GATE_LIMITS, options.limits);
+  const { introspectedTokenMs, maxIntrospections } = limits;
   if (issuer === undefined && endpoint === undefined) {
     throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing");
   }
   if (typeof options.client?.id !== "string")
     throw new DefinitionError("introspectionVerifier: client is missing; give the { id, secret } that may ask");
-  const server = new AuthorizationServerClient(options);
-  const introspection = new IntrospectionClient(options, server);
-  const kept = new TokenCache(maxCached, server.now);
+  const server = new AuthorizationServerClient(options, limits);
+  const introspection = new IntrospectionClient(options, server, limits.requestMs);
+  const kept = new TokenCache(limits.maxIntrospectedTokens, server.now);
   // Apart from the others: whoever sends junk pushes out nobody who does not.
-  const refused = new TokenCache(MAX_REFUSED, server.now);
-  const refusedMs = Math.min(cacheMs, REFUSED_MS);
+  const refused = new TokenCache(limits.maxRefusedTokens, server.now);
+  // A refused token may become good, as when its maker is slow.
+  const refusedMs = Math.min(introspectedTokenMs, limits.refusedTokenMs);
   const asking = new Map<string, Promise<AuthInfo | undefined>>();
 
   const ask = async (token: string): Promise<AuthInfo | undefined> => {
     const info = await introspection.ask(token);
-    if (info !== undefined) kept.keep(info, cacheMs);
+    if (info !== undefined) kept.keep(info, introspectedTokenMs);
     else refused.keep({ token, scopes: [] }, refusedMs);
     return info;
   };
@@ -54,6 +49,8 @@ export function introspectionVerifier(
     if (refused.find(token) !== undefined) return undefined;
     const known = kept.find(token) ?? asking.get(token);
     if (known !== undefined) return known;
+    if (asking.size >= maxIntrospections)
+      throw failed(`${maxIntrospections} tokens are being asked about at a time; raise limits.maxIntrospections`);
     const answer = ask(token).finally(() => asking.delete(token));
     asking.set(token, answer);
     return answer;
@@ -64,11 +61,13 @@ export function introspectionVerifier(
 class IntrospectionClient {
   readonly #options: IntrospectionVerifierOptions;
   readonly #server: AuthorizationServerClient;
+  readonly #requestMs: number;
   #metadata: Promise<AuthorizationServer> | undefined;
 
-  constructor(options: IntrospectionVerifierOptions, server: AuthorizationServerClient) {
+  constructor(options: IntrospectionVerifierOptions, server: AuthorizationServerClient, requestMs: number) {
     this.#options = options;
     this.#server = server;
+    this.#requestMs = requestMs;
     const { issuer, endpoint } = options;
     if (endpoint === undefined) return;
     this.#metadata = Promise.resolve({ issuer: issuer ?? endpoint, introspection_endpoint: endpoint });
@@ -103,7 +102,7 @@ class IntrospectionClient {
     const listed = metadata.introspection_endpoint_auth_methods_supported;
     const method = client.method ?? (hasKey ? "private_key_jwt" : chooseMethod(secret !== undefined, listed));
     const authentication = { clientId: client.id, secret, method, signer: client };
-    const authenticate = await toClientAuth(authentication, metadata, AbortSignal.timeout(5_000));
+    const authenticate = await toClientAuth(authentication, metadata, AbortSignal.timeout(this.#requestMs));
     const body = new URLSearchParams({ token, token_type_hint: "access_token" });
     const headers = new Headers({ accept: "application/json" });
     await authenticate(metadata, { client_id: client.id }, body, headers);

@@ -1,6 +1,8 @@
-import { errors } from "jose";
+import { errors, type JWTPayload } from "jose";
 import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
+import { toLimits } from "../limits.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
+import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
 export interface JwtVerifierOptions extends IssuerKeyOptions {
@@ -10,44 +12,65 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
    */
   readonly types?: readonly string[];
   /**
-   * How far the issuer's clock may be ahead of this one, in seconds. 5 unless told otherwise. Whether a token has expired is
-   * the gate's to say, to the second.
-   */
-  readonly clockToleranceSeconds?: number;
-  /**
    * The audience that its tokens have in place of the resource, for issuers that cannot name it. It is checked here and not
    * stated, so that the gate needs `verifierChecksAudience`.
    */
   readonly audience?: string | readonly string[];
   /** Takes tokens that do not say when they expire. They are good until the issuer's keys change: it must not make any. */
   readonly allowNoExpiry?: boolean;
+  /**
+   * Takes ID tokens too, where their audience fits. Without it a token that says JWT or no type is refused if it has a claim
+   * that only ID tokens have.
+   */
+  readonly allowIdTokens?: boolean;
+  readonly limits?: Partial<GateLimits>;
 }
 
-/** A client sends the same token over and over: what was verified a moment ago is not verified again. */
-const KEPT_MS = 60_000;
-const MAX_KEPT = 1_000;
-const DEFAULT_TYPES = ["", "jwt", "at+jwt"];
+const ACCESS_TOKEN = "at+jwt";
+const DEFAULT_TYPES = ["", "jwt", ACCESS_TOKEN];
 
 /** Verifies access tokens that are signed JWTs, by the public keys of their issuer. */
 export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
-  const { clockToleranceSeconds: clockTolerance = 5, audience } = options;
+  const { audience } = options;
+  const limits = toLimits("jwtVerifier", GATE_LIMITS, options.limits);
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
-  const keys = new IssuerKeys(options);
-  const kept = new TokenCache(MAX_KEPT, options.now ?? Date.now);
-  const check = { clockTolerance, ...(audience === undefined ? {} : { audience: audience as string | string[] }) };
+  const keys = new IssuerKeys(options, limits);
+  // A client sends the same token over and over.
+  const kept = new TokenCache(limits.maxVerifiedTokens, options.now ?? Date.now);
+  const check = {
+    clockTolerance: limits.clockSkewMs / 1000,
+    ...(audience === undefined ? {} : { audience: audience as string | string[] }),
+  };
   const read = async (token: string): Promise<AuthInfo> => {
     const { payload, protectedHeader } = await keys.verify(token, check).catch((error: unknown) => {
       throw toInvalid(error);
     });
-    if (!types.includes(toJwtType(protectedHeader.typ))) throw new InvalidTokenError("The token is no access token");
+    const type = toJwtType(protectedHeader.typ);
+    const isOther = !types.includes(type) || (type !== ACCESS_TOKEN && !options.allowIdTokens && isIdToken(payload));
+    if (isOther) throw new InvalidTokenError("The token is no access token");
     if (payload.exp === undefined && options.allowNoExpiry !== true)
       throw new InvalidTokenError("The access token does not say when it expires");
     const found = toAuthInfo(token, payload);
     const info = audience === undefined ? found : { ...found, audience: undefined };
-    kept.keep(info, KEPT_MS);
+    kept.keep(info, limits.verifiedTokenMs);
     return info;
   };
   return (token) => kept.find(token) ?? read(token);
+}
+
+/**
+ * Whether claims are those of an ID token. Some providers name the type among them (Keycloak, Cognito). Others show it by
+ * the hash of a code or token, or, where no scope is stated, by a nonce or by an audience that is the client itself. Some
+ * access tokens have a nonce, or are for the client that asked for them, but these state a scope, roles or a `client_id`.
+ */
+function isIdToken(claims: JWTPayload): boolean {
+  const { typ, token_use, nonce, azp, aud } = claims;
+  const states = (...names: string[]) => names.some((name) => name in claims);
+  if (typ === "ID" || token_use === "id" || states("at_hash", "c_hash", "s_hash")) return true;
+  if (states("scope", "scp")) return false;
+  return (
+    nonce !== undefined || (!states("client_id", "roles") && [aud].flat().includes(azp as string) && azp !== undefined)
+  );
 }
 
 /** In words for the client, which learns what is wrong with its token and nothing about the keys. */

@@ -3,10 +3,12 @@ import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { DpopCheck, type DpopOptions } from "../dpop/check.js";
+import { toLimits } from "../limits.js";
 import { assertResource, resourceMetadataUrl } from "../resource.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { assertIssuers, createMirror, type DocumentReply, ResourceDocuments, toMetadata } from "./documents.js";
 import { BearerGate } from "./gate.js";
+import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { offlineWarning, type ScopeOptions, ScopeRules, toScopes } from "./scopes.js";
 
 export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOptions, "fetch" | "now"> {
@@ -36,6 +38,7 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
   readonly metadata?: { readonly [member: string]: unknown };
   /** Repeats the metadata of the first authorization server at this origin, for clients older than resource metadata. */
   readonly mirrorMetadata?: boolean;
+  readonly limits?: Partial<GateLimits>;
 }
 
 /** A gate for `http.gate`, and its parts for those who serve in another way. */
@@ -60,15 +63,17 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
       "authorizationServers needs the resource: without it there is no metadata to name them in",
     );
   }
+  const limits = toLimits("protect", GATE_LIMITS, options.limits);
   const canonical = resource === undefined ? undefined : assertResource(resource);
   const scopes = new ScopeRules(options);
-  const dpop = options.dpop === undefined ? undefined : new DpopCheck(toDpop(options.dpop), canonical, now);
-  const documents = resource === undefined ? undefined : createDocuments(resource, options, scopes, dpop);
+  const dpop = options.dpop === undefined ? undefined : new DpopCheck(toDpop(options.dpop), canonical, limits, now);
+  const documents = resource === undefined ? undefined : createDocuments(resource, options, scopes, dpop, limits);
   const gate = new BearerGate({
     verify: options.verify,
     scopes,
     dpop,
     metadataUrl: resource === undefined ? undefined : resourceMetadataUrl(resource).href,
+    maxTokenBytes: limits.maxTokenBytes,
     principalOf: options.principal ?? principalOf,
     rules: {
       resource: canonical,
@@ -110,6 +115,7 @@ function createDocuments(
   options: ProtectOptions,
   scopes: ScopeRules,
   dpop: DpopCheck | undefined,
+  limits: GateLimits,
 ): ResourceDocuments {
   const { authorizationServers = [], scopesSupported, mirrorMetadata, now = Date.now } = options;
   assertIssuers(authorizationServers);
@@ -126,8 +132,8 @@ function createDocuments(
     dpop_bound_access_tokens_required: dpop?.required === true ? true : undefined,
   });
   const [issuer = ""] = authorizationServers;
-  const mirror =
-    mirrorMetadata === true ? createMirror(issuer, new AuthorizationServerClient(options), now) : undefined;
+  const server = new AuthorizationServerClient(options, limits);
+  const mirror = mirrorMetadata === true ? createMirror(issuer, server, now, limits) : undefined;
   return new ResourceDocuments(resourceMetadataUrl(resource), metadata, mirror);
 }
 

@@ -120,13 +120,19 @@ verifies("hosting:auth:dpop:iat-window", guardedHttp, async (world) => {
   const guarded = await world.guard({ protect: { dpop: true } });
   for (const seconds of [-299, 299]) equal((await show(guarded, await at(seconds))).status, 200);
   for (const seconds of [-301, 301]) isRefused(await show(guarded, await at(seconds)));
-  const strict = await world.guard({ protect: { dpop: { windowSeconds: 10 } } });
+  const strict = await world.guard({ protect: { dpop: true, limits: { proofWindowMs: 10_000 } } });
   equal((await show(strict, await at(-9))).status, 200);
   isRefused(await show(strict, await at(-11)));
-  for (const windowSeconds of [0, 301, Number.NaN]) {
+  for (const proofWindowMs of [0, 300_001, Number.NaN]) {
     const build = () =>
-      protect({ resource: RESOURCE, authorizationServers: [ISSUER], verify: () => undefined, dpop: { windowSeconds } });
-    throws(build, /windowSeconds/);
+      protect({
+        resource: RESOURCE,
+        authorizationServers: [ISSUER],
+        verify: () => undefined,
+        dpop: true,
+        limits: { proofWindowMs },
+      });
+    throws(build, /proofWindowMs/);
   }
 });
 

@@ -164,11 +164,15 @@ verifies("hosting:auth:as-metadata-mirror", guardedLegacy, async (world) => {
     return answer();
   };
   const mirror = "/.well-known/oauth-authorization-server";
-  const { send } = await world.guard({ protect: { mirrorMetadata: true, fetch } });
+  let ms = 0;
+  const { send } = await world.guard({ protect: { mirrorMetadata: true, fetch, now: () => ms } });
   answer = () => new Response("down", { status: 500 });
   equal((await send(mirror)).status, 502);
   answer = () => Response.json(metadata);
   asked.splice(0);
+  equal((await send(mirror)).status, 502);
+  deepEqual(asked, [], "a failure is not repeated at once");
+  ms = 30_000;
   deepEqual(await documentOf(await send(mirror)), metadata);
   deepEqual(await documentOf(await send(mirror)), metadata);
   deepEqual(asked, [`${ISSUER}${mirror}`]);

@@ -42,13 +42,14 @@ async function setUp(
       { clientId: "hollow", method: "client_secret_basic", grantTypes: [GRANT] },
     ],
     identityAssertion: {
-      providers: [{ issuer: PROVIDER, fetch: provider.fetch as typeof fetch, cooldownMs: 0 }],
+      providers: [{ issuer: PROVIDER, fetch: provider.fetch as typeof fetch }],
       subject: (claims) => {
         asked.push(claims.sub);
         return claims.sub;
       },
       ...more,
     },
+    limits: { keysCooldownMs: 0 },
     ...options,
   });
   const sign = (claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}, from = provider) =>
@@ -102,6 +103,7 @@ proves("hosting:auth:as:identity-assertion:claims", http, "each claim is looked 
     { iat: now + 60 },
     { iat: undefined },
     { nbf: now + 60 },
+    { exp: now + 2 * 86_400 },
     { jti: undefined },
     { jti: "" },
   ]) {

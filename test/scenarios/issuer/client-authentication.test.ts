@@ -116,9 +116,11 @@ proves("hosting:auth:as:token:registered-method", http, "a secret that has expir
   equal(json.client_secret_expires_at, 0);
   const secret = String(json.client_secret);
   equal((await redeem(world, id, {}, basic(id, secret))).status, 200);
-  const record = (await store.get(`client:${id}`)) as object;
-  await store.put(`client:${id}`, { ...record, secretExpiresAt: Math.floor(Date.now() / 1000) - 1 });
+  const record = (await store.get(`client:${id}`)) as { client: object; expiresAt: number };
+  const expire = (secretExpiresAt: number) =>
+    store.put(`client:${id}`, { ...record, client: { ...record.client, secretExpiresAt } }, record.expiresAt);
+  await expire(Math.floor(Date.now() / 1000) - 1);
   equal((await redeem(world, id, {}, basic(id, secret))).status, 401);
-  await store.put(`client:${id}`, { ...record, secretExpiresAt: Math.floor(Date.now() / 1000) + 60 });
+  await expire(Math.floor(Date.now() / 1000) + 60);
   equal((await redeem(world, id, {}, basic(id, secret))).status, 200);
 });

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import type { ClientDocumentOptions } from "bowline/auth/issuer";
+import type { ClientDocumentOptions, IssuerLimits } from "bowline/auth/issuer";
 import { createGuardedFetch } from "bowline/node";
 import * as jose from "jose";
 import { answerOf, CALLBACK, IssuerWorld, LOCAL_CALLBACK, read } from "../../support/issuer-world.js";
@@ -17,13 +17,21 @@ const DOCUMENT = { client_id: ID, client_name: "Tool", redirect_uris: [CALLBACK]
 type Answer = () => Response | Promise<Response>;
 
 /** An issuer in a web that has these documents alone; `asked` are the requests that went out. */
-async function open(t: TestContext, answer: Answer, options: ClientDocumentOptions = {}) {
+async function open(
+  t: TestContext,
+  answer: Answer,
+  options: ClientDocumentOptions = {},
+  limits: Partial<IssuerLimits> = {},
+) {
   const asked: { url: string; init: RequestInit }[] = [];
   const fetch = async (url: URL, init: RequestInit) => {
     asked.push({ url: url.href, init });
     return await answer();
   };
-  const world = await IssuerWorld.open(t, { clientDocuments: { fetch, ...options } });
+  const world = await IssuerWorld.open(t, {
+    clientDocuments: { fetch, ...options },
+    limits: { failedDocumentMs: 0, ...limits },
+  });
   return { world, asked };
 }
 
@@ -194,11 +202,11 @@ proves("hosting:auth:as:cimd:limits", http, "a document is small and comes soon"
   const type = { "content-type": "application/json" };
   const small = await open(t, () => new Response(padded, { headers: type }));
   equal((await small.world.browser().authorize({ client_id: ID })).status, 200);
-  const tight = await open(t, () => new Response(padded, { headers: type }), { maxBytes: 1_000 });
+  const tight = await open(t, () => new Response(padded, { headers: type }), {}, { maxDocumentBytes: 1_000 });
   await refused(tight.world);
   const stuck = new Response(new ReadableStream(), { headers: type });
-  await refused((await open(t, () => stuck, { timeoutMs: 20 })).world);
-  await refused((await open(t, () => new Promise<Response>(() => {}), { timeoutMs: 20 })).world);
+  await refused((await open(t, () => stuck, {}, { documentMs: 20 })).world);
+  await refused((await open(t, () => new Promise<Response>(() => {}), {}, { documentMs: 20 })).world);
 });
 
 proves("hosting:auth:as:cimd:ssrf", http, "addresses inside are not asked, whatever name they go by", async (t) => {
@@ -260,9 +268,12 @@ proves("hosting:auth:as:cimd:cache", http, "a good document is reused as long as
   let headers: Record<string, string> = { "cache-control": "max-age=60" };
   let status = 200;
   let client_name: unknown = "Tool";
-  const { world, asked } = await open(t, () => Response.json({ ...DOCUMENT, client_name }, { status, headers }), {
-    maxAgeMs: 100_000,
-  });
+  const { world, asked } = await open(
+    t,
+    () => Response.json({ ...DOCUMENT, client_name }, { status, headers }),
+    {},
+    { documentAgeMs: 100_000, failedDocumentMs: 30_000 },
+  );
   const ask = async () => (await world.browser().authorize({ client_id: ID })).status;
   for (const expected of [200, 200, 200]) equal(await ask(), expected);
   equal(asked.length, 1);
@@ -272,11 +283,14 @@ proves("hosting:auth:as:cimd:cache", http, "a good document is reused as long as
   equal(asked.length, 3);
   status = 500;
   headers = { "cache-control": "max-age=600" };
-  equal(await ask(), 400);
+  for (const expected of [400, 400]) equal(await ask(), expected);
+  equal(asked.length, 4, "a failure is not repeated at once");
+  world.skippedMs += 30_000;
   status = 200;
   client_name = 5;
-  equal(await ask(), 400);
+  for (const expected of [400, 400]) equal(await ask(), expected);
   client_name = "Tool";
+  world.skippedMs += 30_000;
   equal(await ask(), 200);
   equal(asked.length, 6);
   // No longer than the operator wants, whatever the document says.
@@ -328,7 +342,10 @@ proves("hosting:auth:as:cimd:private-key-jwt", http, "a client with a key has to
     url.pathname === "/keys"
       ? Response.json(jwks)
       : Response.json({ ...DOCUMENT, token_endpoint_auth_method: "private_key_jwt", ...keys });
-  const world = await IssuerWorld.open(t, { clientDocuments: { fetch, maxAgeMs: 0 } });
+  const world = await IssuerWorld.open(t, {
+    clientDocuments: { fetch },
+    limits: { documentAgeMs: 0, failedDocumentMs: 0 },
+  });
   const sign = (key: jose.CryptoKey, claims: Record<string, unknown> = {}) => {
     const now = Math.floor(Date.now() / 1000);
     const base = { iss: ID, sub: ID, aud: "https://as.example", iat: now, exp: now + 60, jti: crypto.randomUUID() };
@@ -352,6 +369,7 @@ proves("hosting:auth:as:cimd:private-key-jwt", http, "a client with a key has to
     "another client": await sign(privateKey, { sub: "https://evil.example/x" }),
     expired: await sign(privateKey, { exp: soon - 60 }),
     "good for years": await sign(privateKey, { exp: soon + 86_400 }),
+    "made in the future": await sign(privateKey, { iat: soon + 60 }),
     "no jti": await sign(privateKey, { jti: undefined }),
     garbage: "a.b.c",
   };

@@ -44,7 +44,9 @@ test("the answer becomes what handlers see; what is not active is nothing", asyn
 
 test("what is not good is remembered for a moment, apart from what is", async () => {
   let good = false;
-  const { issuer, verify } = await setUp(() => (good ? active() : { active: false }), { maxCached: 1 });
+  const { issuer, verify } = await setUp(() => (good ? active() : { active: false }), {
+    limits: { maxIntrospectedTokens: 1 },
+  });
   equal(await verify("junk"), undefined);
   equal(await verify("junk"), undefined);
   equal(issuer.count("/introspect"), 1);
@@ -56,7 +58,7 @@ test("what is not good is remembered for a moment, apart from what is", async ()
   equal(issuer.count("/introspect"), 2);
   issuer.now += 1_000;
   ok((await verify("junk")) !== undefined);
-  const eager = await setUp(() => ({ active: false }), { cacheMs: 0 });
+  const eager = await setUp(() => ({ active: false }), { limits: { introspectedTokenMs: 0 } });
   await eager.verify("junk");
   await eager.verify("junk");
   equal(eager.issuer.count("/introspect"), 2);
@@ -93,17 +95,31 @@ test("an answer is kept for a while, but not beyond the token's end", async () =
 });
 
 test("nothing is kept where that is not wanted, nor beyond the bound", async () => {
-  const off = await setUp(active, { cacheMs: 0 });
+  const off = await setUp(active, { limits: { introspectedTokenMs: 0 } });
   await off.verify("one");
   await off.verify("one");
   equal(off.issuer.count("/introspect"), 2);
-  const bounded = await setUp(active, { maxCached: 2 });
+  const bounded = await setUp(active, { limits: { maxIntrospectedTokens: 2 } });
   for (const token of ["one", "two", "three", "two", "three", "one"]) await bounded.verify(token);
   equal(bounded.issuer.count("/introspect"), 4);
 });
 
+test("a bounded number of tokens is asked about at a time, and the others are answered at once", async () => {
+  const { issuer, verify } = await setUp(active, { limits: { maxIntrospections: 2 } });
+  const answer = gate();
+  issuer.routes.set(ENDPOINT, async () => {
+    await answer.opened;
+    return Response.json(active());
+  });
+  const asked = [verify("one"), verify("two"), verify("one")];
+  await rejects(async () => verify("three"), { name: "AuthError", message: /limits\.maxIntrospections/ });
+  answer.open();
+  for (const info of await Promise.all(asked)) ok(info !== undefined);
+  ok((await verify("three")) !== undefined);
+});
+
 test("requests at the same time ask once", async () => {
-  const { issuer, verify } = await setUp(active, { cacheMs: 0 });
+  const { issuer, verify } = await setUp(active, { limits: { introspectedTokenMs: 0 } });
   const asked = gate();
   const answer = gate();
   issuer.routes.set(ENDPOINT, async () => {

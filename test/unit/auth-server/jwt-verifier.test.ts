@@ -53,6 +53,10 @@ test("wrong issuers, times and types are refused; skew is not", async () => {
     { iss: undefined },
     { exp: seconds - 6 },
     { nbf: seconds + 6 },
+    { iat: seconds + 6 },
+    { iat: seconds + 3_600 * 24 * 365 * 10 },
+    { iat: "now" },
+    { iat: null },
     { exp: "soon" },
   ]) {
     await rejects(async () => verify(await issuer.sign(claims)), invalid, JSON.stringify(claims));
@@ -64,15 +68,62 @@ test("wrong issuers, times and types are refused; skew is not", async () => {
     ok(await verify(await issuer.sign({}, { typ })));
   ok(await verify(await issuer.sign({ exp: seconds - 4 })));
   ok(await verify(await issuer.sign({ nbf: seconds + 4 })));
+  ok(await verify(await issuer.sign({ iat: seconds + 4 })));
+  ok(await verify(await issuer.sign({ iat: undefined })));
   const strict = jwtVerifier({
     ...issuer.settings,
     types: ["at+jwt"],
-    clockToleranceSeconds: 0,
+    limits: { clockSkewMs: 0 },
     algorithms: ["ES256"],
   });
   await rejects(async () => strict(await issuer.sign({}, { typ: "JWT" })), invalid);
   await rejects(async () => strict(await issuer.sign({ exp: seconds - 1 })), invalid);
   ok(await strict(await issuer.sign()));
+});
+
+test("ID tokens are no access tokens, though their audience fits; access tokens of providers are", async () => {
+  const issuer = await TokenIssuer.create();
+  const audience = "app";
+  const verify = jwtVerifier({ ...issuer.settings, audience });
+  const none = { scope: undefined, client_id: undefined, aud: audience };
+  const user = { email: "ada@example.com", name: "Ada", sid: "s" };
+  const idTokens: Record<string, Record<string, unknown>> = {
+    "OpenID, with a nonce": { ...none, ...user, nonce: "n", auth_time: 1 },
+    "OpenID, with the hash of a token": { ...none, ...user, at_hash: "h" },
+    "OpenID, with the hash of a code": { ...none, c_hash: "h" },
+    "OpenID, for the client": { ...none, ...user, azp: audience },
+    "OpenID, for several": { ...none, ...user, azp: audience, aud: [audience, "other"] },
+    Keycloak: { ...none, typ: "ID", azp: "web", acr: "1", sid: "s" },
+    Cognito: { ...none, token_use: "id", "cognito:username": "ada", auth_time: 1 },
+    Google: { ...none, azp: audience, at_hash: "h", email: "a@b.example" },
+    "Entra ID": { ...none, nonce: "n", ver: "2.0", tid: "t", oid: "o", roles: ["admin"] },
+    Okta: { ...none, ver: 1, jti: "ID.1", amr: ["pwd"], idp: "i", nonce: "n", auth_time: 1 },
+  };
+  for (const typ of ["JWT", undefined]) {
+    for (const [name, claims] of Object.entries(idTokens)) {
+      await rejects(async () => verify(await issuer.sign(claims, { typ })), /no access token/, `${name} ${typ}`);
+    }
+  }
+  const willing = jwtVerifier({ ...issuer.settings, audience, allowIdTokens: true });
+  for (const claims of Object.values(idTokens)) ok(await willing(await issuer.sign(claims, { typ: "JWT" })));
+  const accessTokens: Record<string, Record<string, unknown>> = {
+    Auth0: { ...none, scope: "read", azp: "web", gty: "password", aud: [audience, "https://t.example/userinfo"] },
+    "Entra ID": { ...none, scp: "read", azp: audience, azpacr: "1", ver: "2.0", tid: "t", aio: "a" },
+    "Entra ID, without a user": { ...none, roles: ["reader"], azp: audience, azpacr: "1", idtyp: "app" },
+    Keycloak: { ...none, typ: "Bearer", azp: "web", scope: "openid", nonce: "n", auth_time: 1, session_state: "s" },
+    Okta: { ...none, cid: "web", scp: ["read"], uid: "u", auth_time: 1, ver: 1 },
+    Cognito: { ...none, token_use: "access", client_id: "web", scope: "read", auth_time: 1 },
+    Zitadel: { ...none, client_id: audience, aud: [audience, "project"], jti: "j" },
+    Supabase: { ...none, ...user, role: "authenticated", aal: "aal1", amr: [], session_id: "s" },
+    "AD FS": { ...none, scp: "read", appid: "web", apptype: "Public", auth_time: 1 },
+    "a platform's workload": { ...none, azp: "1234", email: "w@p.example" },
+  };
+  for (const typ of ["JWT", undefined]) {
+    for (const [name, claims] of Object.entries(accessTokens)) {
+      ok(await verify(await issuer.sign(claims, { typ })), `${name} ${typ}`);
+    }
+  }
+  ok(await verify(await issuer.sign({ ...none, nonce: "n" }, { typ: "at+jwt" })), "one that says so is one");
 });
 
 test("an audience of the issuer's own is checked here and not stated", async () => {

@@ -27,21 +27,34 @@ test("whatever a challenge says is read back as one challenge with these names",
 });
 
 test("a name is used once until its time is over, and the memory is bounded", () => {
-  const cache = new ReplayCache(3);
-  deepEqual([cache.accept("a", 100, 0), cache.accept("a", 100, 50), cache.accept("a", 100, 100)], [true, false, false]);
-  equal(cache.accept("a", 300, 101), true);
-  ok(cache.accept("b", 300, 110));
-  ok(cache.accept("c", 200, 110));
-  throws(() => cache.accept("d", 300, 110), /more than 3 proofs/);
-  deepEqual([cache.accept("a", 300, 120), cache.accept("c", 200, 200)], [false, false]);
-  throws(() => cache.accept("d", 300, 200), /more than 3 proofs/);
-  ok(cache.accept("d", 250, 201), "what is over makes room, wherever it stands");
-  throws(() => cache.accept("e", 300, 202), /more than 3 proofs/);
-  equal(cache.accept("a", 300, 203), false);
-  ok(cache.accept("e", 300, 251));
+  const cache = new ReplayCache({ maxProofs: 3, maxProofsPerKey: 3 });
+  deepEqual(
+    [cache.accept("a", 100, 0, "key"), cache.accept("a", 100, 50, "key"), cache.accept("a", 100, 100, "key")],
+    [true, false, false],
+  );
+  equal(cache.accept("a", 300, 101, "key"), true);
+  ok(cache.accept("b", 300, 110, "key"));
+  ok(cache.accept("c", 200, 110, "key"));
+  throws(() => cache.accept("d", 300, 110, "key"), /maxProofs/);
+  deepEqual([cache.accept("a", 300, 120, "key"), cache.accept("c", 200, 200, "key")], [false, false]);
+  throws(() => cache.accept("d", 300, 200, "key"), /maxProofs/);
+  ok(cache.accept("d", 250, 201, "key"), "what is over makes room, wherever it stands");
+  throws(() => cache.accept("e", 300, 202, "key"), /maxProofs/);
+  equal(cache.accept("a", 300, 203, "key"), false);
+  ok(cache.accept("e", 300, 251, "key"));
   equal(cache.size, 3);
-  ok(cache.accept("g", 900, 400));
+  ok(cache.accept("g", 900, 400, "key"));
   equal(cache.size, 1);
+});
+
+test("a key has a share of the memory, and takes room from no other key", () => {
+  const cache = new ReplayCache({ maxProofs: 10, maxProofsPerKey: 2 });
+  ok(cache.accept("a1", 100, 0, "a"));
+  ok(cache.accept("a2", 200, 0, "a"));
+  throws(() => cache.accept("a3", 100, 0, "a"), /limits\.maxProofsPerKey/);
+  ok(cache.accept("b1", 100, 0, "b"));
+  equal(cache.accept("a1", 100, 0, "a"), false);
+  ok(cache.accept("a3", 300, 101, "a"), "what is over makes room");
 });
 
 test("a proof that cannot be remembered is not taken, and the operator learns why", async () => {
@@ -51,7 +64,8 @@ test("a proof that cannot be remembered is not taken, and the operator learns wh
     resource: RESOURCE,
     authorizationServers: [ISSUER],
     verify: (token) => toInfo(token, { confirmation }),
-    dpop: { maxProofs: 1 },
+    dpop: true,
+    limits: { maxProofs: 1 },
     now: () => NOW,
   });
   const show = async (proof: string) => {

@@ -16,7 +16,8 @@ async function openWith(t: TestContext, change: (memory: IssuerStore) => Partial
 async function openSmall(t: TestContext, options: Partial<IssuerOptions> = {}): Promise<IssuerWorld> {
   let world: IssuerWorld | undefined;
   const now = () => Date.now() + (world?.skippedMs ?? 0);
-  world = await IssuerWorld.open(t, { store: createMemoryIssuerStore({ maxEntries: 4, now }), ...options });
+  const limits = { maxClients: 4, maxGrants: 4, maxMarks: 40, maxMarksPerUser: 40 };
+  world = await IssuerWorld.open(t, { store: createMemoryIssuerStore({ limits, now }), ...options });
   return world;
 }
 

@@ -58,6 +58,7 @@ test("a token of another kind, issuer or maker is none", async (t) => {
     type: await sign({}, { typ: "JWT" }),
     issuer: await sign({ iss: "https://evil.example" }),
     expired: await sign({ exp: 1 }),
+    "made in the future": await sign({ iat: Math.floor(Date.now() / 1000) + 60 }),
     "no grant": await sign({ grant_id: undefined } as unknown as jose.JWTPayload),
     none: `${btoa('{"alg":"none","typ":"at+jwt"}').replaceAll("=", "")}.${access.split(".")[1]}.`,
     symmetric: await new jose.SignJWT(claims).setProtectedHeader({ alg: "HS256", typ: "at+jwt" }).sign(secret),

@@ -3,36 +3,95 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { createMemoryIssuerStore, createRateLimiter } from "bowline/auth/issuer";
+import { createMemoryIssuerStore, createRateLimiter, type IssuerLimits, type OAuthProblem } from "bowline/auth/issuer";
 import { createGuardedFetch, toNodeListener } from "bowline/node";
 import { freshMs } from "#src/auth/issuer/clients/document.js";
 import { Seal } from "#src/auth/issuer/seal.js";
 import { gate } from "../../support/gate.js";
 
-test("the memory store forgets what expires, and the oldest of what is too much", async () => {
-  let now = 0;
-  const store = createMemoryIssuerStore({ maxEntries: 2, now: () => now });
-  await store.put("client:a", 1);
-  await store.put("client:b", 2);
+/** A memory store that is small, at a time that can be set. */
+function openStore(limits: Partial<IssuerLimits>) {
+  const clock = { ms: 0 };
+  const store = createMemoryIssuerStore({ limits, now: () => clock.ms });
+  const keys = async (...names: string[]) => {
+    const values = await Promise.all(names.map(store.get));
+    return names.filter((_, index) => values[index] !== undefined);
+  };
+  return { clock, store, keys };
+}
+
+const FULL = { code: "temporarily_unavailable", status: 503, headers: { "retry-after": "60" } };
+const LATE = 1_000_000;
+
+test("the memory store forgets what expires, and the oldest of what nothing holds", async () => {
+  const { clock, store, keys } = openStore({ maxClients: 2 });
+  await store.put("client:a", 1, LATE);
+  await store.put("client:b", 2, LATE);
   await store.put("refresh:x", 9, 10);
-  await store.put("client:a", 3);
-  await store.put("client:c", 4);
-  deepEqual(await Promise.all(["client:a", "client:b", "client:c", "refresh:x"].map(store.get)), [3, undefined, 4, 9]);
-  now = 10;
+  await store.put("client:a", 3, LATE);
+  await store.put("client:c", 4, LATE);
+  deepEqual(await keys("client:a", "client:b", "client:c", "refresh:x"), ["client:a", "client:c", "refresh:x"]);
+  equal(await store.get("client:a"), 3);
+  clock.ms = 10;
   equal(await store.get("refresh:x"), undefined);
   await store.delete("client:a");
   equal(await store.get("client:a"), undefined);
 });
 
+test("no value that is held or needed makes room, and a store of such values takes no more", async () => {
+  const { clock, store, keys } = openStore({ maxClients: 2 });
+  await store.put("client:used", 1, LATE);
+  await store.put("refresh:grant", 1, 5_000, { owner: "ada", needs: "client:used" });
+  await store.put("client:new", 1, LATE, { heldUntil: 600 });
+  await rejects(store.put("client:more", 1, LATE), FULL);
+  deepEqual(await keys("client:used", "client:new", "client:more"), ["client:used", "client:new"]);
+  clock.ms = 600;
+  await store.put("client:more", 1, LATE, { heldUntil: LATE });
+  deepEqual(await keys("client:used", "client:new", "client:more"), ["client:used", "client:more"]);
+  await rejects(store.put("client:third", 1, LATE), FULL);
+  // A grant that is replaced, as by a refresh, goes on to need its client; one that has ended does not.
+  await store.put("refresh:grant", 2, 5_000, { owner: "ada", needs: "client:used" });
+  await rejects(store.put("client:third", 1, LATE), FULL);
+  clock.ms = 5_000;
+  await store.put("client:third", 1, LATE);
+  deepEqual(await keys("client:used", "client:more", "client:third"), ["client:more", "client:third"]);
+});
+
+test("a user has a share of the memory store, and takes room from no other user", async () => {
+  const { store, keys } = openStore({ maxGrants: 4, maxGrantsPerUser: 2, maxClients: 4 });
+  await store.put("client:first", 1, LATE);
+  await store.put("refresh:ada", 1, LATE, { owner: "ada", needs: "client:first" });
+  for (const name of ["1", "2", "3"]) {
+    await store.put(`client:${name}`, 1, LATE);
+    await store.put(`refresh:${name}`, 1, LATE, { owner: "eve", needs: `client:${name}` });
+  }
+  deepEqual(await keys("refresh:ada", "refresh:1", "refresh:2", "refresh:3"), [
+    "refresh:ada",
+    "refresh:2",
+    "refresh:3",
+  ]);
+  // The client of the grant that is gone is free to go.
+  await store.put("client:4", 1, LATE);
+  deepEqual(await keys("client:first", "client:1", "client:2"), ["client:first", "client:2"]);
+  await store.put("refresh:bob", 1, LATE, { owner: "bob" });
+  await rejects(store.put("refresh:cleo", 1, LATE, { owner: "cleo" }), FULL);
+  deepEqual(await keys("refresh:ada", "refresh:bob"), ["refresh:ada", "refresh:bob"]);
+});
+
 test("marks are added once, and never dropped for others", async () => {
-  let now = 0;
-  const store = createMemoryIssuerStore({ maxEntries: 2, now: () => now });
-  deepEqual(await Promise.all([store.add("spent:a", true, 10), store.add("spent:a", true, 10)]), [true, false]);
-  for (let count = 1; count < 20; count++) equal(await store.add(`spent:${count}`, true, 20), true);
-  await rejects(store.add("spent:more", true, 20), /full/);
-  equal(await store.add("spent:a", true, 20), false);
-  now = 10;
-  equal(await store.add("spent:more", true, 20), true);
+  const { clock, store } = openStore({ maxMarks: 20, maxMarksPerUser: 10 });
+  const add = (name: string, owner: string, expiresAt = 20_000) =>
+    store.add(`spent:${name}`, true, expiresAt, { owner });
+  deepEqual(await Promise.all([add("a", "ada", 10_000), add("a", "ada")]), [true, false]);
+  for (let count = 1; count < 10; count++) equal(await add(String(count), "ada"), true);
+  const full = (error: OAuthProblem) => /raise limits\.maxMarksPerUser$/.test(String(error.cause));
+  await rejects(add("more", "ada"), full);
+  equal(await add("b", "bob"), true, "another user is not held to it");
+  for (let count = 11; count < 20; count++) equal(await add(String(count), "bob"), true);
+  await rejects(add("c", "cleo"), FULL);
+  equal(await add("a", "ada"), false);
+  clock.ms = 10_000;
+  equal(await add("more", "ada"), true);
   equal(await store.get("spent:1"), true);
 });
 

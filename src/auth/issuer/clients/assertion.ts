@@ -1,16 +1,13 @@
 import * as jose from "jose";
 import { digestOf } from "../../crypto.js";
-import { isUnknownKey } from "../../issuer-keys.js";
-import type { ClientAuthenticator, IssuerCore } from "../core.js";
+import { assertNotFuture, isUnknownKey } from "../../issuer-keys.js";
+import type { ClientAuthenticator, IssuerCore, OneUse } from "../core.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";
 
 const TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /** How clients may sign: by key pairs only. */
 export const ASSERTION_ALGORITHMS = ["ES256", "ES384", "EdDSA", "Ed25519", "PS256", "RS256"];
-/** The longest that an assertion may be good for, and how far clocks may differ, in seconds. */
-const MAX_LIFE = 600;
-const SKEW = 10;
 
 /** A JWT, signed with a key of the client's (RFC 7523): for this server, for a short time, for one use. */
 export const privateKeyJwt: ClientAuthenticator = {
@@ -23,18 +20,26 @@ export const privateKeyJwt: ClientAuthenticator = {
     if (assertion === undefined || type !== TYPE || clientId === undefined) {
       throw new OAuthProblem("invalid_client", "the client assertion is not complete", { status: 401 });
     }
-    return { clientId, match: (core, client) => isSignedBy(core, client, assertion) };
+    return { clientId, match: (core, client) => findUse(core, client, assertion) };
   },
 };
 
-async function isSignedBy(core: IssuerCore, client: IssuerClient, assertion: string): Promise<boolean> {
+async function findUse(
+  core: IssuerCore,
+  client: IssuerClient,
+  assertion: string,
+): Promise<readonly OneUse[] | undefined> {
+  const { clientAssertionMs, clockSkewMs, maxAssertionBytes } = core.limits;
+  if (assertion.length > maxAssertionBytes) return undefined;
   const claims = await claimsOf(core, client, assertion);
-  if (claims?.jti === undefined || claims.exp === undefined) return false;
+  if (claims?.jti === undefined || claims.exp === undefined) return undefined;
   // Whoever else it is for could bring it here.
-  if (Array.isArray(claims.aud) && claims.aud.length > 1) return false;
-  if (claims.exp > core.now() / 1000 + MAX_LIFE) return false;
+  if (Array.isArray(claims.aud) && claims.aud.length > 1) return undefined;
+  const endMs = claims.exp * 1000;
+  if (endMs > core.now() + clientAssertionMs) return undefined;
+  const refusal = new OAuthProblem("invalid_client", "the client assertion was used before", { status: 401 });
   const mark = `assertion:${await digestOf(`${client.id} ${claims.jti}`)}`;
-  return await core.store.add(mark, true, (claims.exp + SKEW) * 1000);
+  return [{ mark, expiresAt: endMs + clockSkewMs, refusal }];
 }
 
 /** What it says, if it is signed by a key of the client's; undefined for any other. */
@@ -65,15 +70,17 @@ async function verified(
   assertion: string,
   keys: jose.JWTVerifyGetKey,
 ): Promise<jose.JWTPayload> {
+  const clockTolerance = core.limits.clockSkewMs / 1000;
   const { payload } = await jose.jwtVerify(assertion, keys, {
     issuer: id,
     subject: id,
     audience: [core.issuer, `${core.base}/token`],
     algorithms: ASSERTION_ALGORITHMS,
     requiredClaims: ["exp", "jti"],
-    clockTolerance: SKEW,
+    clockTolerance,
     currentDate: new Date(core.now()),
   });
+  assertNotFuture(payload, core.now(), clockTolerance);
   return payload;
 }
 

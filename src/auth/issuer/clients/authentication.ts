@@ -1,5 +1,5 @@
 import { digestOf, sameText } from "../../crypto.js";
-import type { ClientAuthenticator, IssuerCore } from "../core.js";
+import type { Authenticated, ClientAuthenticator, IssuerCore } from "../core.js";
 import type { Params } from "../http.js";
 import { invalidRequest, OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";
@@ -10,7 +10,7 @@ const BASIC = { "www-authenticate": 'Basic realm="token endpoint", charset="UTF-
  * The client that sends a request: by exactly one method, the one it is registered with. Throws `invalid_client` with
  * status 401 whatever is wrong, so that nobody learns which clients exist.
  */
-export async function authenticateClient(core: IssuerCore, request: Request, form: Params): Promise<IssuerClient> {
+export async function authenticateClient(core: IssuerCore, request: Request, form: Params): Promise<Authenticated> {
   const used = core.authenticators.flatMap(({ method, read }) => {
     const credentials = read(request, form);
     return credentials === undefined ? [] : [{ method, credentials }];
@@ -22,8 +22,9 @@ export async function authenticateClient(core: IssuerCore, request: Request, for
   if (clientId === undefined || (stated !== undefined && stated !== clientId)) throw refused(request);
   const client = await find(core, clientId, request);
   if (client?.method !== method) throw refused(request);
-  if (credentials !== undefined && !(await credentials.match(core, client))) throw refused(request);
-  return client;
+  const uses = credentials === undefined ? [] : await credentials.match(core, client);
+  if (uses === undefined) throw refused(request);
+  return { client, uses };
 }
 
 /** In the Authorization header, id and secret each form-encoded. */
@@ -49,10 +50,11 @@ export const secretPost: ClientAuthenticator = {
 };
 
 /** A client without a secret, or with one that has expired, has no way in. */
-async function hasSecret(core: IssuerCore, client: IssuerClient, secret: string): Promise<boolean> {
+async function hasSecret(core: IssuerCore, client: IssuerClient, secret: string): Promise<readonly [] | undefined> {
   const { secretDigest, secretExpiresAt = 0 } = client;
   const same = sameText(await digestOf(secret), secretDigest ?? "");
-  return secretDigest !== undefined && same && (secretExpiresAt === 0 || core.now() < secretExpiresAt * 1000);
+  const lasts = secretExpiresAt === 0 || core.now() < secretExpiresAt * 1000;
+  return secretDigest !== undefined && same && lasts ? [] : undefined;
 }
 
 function decoded(encoded: string): readonly [string, string] | undefined {
@@ -74,7 +76,7 @@ async function find(core: IssuerCore, clientId: string, request: Request): Promi
   try {
     return await core.clients.find(clientId);
   } catch (error) {
-    if (error instanceof OAuthProblem) throw refused(request, error.message);
+    if (error instanceof OAuthProblem && error.code === "invalid_client") throw refused(request, error.message);
     throw error;
   }
 }

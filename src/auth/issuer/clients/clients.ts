@@ -1,44 +1,107 @@
 import { DefinitionError } from "../../../protocol/errors.js";
 import { digestOf } from "../../crypto.js";
+import type { IssuerLimits } from "../limits.js";
+import { OAuthProblem } from "../problem.js";
 import { redirectUriProblem } from "../redirect-uri.js";
 import type { IssuerStore } from "../store/store.js";
 import { CODE_GRANT, type ConfiguredClient, type IssuerClient, REFRESH_GRANT } from "./client.js";
+import type { DocumentClients } from "./document.js";
+import type { DocumentFetcher } from "./fetch.js";
 
-/** Where clients come from whose id is an address. */
-export interface DocumentClients {
-  find(clientId: string): Promise<IssuerClient>;
+/** A client that registered itself, and how long it is kept. Times are in milliseconds since 1970. */
+interface Registration {
+  readonly client: IssuerClient;
+  readonly expiresAt: number;
+  /** The end that no use of it moves. */
+  readonly endsAt?: number | undefined;
+}
+
+/** What a registered client is kept under. */
+export function clientKeyOf(clientId: string): string {
+  return `client:${clientId}`;
 }
 
 /** Finds clients by id: those known in advance, those described by documents, those that registered. */
 export class Clients {
   readonly #configured: ReadonlyMap<string, ConfiguredClient>;
   readonly #documents: DocumentClients | undefined;
+  readonly #fetcher: DocumentFetcher;
   readonly #store: IssuerStore;
+  readonly #limits: IssuerLimits;
+  readonly #now: () => number;
 
-  constructor(configured: readonly ConfiguredClient[], documents: DocumentClients | undefined, store: IssuerStore) {
+  constructor(
+    configured: readonly ConfiguredClient[],
+    documents: DocumentClients | undefined,
+    fetcher: DocumentFetcher,
+    store: IssuerStore,
+    limits: IssuerLimits,
+    now: () => number,
+  ) {
     for (const client of configured) assertConfigured(client, documents !== undefined);
     this.#configured = new Map(configured.map((client) => [client.clientId, client]));
     if (this.#configured.size < configured.length) throw new DefinitionError("clients: two have the same id");
     this.#documents = documents;
+    this.#fetcher = fetcher;
     this.#store = store;
+    this.#limits = limits;
+    this.#now = now;
   }
 
   /** Undefined for a client that nobody knows. Throws `invalid_client` for a document that cannot be had or used. */
   async find(clientId: string): Promise<IssuerClient | undefined> {
     const configured = this.#configured.get(clientId);
     if (configured !== undefined) return await toIssuerClient(configured);
-    if (/^https?:/i.test(clientId)) return await this.#documents?.find(clientId);
-    return (await this.#store.get(`client:${clientId}`)) as IssuerClient | undefined;
+    if (isAddress(clientId)) return await this.#documents?.find(clientId);
+    return (await this.#registered(clientId))?.client;
   }
 
-  async save(client: IssuerClient, expiresAt: number | undefined): Promise<void> {
-    await this.#store.put(`client:${client.id}`, client, expiresAt);
+  /** Keeps a client that has just described itself, until it is clear that no user wants it. */
+  async register(client: IssuerClient, lifetimeMs: number | undefined): Promise<void> {
+    const endsAt = lifetimeMs === undefined ? undefined : this.#now() + lifetimeMs;
+    await this.#save({ client, endsAt, expiresAt: this.#now() + this.#limits.unusedClientMs });
   }
+
+  /** Keeps a client that a user is asked about, for the length of a login. */
+  async hold(client: IssuerClient): Promise<void> {
+    if (client.source === "registered") await this.#keep(client.id, this.#now());
+  }
+
+  /** Keeps a client that a user has approved, until the grant ends. Throws for a registered client that is gone. */
+  async approve(clientId: string, grantEndsAt: number): Promise<void> {
+    if (this.#configured.has(clientId)) return;
+    if (isAddress(clientId)) return this.#documents?.approve(clientId);
+    const { jwksUri } = await this.#keep(clientId, grantEndsAt);
+    if (jwksUri !== undefined) this.#fetcher.approve(jwksUri);
+  }
+
+  async #keep(clientId: string, untilMs: number): Promise<IssuerClient> {
+    const known = await this.#registered(clientId);
+    if (known === undefined) throw new OAuthProblem("unauthorized_client", "the client is not known here any more");
+    await this.#save({ ...known, expiresAt: Math.max(known.expiresAt, untilMs + this.#limits.unusedClientMs) });
+    return known.client;
+  }
+
+  async #registered(clientId: string): Promise<Registration | undefined> {
+    return (await this.#store.get(clientKeyOf(clientId))) as Registration | undefined;
+  }
+
+  /** It makes room for no other for the length of a login. */
+  async #save(registration: Registration): Promise<void> {
+    const { client, expiresAt, endsAt = expiresAt } = registration;
+    const heldUntil = this.#now() + this.#limits.loginMs;
+    await this.#store.put(clientKeyOf(client.id), registration, Math.min(expiresAt, endsAt), { heldUntil });
+  }
+}
+
+/** Whether a client id stands for a metadata document. */
+export function isAddress(clientId: string): boolean {
+  return /^https?:/i.test(clientId);
 }
 
 function assertConfigured(client: ConfiguredClient, documents: boolean): void {
   const name = JSON.stringify(client.clientId);
-  if (documents && /^https:/i.test(client.clientId)) {
+  if (documents && isAddress(client.clientId)) {
     throw new DefinitionError(`The client id ${name} is an address: it would stand for a metadata document`);
   }
   for (const uri of client.redirectUris ?? []) {

@@ -1,51 +1,98 @@
 import { clientDocumentUrlProblem } from "../../client-document.js";
 import { parseWebAddress } from "../../web-address.js";
+import type { IssuerLimits } from "../limits.js";
 import type { ClientDocumentOptions } from "../options.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";
-import type { DocumentClients } from "./clients.js";
 import type { DocumentFetcher, FetchedDocument } from "./fetch.js";
 import { type MetadataRules, parseClientMetadata, toClient } from "./metadata.js";
 
-const MAX_CACHED = 1_000;
-const DAY = 86_400_000;
 /** Without a word from the document it is reused for the length of a login. */
 const UNSAID_MS = 60_000;
 
 /** Clients whose id is the address of a document that describes them. */
-export function createDocumentClients(
-  options: ClientDocumentOptions,
-  fetcher: DocumentFetcher,
-  rules: MetadataRules,
-  now: () => number,
-): DocumentClients {
-  const cache = new Map<string, { readonly client: IssuerClient; readonly expiresAt: number }>();
-  const { maxAgeMs = DAY } = options;
+export class DocumentClients {
+  readonly #options: ClientDocumentOptions;
+  readonly #fetcher: DocumentFetcher;
+  readonly #rules: MetadataRules;
+  readonly #limits: IssuerLimits;
+  readonly #now: () => number;
+  readonly #cache = new Map<string, { readonly client: IssuerClient; readonly expiresAt: number }>();
+  /** Documents that could not be had or used: strangers cannot have them fetched again and again. */
+  readonly #failures = new Map<string, { readonly problem: OAuthProblem; readonly expiresAt: number }>();
+  /** All who want one document at a time share one request. */
+  readonly #underWay = new Map<string, Promise<IssuerClient>>();
 
-  const remember = (client: IssuerClient, forMs: number): void => {
-    if (forMs <= 0) return;
-    const oldest = cache.size < MAX_CACHED ? undefined : cache.keys().next().value;
-    if (oldest !== undefined) cache.delete(oldest);
-    cache.set(client.id, { client, expiresAt: now() + forMs });
-  };
+  constructor(
+    options: ClientDocumentOptions,
+    fetcher: DocumentFetcher,
+    rules: MetadataRules,
+    limits: IssuerLimits,
+    now: () => number,
+  ) {
+    this.#options = options;
+    this.#fetcher = fetcher;
+    this.#rules = rules;
+    this.#limits = limits;
+    this.#now = now;
+  }
 
-  return {
-    async find(clientId) {
-      const url = parseWebAddress(clientId);
-      // The id is compared as text: no other text may lead to the same document.
-      if (url?.href !== clientId || clientDocumentUrlProblem(clientId) !== undefined)
-        throw refused("the id of the app is not valid");
-      const cached = cache.get(clientId);
-      if (cached !== undefined && now() < cached.expiresAt) return cached.client;
-      cache.delete(clientId);
-      if ((await options.allow?.(url)) === false) throw refused("the app is not welcome here");
-      const document = await fetcher.get(url);
-      const client = parseDocument(clientId, document, rules);
-      if ((await options.accept?.(client)) === false) throw refused("the app is not welcome here");
-      remember(client, Math.min(maxAgeMs, freshMs(document.headers)));
+  async find(clientId: string): Promise<IssuerClient> {
+    const url = parseWebAddress(clientId);
+    // The id is compared as text: no other text may lead to the same document.
+    if (url?.href !== clientId || clientDocumentUrlProblem(clientId) !== undefined)
+      throw refused("the id of the app is not valid");
+    const cached = this.#cache.get(clientId);
+    if (cached !== undefined && this.#now() < cached.expiresAt) return cached.client;
+    this.#cache.delete(clientId);
+    const failure = this.#failures.get(clientId);
+    if (failure !== undefined && this.#now() < failure.expiresAt) throw failure.problem;
+    const underWay = this.#underWay.get(clientId) ?? this.#load(clientId, url);
+    this.#underWay.set(clientId, underWay);
+    return await underWay.finally(() => this.#underWay.delete(clientId));
+  }
+
+  /** A user has approved the client. */
+  approve(clientId: string): void {
+    this.#fetcher.approve(clientId);
+    this.#approveKeys(this.#cache.get(clientId)?.client);
+  }
+
+  async #load(clientId: string, url: URL): Promise<IssuerClient> {
+    const { allow, accept } = this.#options;
+    if ((await allow?.(url)) === false) throw refused("the app is not welcome here");
+    try {
+      const document = await this.#fetcher.get(url);
+      const client = parseDocument(clientId, document, this.#rules);
+      if ((await accept?.(client)) === false) throw refused("the app is not welcome here");
+      if (this.#fetcher.isApproved(clientId)) this.#approveKeys(client);
+      this.#remember(client, Math.min(this.#limits.documentAgeMs, freshMs(document.headers)));
       return client;
-    },
-  };
+    } catch (error) {
+      if (error instanceof OAuthProblem && error.code === "invalid_client") this.#rememberFailure(clientId, error);
+      throw error;
+    }
+  }
+
+  #approveKeys(client: IssuerClient | undefined): void {
+    if (client?.jwksUri !== undefined) this.#fetcher.approve(client.jwksUri);
+  }
+
+  #rememberFailure(clientId: string, problem: OAuthProblem): void {
+    this.#failures.delete(clientId);
+    if (this.#failures.size >= this.#limits.maxDocuments)
+      this.#failures.delete(this.#failures.keys().next().value ?? "");
+    this.#failures.set(clientId, { problem, expiresAt: this.#now() + this.#limits.failedDocumentMs });
+  }
+
+  #remember(client: IssuerClient, forMs: number): void {
+    if (forMs <= 0) return;
+    if (this.#cache.size >= this.#limits.maxDocuments) {
+      const ids = [...this.#cache.keys()];
+      this.#cache.delete(ids.find((id) => !this.#fetcher.isApproved(id)) ?? ids[0] ?? "");
+    }
+    this.#cache.set(client.id, { client, expiresAt: this.#now() + forMs });
+  }
 }
 
 function parseDocument(clientId: string, { json }: FetchedDocument, rules: MetadataRules): IssuerClient {

@@ -15,6 +15,8 @@ export interface MetadataRules {
   /** What it may not have that way, though it exists. */
   readonly reservedGrantTypes: readonly string[];
   readonly scopes: readonly string[];
+  readonly maxItems: number;
+  readonly maxChars: number;
 }
 
 /** The members of RFC 7591 that are understood, checked and completed. */
@@ -32,16 +34,14 @@ export interface ClientMetadata {
 
 const TEXTS = ["client_name", "software_id", "software_version"];
 const LINKS = ["client_uri", "logo_uri", "policy_uri", "tos_uri", "jwks_uri"];
-const MAX_TEXT = 2_000;
-const MAX_ITEMS = 20;
 const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
 /** Throws an `OAuthProblem` that says which member is wrong. Members that are not known, null or empty are left out. */
 export function parseClientMetadata(value: unknown, rules: MetadataRules, method: ClientMethod): ClientMetadata {
   const json = present(value);
   const grant_types = grantTypesOf(json, rules);
-  const redirect_uris = redirectUrisOf(json, grant_types);
-  const response_types = list(json, "response_types") ?? (grant_types.includes(CODE_GRANT) ? ["code"] : []);
+  const redirect_uris = redirectUrisOf(json, grant_types, rules);
+  const response_types = list(json, "response_types", rules) ?? (grant_types.includes(CODE_GRANT) ? ["code"] : []);
   if (
     response_types.some((type) => type !== "code") ||
     response_types.includes("code") !== grant_types.includes(CODE_GRANT)
@@ -54,11 +54,11 @@ export function parseClientMetadata(value: unknown, rules: MetadataRules, method
     token_endpoint_auth_method,
     grant_types,
     response_types,
-    ...texts(json),
-    ...links(json),
+    ...texts(json, rules),
+    ...links(json, rules),
     ...applicationType(json),
     ...scopeOf(json, rules),
-    ...keysOf(json, token_endpoint_auth_method),
+    ...keysOf(json, token_endpoint_auth_method, rules),
     ...boundOf(json),
   };
 }
@@ -89,19 +89,24 @@ function present(value: unknown): Json {
   return Object.fromEntries(entries);
 }
 
-function redirectUrisOf(json: Json, grantTypes: readonly string[]): readonly string[] {
+function redirectUrisOf(
+  json: Json,
+  grantTypes: readonly string[],
+  { maxItems, maxChars }: MetadataRules,
+): readonly string[] {
   const uris = json.redirect_uris ?? [];
-  if (!Array.isArray(uris) || uris.length > MAX_ITEMS) throw redirectProblem("redirect_uris is not a short list");
+  if (!Array.isArray(uris) || uris.length > maxItems) throw redirectProblem("redirect_uris is not a short list");
   if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris is empty");
   for (const uri of uris) {
-    const problem = String(uri).length > MAX_TEXT ? "is too long" : redirectUriProblem(uri);
+    const problem = String(uri).length > maxChars ? "is too long" : redirectUriProblem(uri);
     if (problem !== undefined) throw redirectProblem(`a redirect URI ${problem}`);
   }
   return uris as string[];
 }
 
-function grantTypesOf(json: Json, { grantTypes, reservedGrantTypes }: MetadataRules): readonly string[] {
-  const asked = list(json, "grant_types") ?? [CODE_GRANT];
+function grantTypesOf(json: Json, rules: MetadataRules): readonly string[] {
+  const { grantTypes, reservedGrantTypes } = rules;
+  const asked = list(json, "grant_types", rules) ?? [CODE_GRANT];
   const reserved = asked.find((type) => reservedGrantTypes.includes(type));
   if (reserved !== undefined) throw invalid(`the grant type ${reserved} is not to be had by registration`);
   const granted = asked.filter((type) => grantTypes.includes(type));
@@ -123,14 +128,14 @@ function scopeOf(json: Json, { scopes }: MetadataRules): { scope?: string } {
   return { scope: asked.join(" ") };
 }
 
-function keysOf(json: Json, method: ClientMethod): { jwks?: JSONWebKeySet } {
+function keysOf(json: Json, method: ClientMethod, { maxItems }: MetadataRules): { jwks?: JSONWebKeySet } {
   const { jwks, jwks_uri } = json;
   if (method === "private_key_jwt" && (jwks === undefined) === (jwks_uri === undefined)) {
     throw invalid("private_key_jwt takes either jwks or jwks_uri");
   }
   if (jwks === undefined) return {};
   const keys: unknown = (jwks as Json).keys;
-  const fine = Array.isArray(keys) && keys.length > 0 && keys.length <= MAX_ITEMS && keys.every(isPublicKey);
+  const fine = Array.isArray(keys) && keys.length > 0 && keys.length <= maxItems && keys.every(isPublicKey);
   if (!fine) throw invalid("jwks is not a set of public keys");
   return { jwks: jwks as JSONWebKeySet };
 }
@@ -154,39 +159,40 @@ function applicationType(json: Json): Json {
   return { application_type: type };
 }
 
-function texts(json: Json): Json {
+function texts(json: Json, rules: MetadataRules): Json {
   const found: Record<string, unknown> = {};
   for (const name of [...TEXTS, ...Object.keys(json).filter((key) => key.startsWith("client_name#"))].slice(
     0,
-    MAX_ITEMS,
+    rules.maxItems,
   )) {
     const text = json[name];
     if (text === undefined) continue;
-    if (typeof text !== "string" || text.length > MAX_TEXT) throw invalid(`${name.slice(0, 40)} is not a short text`);
+    if (typeof text !== "string" || text.length > rules.maxChars)
+      throw invalid(`${name.slice(0, 40)} is not a short text`);
     found[name] = text;
   }
-  const contacts = list(json, "contacts");
+  const contacts = list(json, "contacts", rules);
   if (contacts !== undefined) found.contacts = contacts;
   return found;
 }
 
 /** Links may be shown to users, so nothing but https, and http on this machine, is taken. */
-function links(json: Json): Json {
+function links(json: Json, { maxChars }: MetadataRules): Json {
   const found: Record<string, unknown> = {};
   for (const name of LINKS) {
     const link = json[name];
     if (link === undefined) continue;
-    const fine = typeof link === "string" && link.length <= MAX_TEXT && isSecureUri(link);
+    const fine = typeof link === "string" && link.length <= maxChars && isSecureUri(link);
     if (!fine) throw invalid(`${name} is not an https address`);
     found[name] = link;
   }
   return found;
 }
 
-function list(json: Json, name: string): readonly string[] | undefined {
+function list(json: Json, name: string, { maxItems }: MetadataRules): readonly string[] | undefined {
   const value = json[name];
   if (value === undefined) return undefined;
-  const fine = Array.isArray(value) && value.length <= MAX_ITEMS && value.every((item) => typeof item === "string");
+  const fine = Array.isArray(value) && value.length <= maxItems && value.every((item) => typeof item === "string");
   if (!fine) throw invalid(`${name} is not a short list of strings`);
   return [...new Set(value as string[])];
 }

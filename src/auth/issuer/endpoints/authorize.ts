@@ -15,7 +15,8 @@ import type { AuthorizationRequest } from "../store/records.js";
  * goes back to the client.
  */
 export async function authorize(core: IssuerCore, request: Request): Promise<Response> {
-  const params = request.method === "POST" ? await readForm(request) : new Params(new URL(request.url).searchParams);
+  const params =
+    request.method === "POST" ? await readForm(request, core.limits) : new Params(new URL(request.url).searchParams);
   const target = await findTarget(core, params);
   try {
     return await askUser(core, request, readAuthorizationRequest(core, params, target), target, params.get("prompt"));
@@ -46,6 +47,8 @@ async function consentPage(
   asked: AuthorizationRequest,
   question: ConsentQuestion,
 ): Promise<Response> {
+  // Whoever is logged in may take the time of a login to answer, and the client stays for as long.
+  if (question.user !== undefined) await core.clients.hold(question.client);
   const browser = await core.consents.browser(request);
   const view: ConsentView = {
     ...question,

@@ -8,7 +8,7 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
   const origin = request.headers.get("origin");
   if (origin !== null && origin !== "null" && origin !== new URL(core.issuer).origin)
     throw notAsked("came from elsewhere");
-  const params = await readForm(request);
+  const params = await readForm(request, core.limits);
   const form = await core.consents.openForm(request, params.get("ask"));
   if (form === undefined) throw notAsked("is not to a question asked in this browser in the last minutes");
   const { asked } = form;
@@ -17,7 +17,11 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
   const user = await core.login.findUser(core, request, asked, client);
   if (user instanceof Response) return user;
   if (user?.id !== form.user) throw notAsked("is to a question for another user");
-  if (!(await core.store.add(`answered:${form.nonce}`, true, form.expiresAt))) throw notAsked("was given before");
+  // Before a login upstream nobody is known yet, and the answer gives nothing that a second one would not.
+  const owner = user?.id;
+  const isFirst =
+    owner === undefined || (await core.store.add(`answered:${form.nonce}`, true, form.expiresAt, { owner }));
+  if (!isFirst) throw notAsked("was given before");
   if (params.get("decision") !== "approve") {
     return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user did not allow it")));
   }

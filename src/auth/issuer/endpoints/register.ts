@@ -1,5 +1,6 @@
 import { digestOf, randomToken } from "../../crypto.js";
 import type { IssuerClient } from "../clients/client.js";
+import { isAddress } from "../clients/clients.js";
 import { type ClientMetadata, parseClientMetadata, toClient } from "../clients/metadata.js";
 import type { IssuerCore } from "../core.js";
 import { json, NOT_STORED, readJson } from "../http.js";
@@ -9,18 +10,17 @@ import { OAuthProblem } from "../problem.js";
 /** The registration endpoint (RFC 7591). All is checked before anything is made or kept. */
 export async function register(core: IssuerCore, request: Request): Promise<Response> {
   const options = typeof core.options.registration === "object" ? core.options.registration : {};
-  const body = await readJson(request);
+  const body = await readJson(request, core.limits.maxRegistrationBytes);
   const metadata = withScope(parseClientMetadata(body, core.rules, "client_secret_basic"), options);
   const chosen = await options.accept?.({ ...metadata, ...statementOf(body) }, request);
   const id = chosen?.clientId ?? `client-${randomToken()}`;
-  if (/^https?:/i.test(id)) throw new TypeError("a registered client id must not be an address");
+  if (isAddress(id)) throw new TypeError("a registered client id must not be an address");
   const secret = metadata.token_endpoint_auth_method.startsWith("client_secret") ? randomToken() : undefined;
   const client: IssuerClient = {
     ...toClient(id, "registered", metadata),
     ...(secret === undefined ? {} : { secretDigest: await digestOf(secret), secretExpiresAt: 0 }),
   };
-  const { lifetimeMs } = options;
-  await core.clients.save(client, lifetimeMs === undefined ? undefined : core.now() + lifetimeMs);
+  await core.clients.register(client, options.lifetimeMs);
   const issued = { client_id: id, client_id_issued_at: Math.floor(core.now() / 1000) };
   const secrets = secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 };
   return json(201, { ...metadata, ...issued, ...secrets }, NOT_STORED);

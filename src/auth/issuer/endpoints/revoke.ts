@@ -1,6 +1,6 @@
 import { authenticateClient } from "../clients/authentication.js";
-import type { IssuerCore } from "../core.js";
-import { endFamily, familyOf, findRefresh } from "../grants/refresh.js";
+import { type Authenticated, type IssuerCore, useUp } from "../core.js";
+import { endFamily, findRefresh, refreshKeyOf } from "../grants/refresh.js";
 import { NOT_STORED, readStrictForm } from "../http.js";
 import type { RefreshRecord } from "../store/records.js";
 
@@ -9,12 +9,12 @@ import type { RefreshRecord } from "../store/records.js";
  * in itself, so the hint is not needed.
  */
 export async function revoke(core: IssuerCore, request: Request): Promise<Response> {
-  const form = await readStrictForm(request);
-  const client = await authenticateClient(core, request, form);
+  const form = await readStrictForm(request, core.limits);
+  const authenticated = await authenticateClient(core, request, form);
   const token = form.need("token");
   const refresh = await findRefresh(core, token);
-  if (refresh !== undefined) await revokeGrant(core, refresh, client.id, familyOf(token));
-  else await revokeAccess(core, token, client.id);
+  if (refresh !== undefined) await revokeGrant(core, refresh, authenticated, token);
+  else await revokeAccess(core, token, authenticated);
   return new Response(null, { status: 200, headers: NOT_STORED });
 }
 
@@ -22,13 +22,18 @@ export async function revoke(core: IssuerCore, request: Request): Promise<Respon
 async function revokeGrant(
   core: IssuerCore,
   { grant }: RefreshRecord,
-  clientId: string,
-  family: string,
+  { client, uses }: Authenticated,
+  token: string,
 ): Promise<void> {
-  if (grant.clientId === clientId) await endFamily(core, grant, family);
+  if (grant.clientId !== client.id) return;
+  await useUp(core, uses, grant.subject);
+  await endFamily(core, grant, await refreshKeyOf(token));
 }
 
-async function revokeAccess(core: IssuerCore, token: string, clientId: string): Promise<void> {
+async function revokeAccess(core: IssuerCore, token: string, { client, uses }: Authenticated): Promise<void> {
   const verified = await core.tokens.verify(token);
-  if (verified?.clientId === clientId) await core.tokens.revoke(String(verified.claims.jti), verified.expiresAt * 1000);
+  if (verified?.clientId !== client.id) return;
+  const { claims, expiresAt, subject } = verified;
+  await useUp(core, uses, subject);
+  await core.tokens.revoke(String(claims.jti), expiresAt * 1000, subject);
 }

@@ -1,25 +1,29 @@
 import { authenticateClient } from "../clients/authentication.js";
 import type { IssuerClient } from "../clients/client.js";
-import type { IssuerCore, TokenRequest } from "../core.js";
+import { type IssuerCore, type IssuerExtension, type TokenRequest, useUp } from "../core.js";
 import { createRefreshToken } from "../grants/refresh.js";
 import { json, NOT_STORED, type Params, readStrictForm } from "../http.js";
 import { OAuthProblem } from "../problem.js";
-import type { Granted, TokenBinding } from "../store/records.js";
+import type { Granted } from "../store/records.js";
 
 /** The token endpoint. */
 export async function token(core: IssuerCore, request: Request): Promise<Response> {
-  const form = await readStrictForm(request);
+  const form = await readStrictForm(request, core.limits);
   const grantType = form.need("grant_type");
   const handler = core.grants.get(grantType);
   if (handler === undefined) throw new OAuthProblem("unsupported_grant_type", "this server has no such grant");
-  const client = anonymousOf(core, request, form, grantType) ?? (await authenticateClient(core, request, form));
+  const anonymous = anonymousOf(core, request, form, grantType);
+  const { client, uses } =
+    anonymous === undefined ? await authenticateClient(core, request, form) : { client: anonymous, uses: [] };
   if (!client.grantTypes.includes(grantType)) {
     throw new OAuthProblem("unauthorized_client", "the client is not registered for this grant");
   }
-  const binding = await bindingOf(core, request, client.dpopBound === true);
-  const asked: TokenRequest = { request, form, client, binding };
-  const granted = await handler(core, asked);
-  return json(200, await toAnswer(core, asked, granted), NOT_STORED);
+  const bound = await bindingOf(core, request, client.dpopBound === true);
+  const asked: TokenRequest = { form, client, binding: bound?.binding };
+  const { subject, redeem } = await handler(core, asked);
+  // Strangers, who have no grant, leave no marks.
+  await useUp(core, [...uses, ...(bound?.uses ?? [])], subject);
+  return json(200, await toAnswer(core, asked, await redeem()), NOT_STORED);
 }
 
 /** Whoever shows nothing of a client is none, where the grant can do without. */
@@ -33,10 +37,14 @@ function anonymousOf(core: IssuerCore, request: Request, form: Params, grantType
   return undefined;
 }
 
-async function bindingOf(core: IssuerCore, request: Request, needed: boolean): Promise<TokenBinding | undefined> {
+async function bindingOf(
+  core: IssuerCore,
+  request: Request,
+  needed: boolean,
+): ReturnType<NonNullable<IssuerExtension["bind"]>> {
   for (const { bind } of core.extensions) {
-    const binding = await bind?.(core, request);
-    if (binding !== undefined) return binding;
+    const bound = await bind?.(core, request);
+    if (bound !== undefined) return bound;
   }
   if (needed) throw new OAuthProblem("invalid_dpop_proof", "the client takes tokens only with a proof of its key");
   return undefined;

@@ -5,22 +5,18 @@ import { IssuerKeys, toJwtType } from "../../issuer-keys.js";
 import { normalizeResource } from "../../resource.js";
 import { scopesOf } from "../../scopes.js";
 import type { IssuerClient } from "../clients/client.js";
-import type { IssuerCore, IssuerExtension, TokenRequest } from "../core.js";
+import { type FoundGrant, type IssuerCore, type IssuerExtension, type TokenRequest, useUp } from "../core.js";
 import type { IdentityAssertionOptions, TrustedIssuer, WorkloadGrant, WorkloadIdentityOptions } from "../options.js";
 import { invalidGrant, OAuthProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
 import { assertScopes, requestedResources, requestedScopes } from "../rules.js";
-import type { Granted } from "../store/records.js";
+import type { Grant, Granted } from "../store/records.js";
 
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 const ID_JAG = "oauth-id-jag+jwt";
 /** What is signed for other purposes is nobody's word for a workload. */
 const OTHER_TYPES = [ID_JAG, "at+jwt", "dpop+jwt", "logout+jwt"];
-/** How far clocks may differ, in seconds. */
-const SKEW = 10;
-/** Longer ones are not read. */
-const MAX_LENGTH = 16_384;
 
 /** Stands for a workload until its assertion has been read: it has no id and no secret here. */
 const WORKLOAD: IssuerClient = {
@@ -86,9 +82,10 @@ class AssertionGrant {
     this.#platforms = keysOf(core, workload?.issuers);
   }
 
-  async serve(request: TokenRequest): Promise<Granted> {
+  async serve(request: TokenRequest): Promise<FoundGrant> {
     const { client, form } = request;
     const assertion = form.need("assertion");
+    if (assertion.length > this.#core.limits.maxAssertionBytes) throw invalidGrant("the assertion is too long");
     if (this.#workload === undefined) assertConfidential(request);
     const isIdentity = this.#workload === undefined || typeOf(assertion) === ID_JAG;
     if (!isIdentity) return await this.#serveWorkload(request, assertion);
@@ -106,7 +103,7 @@ class AssertionGrant {
     { client, form }: TokenRequest,
     claims: JWTPayload,
     { subject: subjectOf }: IdentityAssertionOptions,
-  ): Promise<Granted> {
+  ): Promise<FoundGrant> {
     const audience = this.#resourceOf(claims);
     assertSame(form.getAll("resource"), audience);
     const stated = scopesOf(typeof claims.scope === "string" ? claims.scope : undefined);
@@ -120,11 +117,10 @@ class AssertionGrant {
     if (asked.length > 0 && scopes.length === 0) assertScopes(asked, scopes);
     const subject = subjectOf === undefined ? claims.sub : await subjectOf(claims, client);
     if (subject === undefined) throw invalidGrant("the user is not known here");
-    await this.#useUp(claims);
-    return this.#toGranted(client.id, subject, scopes, audience);
+    return this.#found(claims, { clientId: client.id, subject, scopes, audience });
   }
 
-  async #serveWorkload({ client, form }: TokenRequest, assertion: string): Promise<Granted> {
+  async #serveWorkload({ client, form }: TokenRequest, assertion: string): Promise<FoundGrant> {
     if (OTHER_TYPES.includes(typeOf(assertion))) throw invalidGrant("the assertion is not a workload's");
     const { issuer, base } = this.#core;
     const claims = await this.#read(assertion, this.#platforms, [issuer, `${base}/token`]);
@@ -133,9 +129,8 @@ class AssertionGrant {
     const registered = allowed.scopes ?? client.scopes;
     const limits = { supported: [...this.#core.scopes.keys()], defaults: this.#core.defaultScopes, registered };
     const scopes = requestedScopes(form.get("scope"), limits);
-    await this.#useUp(claims);
     const { clientId = client.id === "" ? (claims.sub as string) : client.id } = allowed;
-    return this.#toGranted(clientId, allowed.subject ?? (claims.sub as string), scopes, audience);
+    return this.#found(claims, { clientId, subject: allowed.subject ?? (claims.sub as string), scopes, audience });
   }
 
   async #allowed(claims: JWTPayload): Promise<WorkloadGrant> {
@@ -153,27 +148,39 @@ class AssertionGrant {
   ): Promise<JWTPayload> {
     const keys = trusted.get(issuerOf(assertion));
     if (keys === undefined) throw invalidGrant("the assertion is by nobody who is trusted here");
+    const { clockSkewMs, grantAssertionMs } = this.#core.limits;
     const check = {
       audience: [...audience],
       requiredClaims: ["sub", "exp", "iat", "jti"],
-      clockTolerance: SKEW,
+      clockTolerance: clockSkewMs / 1000,
     };
     const { payload } = await keys.verify(assertion, check).catch((error: unknown) => {
       throw error instanceof errors.JOSEError ? invalidGrant(problemOf(error)) : error;
     });
-    const { sub, iat = 0, jti } = payload;
+    const { sub, exp = 0, jti } = payload;
     if (typeof sub !== "string" || sub === "" || typeof jti !== "string" || jti === "") {
       throw invalidGrant("the assertion has no usable sub and jti");
     }
-    if (iat > this.#core.now() / 1000 + SKEW) throw invalidGrant("the assertion is from the future");
+    if (exp * 1000 > this.#core.now() + grantAssertionMs + clockSkewMs)
+      throw invalidGrant("the assertion lasts too long");
     return payload;
   }
 
   /** An assertion is good once, whoever brings it a second time. */
-  async #useUp({ iss, jti, exp = 0 }: JWTPayload): Promise<void> {
-    const mark = `vouched:${await digestOf(`${iss} ${jti}`)}`;
-    if (await this.#core.store.add(mark, true, (exp + SKEW) * 1000)) return;
-    throw invalidGrant("the assertion was used before");
+  #found(
+    { iss, jti, exp = 0 }: JWTPayload,
+    may: Pick<Grant, "clientId" | "subject" | "scopes" | "audience">,
+  ): FoundGrant {
+    const { now, limits, lifetimes } = this.#core;
+    const redeem = async (): Promise<Granted> => {
+      const mark = `vouched:${await digestOf(`${iss} ${jti}`)}`;
+      const refusal = invalidGrant("the assertion was used before");
+      await useUp(this.#core, [{ mark, expiresAt: exp * 1000 + limits.clockSkewMs, refusal }], may.subject);
+      const grant = { ...may, id: randomToken(), expiresAt: now() + lifetimes.accessTokenMs };
+      // Whoever vouches keeps the say over how long: there is nothing to refresh.
+      return { grant, scopes: may.scopes, audience: may.audience, refreshes: false };
+    };
+    return { subject: may.subject, redeem };
   }
 
   #resourceOf({ resource }: JWTPayload): readonly string[] {
@@ -184,17 +191,10 @@ class AssertionGrant {
       throw invalidGrant("the assertion is for no server that tokens are made for here");
     }
   }
-
-  #toGranted(clientId: string, subject: string, scopes: readonly string[], audience: readonly string[]): Granted {
-    const expiresAt = this.#core.now() + this.#core.lifetimes.accessTokenMs;
-    const grant = { id: randomToken(), clientId, subject, scopes, audience, expiresAt };
-    // Whoever vouches keeps the say over how long: there is nothing to refresh.
-    return { grant, scopes, audience, refreshes: false };
-  }
 }
 
 function keysOf(core: IssuerCore, trusted: readonly TrustedIssuer[] = []): ReadonlyMap<string, IssuerKeys> {
-  return new Map(trusted.map((one) => [one.issuer, new IssuerKeys({ ...one, now: () => core.now() })]));
+  return new Map(trusted.map((one) => [one.issuer, new IssuerKeys({ ...one, now: () => core.now() }, core.limits)]));
 }
 
 function assertConfidential({ client }: TokenRequest): void {
@@ -210,7 +210,7 @@ function assertSame(named: readonly string[], audience: readonly string[]): void
 
 function typeOf(assertion: string): string {
   try {
-    return assertion.length > MAX_LENGTH ? "" : toJwtType(decodeProtectedHeader(assertion).typ);
+    return toJwtType(decodeProtectedHeader(assertion).typ);
   } catch {
     return "";
   }
@@ -218,7 +218,7 @@ function typeOf(assertion: string): string {
 
 function issuerOf(assertion: string): string {
   try {
-    return assertion.length > MAX_LENGTH ? "" : (decodeJwt(assertion).iss ?? "");
+    return decodeJwt(assertion).iss ?? "";
   } catch {
     return "";
   }

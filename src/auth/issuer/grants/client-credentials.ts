@@ -19,5 +19,5 @@ async function serve(...[core, { form, client }]: Parameters<GrantHandler>): Ret
   const scopes = requestedScopes(form.get("scope"), limits);
   const expiresAt = core.now() + core.lifetimes.accessTokenMs;
   const grant: Grant = { id: randomToken(), clientId: client.id, subject: client.id, scopes, audience, expiresAt };
-  return { grant, scopes, audience, refreshes: false };
+  return { subject: client.id, redeem: async () => ({ grant, scopes, audience, refreshes: false }) };
 }

@@ -3,8 +3,8 @@ import { REFRESH_GRANT } from "../clients/client.js";
 import type { GrantHandler, IssuerCore } from "../core.js";
 import { invalidGrant, invalidRequest } from "../problem.js";
 import { narrowedAudience } from "../rules.js";
-import type { AuthorizationRequest, CodeRecord, Grant } from "../store/records.js";
-import { endFamily } from "./refresh.js";
+import type { AuthorizationRequest, CodeRecord, Grant, Granted } from "../store/records.js";
+import { endFamily, keepingOf, refreshKeyOf } from "./refresh.js";
 
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
@@ -20,7 +20,8 @@ export async function createCode(
   const grant: Grant = { id, clientId, subject, scopes, audience, expiresAt: now + core.lifetimes.grantMs };
   const record: CodeRecord = { grant, redirectUri, redirectSent, challenge };
   const code = randomToken();
-  await core.store.put(`code:${await digestOf(code)}`, record, now + core.lifetimes.codeMs);
+  await core.clients.approve(clientId, grant.expiresAt);
+  await core.store.put(`code:${await digestOf(code)}`, record, now + core.lifetimes.codeMs, keepingOf(grant));
   return code;
 }
 
@@ -37,18 +38,26 @@ export const codeGrant: GrantHandler = async (core, { form, client }) => {
   if (record === undefined) throw invalidGrant("the code is not known or has expired");
   const { grant } = record;
   if (grant.clientId !== client.id) throw invalidGrant("the code was given to another client");
-  const family = await digestOf(`family ${code}`);
-  await assertUnused(core, digest, grant, family);
-  assertRedirect(record, form.get("redirect_uri"));
-  if (!sameText(await digestOf(verifier), record.challenge)) throw invalidGrant("code_verifier is not the right one");
-  const audience = narrowedAudience(form.getAll("resource"), grant.audience);
-  return { grant, scopes: grant.scopes, audience, family, refreshes: client.grantTypes.includes(REFRESH_GRANT) };
+  const redeem = async (): Promise<Granted> => {
+    const family = await useUpCode(core, digest, grant);
+    assertRedirect(record, form.get("redirect_uri"));
+    if (!sameText(await digestOf(verifier), record.challenge)) throw invalidGrant("code_verifier is not the right one");
+    const audience = narrowedAudience(form.getAll("resource"), grant.audience);
+    return { grant, scopes: grant.scopes, audience, family, refreshes: client.grantTypes.includes(REFRESH_GRANT) };
+  };
+  return { subject: grant.subject, redeem };
 };
 
-/** The record stays until it expires, so that a second use is noticed, and finds what the first was given. */
-async function assertUnused(core: IssuerCore, digest: string, grant: Grant, family: string): Promise<void> {
-  if (await core.store.add(`spent:${digest}`, true, core.now() + core.lifetimes.codeMs)) return;
-  await endFamily(core, grant, family);
+/**
+ * The name of the refresh tokens that come of the code. The record of the code and the mark of its use stay until they
+ * expire, so that a second use is noticed, and finds what the first was given.
+ */
+async function useUpCode(core: IssuerCore, digest: string, grant: Grant): Promise<string> {
+  const mark = `spent:${digest}`;
+  const family = randomToken();
+  const expiresAt = core.now() + core.lifetimes.codeMs;
+  if (await core.store.add(mark, await refreshKeyOf(family), expiresAt, { owner: grant.subject })) return family;
+  await endFamily(core, grant, String(await core.store.get(mark)));
   throw invalidGrant("the code was used before");
 }
 

@@ -1,10 +1,12 @@
 import { digestOf, randomToken, sameText } from "../../crypto.js";
 import { scopesOf } from "../../scopes.js";
 import { REFRESH_GRANT } from "../clients/client.js";
+import { clientKeyOf } from "../clients/clients.js";
 import type { GrantHandler, IssuerCore } from "../core.js";
 import { invalidGrant } from "../problem.js";
 import { assertScopes, narrowedAudience } from "../rules.js";
 import type { Grant, Granted, RefreshRecord } from "../store/records.js";
+import type { Keeping } from "../store/store.js";
 
 /** How long two uses of one token may be under way at once; later ones see what the first has left. */
 const RACE_MS = 60_000;
@@ -21,29 +23,29 @@ export async function createRefreshToken(
 ): Promise<string> {
   const token = `${family}.${randomToken()}`;
   const record: RefreshRecord = { grant, jkt, last: await digestOf(token) };
-  const key = await keyOf(family);
-  await core.store.put(key, record, grant.expiresAt);
+  const key = await refreshKeyOf(token);
+  await core.store.put(key, record, grant.expiresAt, keepingOf(grant));
   // Whoever ends the grant marks it first and deletes this after: one of the two sees what the other has done.
   if (await core.tokens.isRevoked(grant.id)) await core.store.delete(key);
   return token;
 }
 
-/**
- * Ends a grant whose refresh tokens are of this family. Without them nothing outlives the last access token, so the mark
+/** Ends a grant whose refresh tokens are kept under this key. Without them nothing outlives the last access token, so the mark
  * need not either: whoever makes others revoke cannot fill the store with marks that stay for as long as grants do.
  */
-export async function endFamily(core: IssuerCore, { id, expiresAt }: Grant, family: string): Promise<void> {
+export async function endFamily(core: IssuerCore, grant: Grant, refreshKey: string): Promise<void> {
+  const { id, expiresAt, subject } = grant;
   const lastMs = core.now() + core.lifetimes.accessTokenMs + RACE_MS;
   try {
-    await core.endGrant(id, Math.min(expiresAt, lastMs));
+    await core.endGrant(id, Math.min(expiresAt, lastMs), subject);
   } finally {
-    await core.store.delete(await keyOf(family));
+    await core.store.delete(refreshKey);
   }
 }
 
 /** What is known of the family of a refresh token. */
 export async function findRefresh(core: IssuerCore, token: string): Promise<RefreshRecord | undefined> {
-  return (await core.store.get(await keyOf(familyOf(token)))) as RefreshRecord | undefined;
+  return (await core.store.get(await refreshKeyOf(token))) as RefreshRecord | undefined;
 }
 
 /**
@@ -61,25 +63,35 @@ export const refreshGrant: GrantHandler = async (core, { form, client, binding }
   const asked = scopesOf(form.get("scope"));
   assertScopes(asked, grant.scopes);
   const audience = narrowedAudience(form.getAll("resource"), grant.audience);
-  await assertUnused(core, token, record);
   const scopes = asked.length === 0 ? grant.scopes : asked;
   const refreshes = client.grantTypes.includes(REFRESH_GRANT);
-  return { grant, scopes, audience, refreshes, family: familyOf(token) };
+  const redeem = async (): Promise<Granted> => {
+    await assertUnused(core, token, record);
+    return { grant, scopes, audience, refreshes, family: familyOf(token) };
+  };
+  return { subject: grant.subject, redeem };
 };
 
 async function assertUnused(core: IssuerCore, token: string, { grant, last }: RefreshRecord): Promise<void> {
   const digest = await digestOf(token);
   const isLast = sameText(digest, last);
-  if (isLast && (await core.store.add(`refreshed:${digest}`, true, core.now() + RACE_MS))) return;
-  await endFamily(core, grant, familyOf(token));
+  const { subject: owner } = grant;
+  if (isLast && (await core.store.add(`refreshed:${digest}`, true, core.now() + RACE_MS, { owner }))) return;
+  await endFamily(core, grant, await refreshKeyOf(token));
   throw invalidGrant("the refresh token was used before");
 }
 
 /** The name that all refresh tokens of a grant begin with. */
-export function familyOf(token: string): string {
+function familyOf(token: string): string {
   return token.split(".", 1)[0] ?? "";
 }
 
-async function keyOf(family: string): Promise<string> {
-  return `refresh:${await digestOf(family)}`;
+/** What the grant of a refresh token is kept under. */
+export async function refreshKeyOf(token: string): Promise<string> {
+  return `refresh:${await digestOf(familyOf(token))}`;
+}
+
+/** A grant is its user's, and its client stays with it. */
+export function keepingOf({ subject, clientId }: Grant): Keeping {
+  return { owner: subject, needs: clientKeyOf(clientId) };
 }

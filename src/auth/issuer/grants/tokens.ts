@@ -2,6 +2,7 @@ import type { CryptoKey, JWK, JWTPayload } from "jose";
 import * as jose from "jose";
 import { DefinitionError } from "../../../protocol/errors.js";
 import { ASYMMETRIC, randomToken } from "../../crypto.js";
+import { assertNotFuture } from "../../issuer-keys.js";
 import { scopesOf } from "../../scopes.js";
 import type { Granted, TokenBinding } from "../store/records.js";
 import type { IssuerStore } from "../store/store.js";
@@ -36,6 +37,12 @@ interface SigningKey {
   readonly publicJwk: JWK;
 }
 
+/** How long an access token lasts, and how far the clocks of processes that share the keys may differ. */
+interface TokenTimes {
+  readonly accessTokenMs: number;
+  readonly clockSkewMs: number;
+}
+
 const TYPE = "at+jwt";
 
 /** Makes access tokens (JWTs after RFC 9068), reads them, and knows which are revoked. */
@@ -44,7 +51,7 @@ export class Tokens {
   readonly #given: readonly JWK[] | undefined;
   readonly #store: IssuerStore;
   readonly #now: () => number;
-  readonly #lifetimeMs: number;
+  readonly #times: TokenTimes;
   #ring: Promise<KeyRing> | undefined;
 
   constructor(
@@ -52,14 +59,14 @@ export class Tokens {
     keys: readonly JWK[] | undefined,
     store: IssuerStore,
     now: () => number,
-    lifetimeMs: number,
+    times: TokenTimes,
   ) {
     if (keys?.length === 0) throw new DefinitionError("keys: there has to be one at least");
     this.#issuer = issuer;
     this.#given = keys;
     this.#store = store;
     this.#now = now;
-    this.#lifetimeMs = lifetimeMs;
+    this.#times = times;
   }
 
   /** The public halves, for whoever verifies tokens elsewhere. */
@@ -73,7 +80,8 @@ export class Tokens {
   ): Promise<{ token: string; expiresIn: number }> {
     const [key] = (await this.#keyRing()).keys;
     const now = Math.floor(this.#now() / 1000);
-    const expiresIn = Math.max(1, Math.floor(Math.min(this.#lifetimeMs, grant.expiresAt - this.#now()) / 1000));
+    const lifeMs = Math.min(this.#times.accessTokenMs, grant.expiresAt - this.#now());
+    const expiresIn = Math.max(1, Math.floor(lifeMs / 1000));
     const token = await new jose.SignJWT({
       iss: this.#issuer,
       sub: grant.subject,
@@ -113,8 +121,8 @@ export class Tokens {
   }
 
   /** Ends a grant with all its tokens, or, by its `jti`, one token. */
-  async revoke(id: string, expiresAt: number): Promise<void> {
-    await this.#store.add(`revoked:${id}`, true, expiresAt);
+  async revoke(id: string, expiresAt: number, owner?: string): Promise<void> {
+    await this.#store.add(`revoked:${id}`, true, expiresAt, owner === undefined ? {} : { owner });
   }
 
   async isRevoked(grantId: string): Promise<boolean> {
@@ -123,16 +131,20 @@ export class Tokens {
 
   async #read(token: string): Promise<JWTPayload | undefined> {
     const { keys, verifies } = await this.#keyRing();
-    const verified = await jose
+    const nowMs = this.#now();
+    return await jose
       .jwtVerify(token, verifies, {
         issuer: this.#issuer,
         typ: TYPE,
         algorithms: keys.map(({ alg }) => alg),
         requiredClaims: ["sub", "aud", "exp", "jti", "client_id", "grant_id"],
-        currentDate: new Date(this.#now()),
+        currentDate: new Date(nowMs),
+      })
+      .then(({ payload }) => {
+        assertNotFuture(payload, nowMs, this.#times.clockSkewMs / 1000);
+        return payload;
       })
       .catch(() => undefined);
-    return verified?.payload;
   }
 
   #keyRing(): Promise<KeyRing> {

@@ -21,8 +21,12 @@ export interface ConsentForm {
   readonly nonce: string;
 }
 
-const FORM_MS = 600_000;
-const BROWSER_MS = 86_400_000;
+/** How long a browser remembers an approval, has to answer, and is known. */
+export interface ConsentTimes {
+  readonly consentMs: number;
+  readonly loginMs: number;
+  readonly browserMs: number;
+}
 
 /**
  * What a browser has approved, and the questions that it is being asked. Approvals are in sealed cookies, one per client,
@@ -33,14 +37,14 @@ export class Consents {
   readonly #seal: Seal;
   readonly #site: CookieSite;
   readonly #now: () => number;
-  readonly #lifetimeMs: number;
+  readonly #times: ConsentTimes;
 
-  constructor(issuer: string, seal: Seal, now: () => number, lifetimeMs: number) {
+  constructor(issuer: string, seal: Seal, now: () => number, times: ConsentTimes) {
     this.#issuer = issuer;
     this.#seal = seal;
     this.#site = { secure: issuer.startsWith("https:") };
     this.#now = now;
-    this.#lifetimeMs = lifetimeMs;
+    this.#times = times;
   }
 
   /** Whether this user, in this browser, has approved as much for the same client at the same place. */
@@ -59,8 +63,9 @@ export class Consents {
   async remember(asked: AuthorizationRequest, user: string | undefined): Promise<string> {
     const { clientId, redirectUri, scopes, audience } = asked;
     const approval: Approval = { clientId, redirectUri, scopes, audience, user };
-    const value = await this.#seal.close(this.#purpose("consent"), approval, this.#now() + this.#lifetimeMs);
-    return setCookie(this.#site, await this.#consentCookie(clientId), value, this.#lifetimeMs);
+    const { consentMs } = this.#times;
+    const value = await this.#seal.close(this.#purpose("consent"), approval, this.#now() + consentMs);
+    return setCookie(this.#site, await this.#consentCookie(clientId), value, consentMs);
   }
 
   /** Something that only this browser has, and the cookie that gives it to a browser without. */
@@ -68,7 +73,7 @@ export class Consents {
     const id = await this.browserOf(request);
     if (id !== undefined) return { id };
     const made = randomToken();
-    const value = await this.#seal.close(this.#purpose("browser"), made, this.#now() + BROWSER_MS);
+    const value = await this.#seal.close(this.#purpose("browser"), made, this.#now() + this.#times.browserMs);
     return { id: made, cookie: setCookie(this.#site, await this.#browserCookie(), value) };
   }
 
@@ -78,7 +83,7 @@ export class Consents {
 
   async sealForm(asked: AuthorizationRequest, user: string | undefined, browser: string): Promise<string> {
     const form: ConsentForm = { asked, user, browser, nonce: randomToken() };
-    return await this.#seal.close(this.#purpose("ask"), form, this.#now() + FORM_MS);
+    return await this.#seal.close(this.#purpose("ask"), form, this.#now() + this.#times.loginMs);
   }
 
   /** The question that a form carries; undefined if it was not asked here, of this browser, within the last minutes. */
@@ -88,7 +93,7 @@ export class Consents {
   ): Promise<(ConsentForm & { expiresAt: number }) | undefined> {
     const form = await this.#seal.open<ConsentForm>(this.#purpose("ask"), text);
     if (form === undefined || form.browser !== (await this.browserOf(request))) return undefined;
-    return { ...form, expiresAt: this.#now() + FORM_MS };
+    return { ...form, expiresAt: this.#now() + this.#times.loginMs };
   }
 
   async #approval(request: Request, clientId: string): Promise<Approval | undefined> {
@@ -113,11 +118,15 @@ export class Consents {
 
 /** The value of a cookie of the request. */
 export function cookieOf(request: Request, name: string): string | undefined {
-  for (const part of (request.headers.get("cookie") ?? "").split(";")) {
+  return cookiesOf(request).find(([known]) => known === name)?.[1];
+}
+
+/** Names and values of the cookies of the request, in their order: browsers send the earliest first. */
+export function cookiesOf(request: Request): [string, string][] {
+  return (request.headers.get("cookie") ?? "").split(";").flatMap((part) => {
     const at = part.indexOf("=");
-    if (at > 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim();
-  }
-  return undefined;
+    return at > 0 ? [[part.slice(0, at).trim(), part.slice(at + 1).trim()]] : [];
+  });
 }
 
 export interface CookieSite {

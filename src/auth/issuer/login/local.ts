@@ -1,6 +1,7 @@
-import { redirectWithCode } from "../authorization-response.js";
+import { codeUri } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
 import { createCode } from "../grants/code.js";
+import { redirect } from "../http.js";
 import type { IssuerOptions } from "../options.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
@@ -12,7 +13,7 @@ export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Lo
       await userOf(request, { returnTo: returnTo(core, asked), client }),
     async proceed(core, request, asked, user) {
       if (user === undefined) throw new TypeError("nobody is logged in");
-      return redirectWithCode(core, request, asked, await createCode(core, asked, user.id));
+      return redirect(request, codeUri(core, asked, await createCode(core, asked, user.id)));
     },
   };
 }

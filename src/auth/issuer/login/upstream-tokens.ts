@@ -3,8 +3,6 @@ import { basicCredentials } from "../../client-auth.js";
 import type { IssuerCore } from "../core.js";
 import type { UpstreamOptions, UpstreamTokens } from "../options.js";
 
-const MAX_BYTES = 262_144;
-const TIMEOUT_MS = 15_000;
 /** Tokens that end sooner are renewed first. */
 const MARGIN_MS = 30_000;
 
@@ -21,9 +19,9 @@ export async function requestUpstream(
   if (basic) headers.authorization = basicCredentials(clientId, clientSecret);
   else body.set("client_id", clientId);
   if (clientSecret !== undefined && !basic) body.set("client_secret", clientSecret);
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const signal = AbortSignal.timeout(core.limits.upstreamMs);
   const response = await fetch(new URL(tokenEndpoint), { method: "POST", body, headers, redirect: "manual", signal });
-  const text = await readText(response, MAX_BYTES, { signal });
+  const text = await readText(response, core.limits.maxUpstreamBytes, { signal });
   if (response.status !== 200) throw new Error(`the token endpoint upstream answered with status ${response.status}`);
   return toTokens(text, core.now());
 }
@@ -33,14 +31,18 @@ export async function saveUpstreamTokens(
   core: IssuerCore,
   grantId: string,
   tokens: UpstreamTokens,
+  owner: string,
   expiresAt: number,
 ): Promise<void> {
-  const sealed = await core.seal.close(purpose(core, grantId), { tokens, expiresAt } satisfies StoredTokens, expiresAt);
-  await core.store.put(`upstream-tokens:${grantId}`, sealed, expiresAt);
+  const stored: StoredTokens = { tokens, owner, expiresAt };
+  const sealed = await core.seal.close(purpose(core, grantId), stored, expiresAt);
+  await core.store.put(`upstream-tokens:${grantId}`, sealed, expiresAt, { owner });
 }
 
 interface StoredTokens {
   readonly tokens: UpstreamTokens;
+  /** The user that they are of. */
+  readonly owner: string;
   readonly expiresAt: number;
 }
 
@@ -74,7 +76,7 @@ export class UpstreamAccess {
       const fields = { grant_type: "refresh_token", refresh_token: refreshToken };
       const renewed = await requestUpstream(this.#core, this.#options, fields);
       const tokens = { ...kept.tokens, ...defined(renewed) };
-      await saveUpstreamTokens(this.#core, grantId, tokens, kept.expiresAt);
+      await saveUpstreamTokens(this.#core, grantId, tokens, kept.owner, kept.expiresAt);
       // The grant may have ended meanwhile, and what was kept with it.
       if (!(await this.#core.tokens.isRevoked(grantId))) return tokens;
       await this.#core.store.delete(`upstream-tokens:${grantId}`);

@@ -1,24 +1,14 @@
 import { DefinitionError } from "../../../protocol/errors.js";
 import { digestOf, randomToken } from "../../crypto.js";
-import { problemUri, redirectWithCode } from "../authorization-response.js";
+import { codeUri, problemUri } from "../authorization-response.js";
 import type { IssuerCore, Login } from "../core.js";
 import { createCode } from "../grants/code.js";
 import { Params, redirect } from "../http.js";
 import type { UpstreamOptions } from "../options.js";
 import { invalidRequest, OAuthProblem, toProblem } from "../problem.js";
 import { isSecureUri } from "../redirect-uri.js";
-import type { AuthorizationRequest } from "../store/records.js";
+import { findLogin, forgetLogin, keepLogin, type PendingLogin } from "./pending.js";
 import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
-
-/** A login that is under way at the provider, kept under the digest of its state. */
-interface Pending {
-  readonly asked: AuthorizationRequest;
-  /** The browser it began in, as a digest. */
-  readonly browser: string;
-  readonly verifier: string;
-}
-
-const PENDING_MS = 600_000;
 
 /**
  * Leaves the login to a provider that knows this issuer as its only client. Since it cannot tell the clients behind it
@@ -32,13 +22,8 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
     redirectTargets: [options.authorizationEndpoint],
     findUser: async () => undefined,
     async proceed(core, request, asked) {
-      const browser = await core.consents.browser(request);
-      const state = randomToken();
-      const verifier = randomToken();
-      const pending: Pending = { asked, browser: await digestOf(browser.id), verifier };
-      await core.store.put(`upstream:${await digestOf(state)}`, pending, core.now() + PENDING_MS);
-      const cookies = browser.cookie === undefined ? [] : [browser.cookie];
-      return redirect(request, await loginUri(core, options, state, verifier), cookies);
+      const login: PendingLogin = { asked, state: randomToken(), verifier: randomToken() };
+      return redirect(request, await loginUri(core, options, login), await keepLogin(core, request, login));
     },
   };
 }
@@ -48,7 +33,22 @@ export async function callback(core: IssuerCore, request: Request): Promise<Resp
   const options = core.options.upstream as UpstreamOptions;
   const params = new Params(new URL(request.url).searchParams);
   if (params.repeated() !== undefined) throw invalidRequest("a parameter is there twice");
-  const { asked, verifier } = await takePending(core, request, params.get("state"));
+  const login = await findLogin(core, request, params.get("state") ?? "");
+  if (login === undefined) throw invalidRequest("this login was not begun in this browser, or too long ago");
+  const response = redirect(request, await answerOf(core, options, request, params, login));
+  response.headers.append("set-cookie", await forgetLogin(core, login));
+  return response;
+}
+
+/** Where the browser goes next: to the client, with a code or with what went wrong. */
+async function answerOf(
+  core: IssuerCore,
+  options: UpstreamOptions,
+  request: Request,
+  params: Params,
+  login: PendingLogin,
+): Promise<string> {
+  const { asked, verifier } = login;
   try {
     const code = assertAnswer(params, options);
     const tokens = await requestUpstream(core, options, {
@@ -58,23 +58,19 @@ export async function callback(core: IssuerCore, request: Request): Promise<Resp
       code_verifier: verifier,
     });
     const user = await options.user(tokens, { signal: request.signal });
+    await assertFirst(core, login, user.id);
     const grantId = randomToken();
-    await saveUpstreamTokens(core, grantId, tokens, core.now() + core.lifetimes.grantMs);
-    return redirectWithCode(core, request, asked, await createCode(core, asked, user.id, grantId));
+    await saveUpstreamTokens(core, grantId, tokens, user.id, core.now() + core.lifetimes.grantMs);
+    return codeUri(core, asked, await createCode(core, asked, user.id, grantId));
   } catch (error) {
-    return redirect(request, problemUri(core, asked, toProblem(core, error)));
+    return problemUri(core, asked, toProblem(core, error));
   }
 }
 
-async function takePending(core: IssuerCore, request: Request, state: string | undefined): Promise<Pending> {
-  const digest = await digestOf(state ?? "");
-  const pending = (await core.store.get(`upstream:${digest}`)) as Pending | undefined;
-  if (pending === undefined) throw invalidRequest("this login was not begun here, or too long ago");
-  const browser = await core.consents.browserOf(request);
-  if (browser === undefined || (await digestOf(browser)) !== pending.browser) {
-    throw new OAuthProblem("invalid_request", "this login was begun in another browser", { status: 403 });
-  }
-  if (await core.store.add(`returned:${digest}`, true, core.now() + PENDING_MS)) return pending;
+/** A login gives one code, though the browser can send its cookie again. It is marked once its user is known. */
+async function assertFirst({ store, now, limits }: IssuerCore, { state }: PendingLogin, owner: string): Promise<void> {
+  const mark = `returned:${await digestOf(state)}`;
+  if (await store.add(mark, true, now() + limits.loginMs, { owner })) return;
   throw invalidRequest("this login was finished before");
 }
 
@@ -90,7 +86,11 @@ function assertAnswer(params: Params, { issuer }: UpstreamOptions): string {
   return code;
 }
 
-async function loginUri(core: IssuerCore, options: UpstreamOptions, state: string, verifier: string): Promise<string> {
+async function loginUri(
+  core: IssuerCore,
+  options: UpstreamOptions,
+  { state, verifier }: PendingLogin,
+): Promise<string> {
   const url = new URL(options.authorizationEndpoint);
   const params = {
     ...options.params,

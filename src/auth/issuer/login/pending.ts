@@ -1,0 +1,64 @@
+import { digestOf } from "../../crypto.js";
+import type { IssuerCore } from "../core.js";
+import { invalidRequest } from "../problem.js";
+import type { AuthorizationRequest } from "../store/records.js";
+import { type CookieSite, cookieName, cookieOf, cookiesOf, setCookie } from "./consents.js";
+
+/** A login that is under way at the provider upstream. */
+export interface PendingLogin {
+  readonly asked: AuthorizationRequest;
+  readonly state: string;
+  readonly verifier: string;
+}
+
+/** Browsers keep no longer cookie. */
+const MAX_COOKIE_CHARS = 4_000;
+/** Servers of the field take headers of 8 KiB at least. */
+const MAX_ALL_CHARS = 6_000;
+const PREFIX = "login-";
+
+/**
+ * The cookies that give a login to the browser that begins it. It is sealed there and nowhere else, so that no number of
+ * logins that strangers begin takes room from any other. The earliest logins of the browser make room for it.
+ */
+export async function keepLogin(core: IssuerCore, request: Request, login: PendingLogin): Promise<readonly string[]> {
+  const { loginMs, maxLoginsPerBrowser } = core.limits;
+  const value = await core.seal.close(purposeOf(core), login, core.now() + loginMs);
+  if (value.length > MAX_COOKIE_CHARS)
+    throw invalidRequest("state and redirect_uri are too long to be kept by a browser");
+  const site = siteOf(core);
+  const others = cookiesOf(request).filter(([name]) => name.startsWith(cookieName(site, PREFIX)));
+  const dropped: string[] = [];
+  let chars = value.length + others.reduce((sum, [, other]) => sum + other.length, 0);
+  while (others.length > 0 && (others.length >= maxLoginsPerBrowser || chars > MAX_ALL_CHARS)) {
+    const [name, other] = others.shift() as [string, string];
+    chars -= other.length;
+    dropped.push(setCookie(site, name, "", 0));
+  }
+  return [...dropped, setCookie(site, await nameOf(site, login.state), value, loginMs)];
+}
+
+/** The login that was begun in this browser with this state; undefined for any other. */
+export async function findLogin(core: IssuerCore, request: Request, state: string): Promise<PendingLogin | undefined> {
+  const cookie = cookieOf(request, await nameOf(siteOf(core), state));
+  const login = await core.seal.open<PendingLogin>(purposeOf(core), cookie);
+  return login?.state === state ? login : undefined;
+}
+
+/** The cookie that ends a login. */
+export async function forgetLogin(core: IssuerCore, { state }: PendingLogin): Promise<string> {
+  const site = siteOf(core);
+  return setCookie(site, await nameOf(site, state), "", 0);
+}
+
+async function nameOf(site: CookieSite, state: string): Promise<string> {
+  return cookieName(site, `${PREFIX}${(await digestOf(state)).slice(0, 16)}`);
+}
+
+function siteOf({ issuer }: IssuerCore): CookieSite {
+  return { secure: issuer.startsWith("https:") };
+}
+
+function purposeOf({ issuer }: IssuerCore): string {
+  return `login ${issuer}`;
+}

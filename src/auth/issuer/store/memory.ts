@@ -1,0 +1,151 @@
+import { toLimits } from "../../limits.js";
+import { ISSUER_LIMITS, type IssuerLimits } from "../limits.js";
+import { OAuthProblem } from "../problem.js";
+import type { IssuerStore, Keeping } from "./store.js";
+
+export interface MemoryIssuerStoreOptions {
+  /** How much is kept: `maxClients`, `maxGrants`, `maxGrantsPerUser`, `maxMarks` and `maxMarksPerUser`. */
+  readonly limits?: Partial<IssuerLimits>;
+  readonly now?: () => number;
+}
+
+/**
+ * Keeps everything in this process, bounded per kind. Nothing that is in use makes room for anything else: a registered
+ * client goes only while no code and no grant needs it, a grant only for a newer one of the same user, a mark never.
+ * Where that leaves no room, the value is refused with status 503.
+ */
+export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
+  const limits = toLimits("createMemoryIssuerStore", ISSUER_LIMITS, options.limits);
+  const tables = new Tables(limits, options.now ?? Date.now);
+  return {
+    get: async (key) => tables.find(key)?.value,
+    put: async (key, value, expiresAt, keeping) => tables.write(key, { ...keeping, value, expiresAt, lasting: false }),
+    add: async (key, value, expiresAt, keeping) => {
+      if (tables.find(key) !== undefined) return false;
+      tables.write(key, { ...keeping, value, expiresAt, lasting: true });
+      return true;
+    },
+    delete: async (key) => tables.remove(key),
+  };
+}
+
+interface Entry extends Keeping {
+  readonly value: unknown;
+  readonly expiresAt: number;
+  /** A mark: it is not forgotten early. */
+  readonly lasting: boolean;
+}
+
+/** The values of one kind, the oldest first. */
+interface Table {
+  readonly entries: Map<string, Entry>;
+  readonly byOwner: Map<string, Set<string>>;
+}
+
+type Bound = "maxClients" | "maxGrants" | "maxGrantsPerUser" | "maxMarks" | "maxMarksPerUser";
+
+/** A full store is looked through for what has expired at most this often. */
+const SWEEP_MS = 1_000;
+const RETRY_SECONDS = "60";
+
+class Tables {
+  readonly #limits: IssuerLimits;
+  readonly #now: () => number;
+  readonly #tables = new Map<string, Table>();
+  /** How many values need a key. */
+  readonly #needs = new Map<string, number>();
+  #sweptAt = Number.NEGATIVE_INFINITY;
+
+  constructor(limits: IssuerLimits, now: () => number) {
+    this.#limits = limits;
+    this.#now = now;
+  }
+
+  find(key: string): Entry | undefined {
+    const entry = this.#tableOf(key).entries.get(key);
+    if (entry === undefined || this.#now() < entry.expiresAt) return entry;
+    this.remove(key);
+    return undefined;
+  }
+
+  write(key: string, entry: Entry): void {
+    const table = this.#tableOf(key);
+    this.remove(key);
+    this.#makeRoomOfOwner(table, entry);
+    this.#makeRoom(table, key, entry);
+    table.entries.set(key, entry);
+    const { owner, needs } = entry;
+    if (owner !== undefined) table.byOwner.set(owner, (table.byOwner.get(owner) ?? new Set()).add(key));
+    if (needs !== undefined) this.#needs.set(needs, (this.#needs.get(needs) ?? 0) + 1);
+  }
+
+  remove(key: string): void {
+    const { entries, byOwner } = this.#tableOf(key);
+    const { owner, needs } = entries.get(key) ?? {};
+    entries.delete(key);
+    if (owner !== undefined) {
+      const keys = byOwner.get(owner);
+      keys?.delete(key);
+      if (keys?.size === 0) byOwner.delete(owner);
+    }
+    if (needs === undefined) return;
+    const left = (this.#needs.get(needs) ?? 1) - 1;
+    if (left > 0) this.#needs.set(needs, left);
+    else this.#needs.delete(needs);
+  }
+
+  #tableOf(key: string): Table {
+    const kind = key.slice(0, key.indexOf(":"));
+    const table = this.#tables.get(kind) ?? { entries: new Map(), byOwner: new Map() };
+    this.#tables.set(kind, table);
+    return table;
+  }
+
+  /** Whoever has too many makes room among them. */
+  #makeRoomOfOwner({ byOwner }: Table, { owner, lasting }: Entry): void {
+    const keys = owner === undefined ? undefined : byOwner.get(owner);
+    const bound = lasting ? "maxMarksPerUser" : "maxGrantsPerUser";
+    if (keys === undefined || keys.size < this.#limits[bound]) return;
+    if (lasting) this.#sweep();
+    if (keys.size < this.#limits[bound]) return;
+    if (lasting) throw full(bound, this.#limits);
+    this.remove(keys.values().next().value as string);
+  }
+
+  #makeRoom({ entries }: Table, key: string, { owner, lasting }: Entry): void {
+    const bound = lasting ? "maxMarks" : key.startsWith("client:") ? "maxClients" : "maxGrants";
+    const isFull = () => entries.size >= this.#limits[bound];
+    if (isFull()) this.#sweep();
+    if (isFull() && !lasting && owner === undefined) this.#dropUnused(entries);
+    if (isFull()) throw full(bound, this.#limits);
+  }
+
+  #dropUnused(entries: ReadonlyMap<string, Entry>): void {
+    for (const [key, { heldUntil = 0, owner, lasting }] of entries) {
+      if (lasting || owner !== undefined || this.#now() < heldUntil || this.#needs.has(key)) continue;
+      this.remove(key);
+      return;
+    }
+  }
+
+  #sweep(): void {
+    const now = this.#now();
+    if (now - this.#sweptAt < SWEEP_MS) return;
+    this.#sweptAt = now;
+    for (const { entries } of this.#tables.values()) {
+      for (const [key, { expiresAt }] of entries) if (expiresAt <= now) this.remove(key);
+    }
+  }
+}
+
+function full(bound: Bound, limits: IssuerLimits): OAuthProblem {
+  const cause = new Error(
+    `The memory store of the issuer keeps ${limits[bound]} of a kind, and all of them are in use; raise limits.${bound}`,
+  );
+  const headers = { "retry-after": RETRY_SECONDS };
+  return new OAuthProblem("temporarily_unavailable", "there is no room for more at present; try again later", {
+    status: 503,
+    headers,
+    cause,
+  });
+}
