@@ -73,6 +73,8 @@ export interface Login {
     asked: AuthorizationRequest,
     user: IssuerUser | undefined,
   ): Promise<Response>;
+  /** Serves the browser that comes back from a login elsewhere. */
+  callback?(core: IssuerCore, request: Request): Promise<Response>;
   /** Where a form may lead to beside this server and the client. */
   readonly redirectTargets: readonly string[];
 }

@@ -6,7 +6,6 @@ import { register } from "./endpoints/register.js";
 import { revoke } from "./endpoints/revoke.js";
 import { token } from "./endpoints/token.js";
 import { json, NOT_STORED } from "./http.js";
-import { callback } from "./login/upstream.js";
 import type { LimitedEndpoint } from "./options.js";
 import { errorPage } from "./pages/page.js";
 import { OAuthProblem, toProblem } from "./problem.js";
@@ -45,7 +44,7 @@ const document = (name: string, serve: Endpoint["serve"]): Endpoint => ({
 });
 
 /** What there is to ask at this issuer, by path. A feature that is off has no address. */
-export function endpointsOf({ issuer, base, options }: IssuerCore): ReadonlyMap<string, Endpoint> {
+export function endpointsOf({ issuer, base, options, login }: IssuerCore): ReadonlyMap<string, Endpoint> {
   const path = new URL(base).pathname.replace(/\/$/, "");
   const endpoints = new Map([
     [metadataPath(issuer), document("metadata", metadata)],
@@ -54,7 +53,7 @@ export function endpointsOf({ issuer, base, options }: IssuerCore): ReadonlyMap<
     [`${path}/consent`, browser("consent", ["POST"], consent)],
     [`${path}/token`, program("token", token)],
   ]);
-  if (options.upstream !== undefined) endpoints.set(`${path}/callback`, browser("callback", ["GET"], callback));
+  if (login.callback !== undefined) endpoints.set(`${path}/callback`, browser("callback", ["GET"], login.callback));
   if (options.registration !== false) endpoints.set(`${path}/register`, program("register", register));
   if (options.revocation !== false) endpoints.set(`${path}/revoke`, program("revoke", revoke));
   return endpoints;

@@ -149,9 +149,11 @@ function createClients(
 const OPEN_GRANTS = new Set([CODE_GRANT, REFRESH_GRANT]);
 
 function assertIssuer(issuer: string): void {
-  if (isSecureUri(issuer) && !/[?#]/.test(issuer)) return;
+  const href = isSecureUri(issuer) && !/[?#]/.test(issuer) ? new URL(issuer).href : "";
+  // Clients compare it as text.
+  if (href !== "" && [href, href.replace(/\/$/, "")].includes(issuer)) return;
   throw new DefinitionError(
-    `The issuer ${JSON.stringify(issuer)} has to be https, or http on localhost, 127.0.0.1 or [::1], without query or fragment`,
+    `The issuer ${JSON.stringify(issuer)} has to be https, or http on localhost, 127.0.0.1 or [::1], in its plain form, without query or fragment`,
   );
 }
 

@@ -84,6 +84,9 @@ test("an address that the URL parser reads in another way than it is written is 
     // A resource has its port in any form.
     if (!uri.includes(":0443")) throws(() => assertResource(uri), uri);
   }
+  for (const issuer of ["HTTPS://a.example", "https://A.example", "https://a.example:443", "https://a.example/?"]) {
+    throws(() => createIssuer({ issuer, resources: ["https://a.example"], user: () => ({ id: "a" }) }), /plain form/);
+  }
   const plain = [
     "https://a.example",
     "HTTPS://A.example:443/cb?x=%20&y",

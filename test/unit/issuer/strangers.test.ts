@@ -183,15 +183,25 @@ test("logins that strangers begin upstream leave nothing here and push out no ot
 });
 
 test("a browser that keeps the cookie of a finished login gets no second code by it", async (t) => {
-  const { world } = await open(t, {}, { upstream });
-  const browser = world.browser();
+  let asked = 0;
+  const fetch = async () => {
+    asked++;
+    return Response.json({ access_token: "upstream" });
+  };
+  const shared = { upstream: { ...upstream, fetch }, secrets: [new Uint8Array(32)], store: createMemoryIssuerStore() };
+  const [here, there] = [await IssuerWorld.open(t, shared), await IssuerWorld.open(t, shared)];
+  const [browser, elsewhere] = [here.browser(), there.browser()];
   const state = await begin(browser);
   const cookies = [...browser.cookies];
   ok(answerOf(await finish(browser, state)).has("code"));
-  for (const [name, value] of cookies) browser.cookies.set(name, value);
-  const again = answerOf(await finish(browser, state));
-  equal(again.get("code"), null);
-  equal(again.get("error"), "invalid_request");
+  for (const [name, value] of cookies) {
+    browser.cookies.set(name, value);
+    elsewhere.cookies.set(name, value);
+  }
+  equal((await finish(browser, state)).status, 400);
+  equal(asked, 1, "the provider is not asked again");
+  const again = answerOf(await finish(elsewhere, state));
+  deepEqual([again.get("code"), again.get("error")], [null, "invalid_request"], "nor by another process");
 });
 
 test("a browser has a few logins upstream under way, and the earliest make room", async (t) => {

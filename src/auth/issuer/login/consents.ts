@@ -42,7 +42,7 @@ export class Consents {
   constructor(issuer: string, seal: Seal, now: () => number, times: ConsentTimes) {
     this.#issuer = issuer;
     this.#seal = seal;
-    this.#site = { secure: issuer.startsWith("https:") };
+    this.#site = siteOf(issuer);
     this.#now = now;
     this.#times = times;
   }
@@ -132,6 +132,10 @@ export function cookiesOf(request: Request): [string, string][] {
 export interface CookieSite {
   /** Whether browsers reach the issuer over https. On http, which only this machine has, there is no prefix. */
   readonly secure: boolean;
+}
+
+export function siteOf(issuer: string): CookieSite {
+  return { secure: new URL(issuer).protocol === "https:" };
 }
 
 /** With the prefix, no other host and no plain connection can set the cookie. */

@@ -2,7 +2,7 @@ import { digestOf } from "../../crypto.js";
 import type { IssuerCore } from "../core.js";
 import { invalidRequest } from "../problem.js";
 import type { AuthorizationRequest } from "../store/records.js";
-import { type CookieSite, cookieName, cookieOf, cookiesOf, setCookie } from "./consents.js";
+import { type CookieSite, cookieName, cookieOf, cookiesOf, setCookie, siteOf } from "./consents.js";
 
 /** A login that is under way at the provider upstream. */
 export interface PendingLogin {
@@ -26,7 +26,7 @@ export async function keepLogin(core: IssuerCore, request: Request, login: Pendi
   const value = await core.seal.close(purposeOf(core), login, core.now() + loginMs);
   if (value.length > MAX_COOKIE_CHARS)
     throw invalidRequest("state and redirect_uri are too long to be kept by a browser");
-  const site = siteOf(core);
+  const site = siteOf(core.issuer);
   const others = cookiesOf(request).filter(([name]) => name.startsWith(cookieName(site, PREFIX)));
   const dropped: string[] = [];
   let chars = value.length + others.reduce((sum, [, other]) => sum + other.length, 0);
@@ -40,23 +40,19 @@ export async function keepLogin(core: IssuerCore, request: Request, login: Pendi
 
 /** The login that was begun in this browser with this state; undefined for any other. */
 export async function findLogin(core: IssuerCore, request: Request, state: string): Promise<PendingLogin | undefined> {
-  const cookie = cookieOf(request, await nameOf(siteOf(core), state));
+  const cookie = cookieOf(request, await nameOf(siteOf(core.issuer), state));
   const login = await core.seal.open<PendingLogin>(purposeOf(core), cookie);
   return login?.state === state ? login : undefined;
 }
 
 /** The cookie that ends a login. */
 export async function forgetLogin(core: IssuerCore, { state }: PendingLogin): Promise<string> {
-  const site = siteOf(core);
+  const site = siteOf(core.issuer);
   return setCookie(site, await nameOf(site, state), "", 0);
 }
 
 async function nameOf(site: CookieSite, state: string): Promise<string> {
   return cookieName(site, `${PREFIX}${(await digestOf(state)).slice(0, 16)}`);
-}
-
-function siteOf({ issuer }: IssuerCore): CookieSite {
-  return { secure: issuer.startsWith("https:") };
 }
 
 function purposeOf({ issuer }: IssuerCore): string {

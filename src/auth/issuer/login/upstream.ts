@@ -18,6 +18,7 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
   for (const endpoint of [options.authorizationEndpoint, options.tokenEndpoint]) {
     if (!isSecureUri(endpoint)) throw new DefinitionError(`upstream: ${JSON.stringify(endpoint)} is not https`);
   }
+  const returned = new Returned();
   return {
     redirectTargets: [options.authorizationEndpoint],
     findUser: async () => undefined,
@@ -25,19 +26,34 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
       const login: PendingLogin = { asked, state: randomToken(), verifier: randomToken() };
       return redirect(request, await loginUri(core, options, login), await keepLogin(core, request, login));
     },
+    /** Where the provider sends the browser back to: once, with the state that was given to this browser. */
+    async callback(core, request) {
+      const params = new Params(new URL(request.url).searchParams);
+      if (params.repeated() !== undefined) throw invalidRequest("a parameter is there twice");
+      const login = await findLogin(core, request, params.get("state") ?? "");
+      if (login === undefined) throw invalidRequest("this login was not begun in this browser, or too long ago");
+      returned.add(login.state);
+      const location = await answerOf(core, options, request, params, login);
+      return redirect(request, location, [await forgetLogin(core, login)]);
+    },
   };
 }
 
-/** Where the provider sends the browser back to: once, with the state that was given to this browser. */
-export async function callback(core: IssuerCore, request: Request): Promise<Response> {
-  const options = core.options.upstream as UpstreamOptions;
-  const params = new Params(new URL(request.url).searchParams);
-  if (params.repeated() !== undefined) throw invalidRequest("a parameter is there twice");
-  const login = await findLogin(core, request, params.get("state") ?? "");
-  if (login === undefined) throw invalidRequest("this login was not begun in this browser, or too long ago");
-  const response = redirect(request, await answerOf(core, options, request, params, login));
-  response.headers.append("set-cookie", await forgetLogin(core, login));
-  return response;
+const MAX_RETURNED = 10_000;
+
+/** Logins that have come back, so that a browser that sends one again and again has the provider asked once. */
+class Returned {
+  readonly #states = new Set<string>();
+
+  add(state: string): void {
+    if (this.#states.has(state)) throw finishedBefore();
+    if (this.#states.size >= MAX_RETURNED) this.#states.delete(this.#states.keys().next().value ?? "");
+    this.#states.add(state);
+  }
+}
+
+function finishedBefore(): OAuthProblem {
+  return invalidRequest("this login was finished before");
 }
 
 /** Where the browser goes next: to the client, with a code or with what went wrong. */
@@ -67,11 +83,11 @@ async function answerOf(
   }
 }
 
-/** A login gives one code, though the browser can send its cookie again. It is marked once its user is known. */
+/** A login gives one code in all processes. Strangers leave no marks: it is marked once its user is known. */
 async function assertFirst({ store, now, limits }: IssuerCore, { state }: PendingLogin, owner: string): Promise<void> {
   const mark = `returned:${await digestOf(state)}`;
   if (await store.add(mark, true, now() + limits.loginMs, { owner })) return;
-  throw invalidRequest("this login was finished before");
+  throw finishedBefore();
 }
 
 /** The code. Throws what the client is told instead. */

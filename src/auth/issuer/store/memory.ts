@@ -106,7 +106,7 @@ class Tables {
     const keys = owner === undefined ? undefined : byOwner.get(owner);
     const bound = lasting ? "maxMarksPerUser" : "maxGrantsPerUser";
     if (keys === undefined || keys.size < this.#limits[bound]) return;
-    if (lasting) this.#sweep();
+    this.#sweep();
     if (keys.size < this.#limits[bound]) return;
     if (lasting) throw full(bound, this.#limits);
     this.remove(keys.values().next().value as string);
