@@ -122,6 +122,7 @@ export interface IssuerOptions {
   /** Keys of 32 bytes for cookies, forms and upstream tokens: the first seals, each opens. As long-lived as `keys`. */
   readonly secrets?: readonly Uint8Array[];
   readonly lifetimes?: Lifetimes;
+  /** The bounds of the issuer, each with a default. */
   readonly limits?: Partial<IssuerLimits>;
   /** What each endpoint may cost. `limits.maxRegistrationsPerMinute` for all together unless given; false for no limit. */
   readonly limit?: RateLimit | false;

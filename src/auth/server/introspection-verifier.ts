@@ -15,6 +15,7 @@ export interface IntrospectionVerifierOptions extends AuthorizationServerOptions
   readonly endpoint?: string;
   /** Who this server is at the authorization server. */
   readonly client: Pick<KnownClient, "id" | "secret" | "method" | "key" | "keyId" | "alg" | "assertion">;
+  /** The bounds of the verifier, each with a default. */
   readonly limits?: Partial<GateLimits>;
 }
 

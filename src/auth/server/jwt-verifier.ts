@@ -23,6 +23,7 @@ export interface JwtVerifierOptions extends IssuerKeyOptions {
    * that only ID tokens have.
    */
   readonly allowIdTokens?: boolean;
+  /** The bounds of the verifier, each with a default. */
   readonly limits?: Partial<GateLimits>;
 }
 

@@ -38,6 +38,7 @@ export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOp
   readonly metadata?: { readonly [member: string]: unknown };
   /** Repeats the metadata of the first authorization server at this origin, for clients older than resource metadata. */
   readonly mirrorMetadata?: boolean;
+  /** The bounds of the gate, each with a default. */
   readonly limits?: Partial<GateLimits>;
 }
 

@@ -101,7 +101,7 @@ export function isAddress(clientId: string): boolean {
 
 function assertConfigured(client: ConfiguredClient, documents: boolean): void {
   const name = JSON.stringify(client.clientId);
-  if (documents && isAddress(client.clientId)) {
+  if (documents && /^https:/i.test(client.clientId)) {
     throw new DefinitionError(`The client id ${name} is an address: it would stand for a metadata document`);
   }
   for (const uri of client.redirectUris ?? []) {
