@@ -182,6 +182,17 @@ test("logins that strangers begin upstream leave nothing here and push out no ot
   equal((await finish(ada, state)).status, 400);
 });
 
+test("a client stays while a login is under way for it upstream", async (t) => {
+  const { world } = await open(t, { maxClients: 2 }, { upstream });
+  const { id } = await world.register();
+  world.skippedMs += 601_000;
+  const browser = world.browser();
+  const state = await begin(browser, { client_id: id });
+  equal((await world.register()).status, 201);
+  equal((await world.register()).status, 503);
+  ok(answerOf(await finish(browser, state)).has("code"));
+});
+
 test("a browser that keeps the cookie of a finished login gets no second code by it", async (t) => {
   let asked = 0;
   const fetch = async () => {

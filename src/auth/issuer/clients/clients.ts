@@ -62,9 +62,9 @@ export class Clients {
     await this.#save({ client, endsAt, expiresAt: this.#now() + this.#limits.unusedClientMs });
   }
 
-  /** Keeps a client that a user is asked about, for the length of a login. */
-  async hold(client: IssuerClient): Promise<void> {
-    if (client.source === "registered") await this.#keep(client.id, this.#now());
+  /** Keeps a client that a login is under way for, for the length of a login. Throws for a client that is gone. */
+  async hold(clientId: string): Promise<void> {
+    if (!this.#configured.has(clientId) && !isAddress(clientId)) await this.#keep(clientId, this.#now());
   }
 
   /** Keeps a client that a user has approved, until the grant ends. Throws for a registered client that is gone. */

@@ -48,7 +48,7 @@ async function consentPage(
   question: ConsentQuestion,
 ): Promise<Response> {
   // Whoever is logged in may take the time of a login to answer, and the client stays for as long.
-  if (question.user !== undefined) await core.clients.hold(question.client);
+  if (question.user !== undefined) await core.clients.hold(asked.clientId);
   const browser = await core.consents.browser(request);
   const view: ConsentView = {
     ...question,

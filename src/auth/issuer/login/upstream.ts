@@ -23,6 +23,7 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
     redirectTargets: [options.authorizationEndpoint],
     findUser: async () => undefined,
     async proceed(core, request, asked) {
+      await core.clients.hold(asked.clientId);
       const login: PendingLogin = { asked, state: randomToken(), verifier: randomToken() };
       return redirect(request, await loginUri(core, options, login), await keepLogin(core, request, login));
     },
