@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect as connectSocket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ConnectionError, connect } from "bowline/client";
+import { connect, McpError } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
@@ -64,7 +64,7 @@ for (const era of ["modern", "legacy"]) {
         askPort(running.port, era === "modern" ? modernRequest("tools/list") : initialize()),
         /ECONNREFUSED/,
       );
-      await rejects(client.callTool("late"), ConnectionError);
+      await rejects(client.callTool("late"), McpError);
       release.open();
       equal((await quick).text, "done");
       deepEqual(ended, []);
@@ -165,7 +165,7 @@ proves("hosting:http:graceful-shutdown", { wire: "http" }, "it is over as soon a
 proves("hosting:http:graceful-shutdown", { wire: "http" }, "the process exits by itself", async () => {
   const program = `
     import { serveHttp } from "bowline/node";
-    import { ConnectionError, connect } from "bowline/client";
+    import { connect, McpError } from "bowline/client";
     import { McpServer } from "bowline/server";
     const server = new McpServer({ name: "a", version: "1" }).tool("wait", {}, (_, ctx) => new Promise((_, no) =>
       ctx.signal.addEventListener("abort", () => no(ctx.signal.reason))));
