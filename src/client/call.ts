@@ -5,7 +5,7 @@ import { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { tellProgress } from "../call/progress.js";
 import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
-import { ConnectionError, notConnected, type RpcError } from "../protocol/errors.js";
+import { afterFirstAnswer, ConnectionError, notConnected, type RpcError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 import type { ClientCache } from "./cache/cache.js";
@@ -98,9 +98,13 @@ export class ClientCalls {
     const { extensions } = this.#client;
     const result = await this.#send(call, this.connected(), unchanged, (error) => Promise.reject(error));
     if (extensions === undefined) return result;
-    return extensions.resolve(call, result, (method, params, options = {}) =>
-      this.call({ method, params, options }, unchanged),
-    );
+    try {
+      return await extensions.resolve(call, result, (method, params, options = {}) =>
+        this.call({ method, params, options }, unchanged),
+      );
+    } catch (error) {
+      throw afterFirstAnswer(error);
+    }
   }
 
   /** Throws for a call that is not sent. A call that was sent and failed is what `onFailure` makes of it. */
@@ -186,7 +190,7 @@ export class ClientCalls {
           return await this.#exchange(next, connection, lifetime);
         } catch (error) {
           this.#cache?.noteFailure(request, error);
-          throw error;
+          throw afterFirstAnswer(error);
         }
       },
     });

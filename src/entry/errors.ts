@@ -1,8 +1,8 @@
 export { AuthError, type AuthStep } from "../protocol/auth-error.js";
+export type { Delivery } from "../protocol/delivery.js";
 export {
   ConnectionError,
   DefinitionError,
-  type Delivery,
   InputRequiredError,
   McpError,
   MissingCapabilityError,

@@ -1,7 +1,7 @@
 import { AbortSwitch } from "../call/abort-switch.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { progressTokenOf, withProgressToken } from "../call/progress.js";
-import { answerLost } from "../http/client/failures.js";
+import { fetchFailed } from "../http/client/failures.js";
 import type { StreamTrace } from "../http/client/read.js";
 import { ConnectionError } from "../protocol/errors.js";
 import { idKey } from "../protocol/jsonrpc/inflight-table.js";
@@ -29,7 +29,8 @@ export class HttpCall {
   readonly #onAbort: (reason: unknown) => void;
   #resolve!: (response: RpcResponse) => void;
   #reject!: (reason: unknown) => void;
-  #sent = false;
+  /** How far it has got: the only source of what its errors say about that. */
+  #reached: "not_sent" | "sent" | "answer_lost" = "not_sent";
   #over = false;
 
   constructor(
@@ -60,13 +61,19 @@ export class HttpCall {
 
   /** Tells whether its POST is to be sent, now that it can be. */
   begin(): boolean {
-    this.#sent = !this.#over;
-    return this.#sent;
+    if (this.#over) return false;
+    this.#reached = "sent";
+    return true;
+  }
+
+  /** The server has taken the call, by the head of its answer, or in an earlier connection. */
+  taken(): void {
+    this.#reached = "answer_lost";
   }
 
   /** Whether the server may have heard of it. */
   get sent(): boolean {
-    return this.#sent;
+    return this.#reached !== "not_sent";
   }
 
   /** From here on the end of the scope ends the call. */
@@ -107,6 +114,16 @@ export class HttpCall {
     return true;
   }
 
+  /** The error for an answer that will not come, whatever request it was last waited for with. */
+  lost(how: string, details?: { readonly status?: number; readonly cause?: unknown }): ConnectionError {
+    return new ConnectionError(`${this.method}: ${how}`, { ...details, delivery: this.#reached });
+  }
+
+  /** The error for what went wrong with its POST, or with the reading of the answer to it. */
+  broken(cause: unknown): Error {
+    return this.#reached === "answer_lost" ? this.lost(describe(cause), { cause }) : fetchFailed(this.method, cause);
+  }
+
   #end(): boolean {
     if (this.#over) return false;
     this.#over = true;
@@ -118,13 +135,8 @@ export class HttpCall {
 
 /** The error for a stream that is over while its call is not. */
 export function streamLost(call: HttpCall, trace: StreamTrace): ConnectionError {
-  if (trace.error === undefined) return answerLost(call.method, "the stream ended without a response");
-  return answerLost(call.method, `the stream broke off (${describe(trace.error)})`, { cause: trace.error });
-}
-
-export function closedBeforeAnswer(call: HttpCall): ConnectionError {
-  const delivery = call.sent ? "sent" : "not_sent";
-  return new ConnectionError(`${call.method}: the connection was closed before the answer came`, { delivery });
+  if (trace.error === undefined) return call.lost("the stream ended without a response");
+  return call.lost(`the stream broke off (${describe(trace.error)})`, { cause: trace.error });
 }
 
 export function describe(error: unknown): string {

@@ -2,7 +2,6 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import type { ReadResponse } from "../call/channel-request.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import {
-  answerLost,
   fetchFailed,
   type HttpErrorResponse,
   NOT_MCP,
@@ -20,11 +19,12 @@ import {
   type Reply,
 } from "../http/client/send.js";
 import { isEventStream, isJson } from "../http/media-type.js";
+import { HTTP_ANSWER } from "../protocol/delivery.js";
 import { type ConnectionError, notConnected, ProtocolError, toError } from "../protocol/errors.js";
 import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
 import type { RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
-import { closedBeforeAnswer, describe, type GiveUp, HttpCall } from "./http-call.js";
+import { describe, type GiveUp, HttpCall } from "./http-call.js";
 import { type HttpTarget, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
 
 /** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
@@ -101,7 +101,7 @@ export class HttpWire {
 
   /** The error for a response that refuses; its body is done with. */
   async refusedBy(response: Reply, what: string, life: Life): Promise<ConnectionError> {
-    return this.#statusError(what, await readErrorResponse(response, life));
+    return this.#statusError(what, await readErrorResponse(response, life, this.#target.clock));
   }
 
   #statusError(what: string, refusal: HttpErrorResponse): ConnectionError {
@@ -120,10 +120,11 @@ export class HttpWire {
   ): Promise<StreamTrace | undefined> {
     const { status } = response;
     const type = response.headers.get("content-type");
+    if (response.ok) call.taken();
     if (call.over) discard(response);
     else if (status === 202 || status === 204) {
       discard(response);
-      call.fail(answerLost(call.method, `the server answered with HTTP status ${status} and no response`, { status }));
+      call.fail(call.lost(`the server answered with HTTP status ${status} and no response`, { status }));
     } else if (!response.ok) {
       await this.#readErrorResponse(call, response);
     } else if (isEventStream(type)) {
@@ -172,9 +173,10 @@ export class HttpWire {
   }
 
   async #readErrorResponse(call: HttpCall, response: Reply): Promise<void> {
-    const refusal = await readErrorResponse(response, call.abortSwitch);
-    if (refusal.rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
-    else call.answer({ jsonrpc: "2.0", id: call.id, error: refusal.rpcError });
+    const refusal = await readErrorResponse(response, call.abortSwitch, this.#target.clock);
+    const { rpcError } = refusal;
+    if (rpcError === undefined) call.fail(this.#statusError(call.method, refusal));
+    else call.answer({ jsonrpc: "2.0", id: call.id, error: { ...rpcError, [HTTP_ANSWER]: refusal } });
   }
 
   async #readJson(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<void> {
@@ -182,7 +184,7 @@ export class HttpWire {
     try {
       text = await readText(response, this.#target.maxMessageBytes, call.abortSwitch);
     } catch (cause) {
-      call.fail(answerLost(call.method, `the response could not be read (${describe(cause)})`, { cause }));
+      call.fail(call.lost(`the response could not be read (${describe(cause)})`, { cause }));
       return;
     }
     const parsed = parseFrame(text);
@@ -191,7 +193,7 @@ export class HttpWire {
       return;
     }
     onMessage(parsed);
-    if (!call.over) call.fail(answerLost(call.method, "the server's response does not answer this request"));
+    if (!call.over) call.fail(call.lost("the server's response does not answer this request"));
   }
 }
 
@@ -266,7 +268,7 @@ export abstract class HttpTransport {
   /** Ends every call and everything on the wire. */
   protected end(): void {
     this.closed = true;
-    for (const call of this.inflight.drain()) call.fail(closedBeforeAnswer(call));
+    for (const call of this.inflight.drain()) call.fail(call.lost("the connection was closed before the answer came"));
     this.wire.abortAll();
   }
 }

@@ -1,3 +1,4 @@
+import { type Delivery, type HttpAnswer, isRetrySafe } from "./delivery.js";
 import { isTextList } from "./json.js";
 import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
 
@@ -23,6 +24,8 @@ export class McpError extends Error {
 export interface RpcErrorOptions extends ErrorOptions {
   readonly method?: string | undefined;
   readonly local?: boolean;
+  /** How HTTP carried the answer, where it has a status of its own. */
+  readonly http?: HttpAnswer | undefined;
 }
 
 /** The peer answered with a JSON-RPC error, or a handler wants to answer with one. */
@@ -34,12 +37,24 @@ export class RpcError extends McpError {
   readonly method: string | undefined;
   /** True when this side refused the call itself and nothing was sent. */
   readonly local: boolean;
+  /** Whether the error proves that no handler ran: see `Delivery`. */
+  readonly delivery: Delivery;
+  readonly retrySafe: boolean;
+  /** The HTTP status that the error came with, where the call was refused by one. */
+  readonly status: number | undefined;
+  /** How long the server asks to wait before the next request, by `Retry-After`. */
+  readonly retryAfterMs: number | undefined;
   constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
     super("rpc_error", message, options);
     this.rpcCode = rpcCode;
     this.data = data;
     this.method = options?.method;
     this.local = options?.local === true;
+    const { http } = options ?? {};
+    this.delivery = this.local ? "not_sent" : http?.delivery === "refused" ? "refused" : "answered";
+    this.retrySafe = isRetrySafe(this.delivery);
+    this.status = http?.status;
+    this.retryAfterMs = http?.retryAfterMs;
   }
 }
 
@@ -138,16 +153,16 @@ export class ProtocolError extends McpError {
   }
 }
 
-/** How far a call had got when its connection went away. */
-export type Delivery = "not_sent" | "sent" | "answer_lost";
-
 export interface ConnectionErrorDetails extends ErrorOptions {
-  /** `not_sent`: the peer never saw the call. `sent`: it may have. `answer_lost`: it did, and the answer is gone. */
-  readonly delivery?: Delivery;
-  /** Whether sending the same call again cannot do harm. */
-  readonly retrySafe?: boolean;
+  /**
+   * How far the call had got.
+   * @default "sent": nothing is proved
+   */
+  readonly delivery?: Exclude<Delivery, "answered"> | undefined;
   /** The HTTP status that ended the call, where there is one. */
   readonly status?: number | undefined;
+  /** How long the server asks to wait before the next request, by `Retry-After`. */
+  readonly retryAfterMs?: number | undefined;
   /** Of a process: its exit code, signal and last lines on stderr. */
   readonly exitCode?: number | null | undefined;
   readonly exitSignal?: string | null | undefined;
@@ -161,9 +176,11 @@ export interface ConnectionErrorDetails extends ErrorOptions {
 /** The other side went away, or could not be reached. */
 export class ConnectionError extends McpError {
   override readonly name = "ConnectionError";
-  readonly delivery: Delivery;
+  readonly delivery: Exclude<Delivery, "answered">;
+  /** Whether sending the same call again cannot make a handler run twice. Follows from `delivery` alone. */
   readonly retrySafe: boolean;
   readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
   readonly exitCode: number | null | undefined;
   readonly exitSignal: string | null | undefined;
   readonly stderr: readonly string[];
@@ -171,15 +188,29 @@ export class ConnectionError extends McpError {
   readonly likelyCause: string | undefined;
   constructor(message: string, details: ConnectionErrorDetails = {}) {
     super("connection_error", message, details);
-    this.delivery = details.delivery ?? "not_sent";
-    this.retrySafe = details.retrySafe ?? this.delivery === "not_sent";
+    this.delivery = details.delivery ?? "sent";
+    this.retrySafe = isRetrySafe(this.delivery);
     this.status = details.status;
+    this.retryAfterMs = details.retryAfterMs;
     this.exitCode = details.exitCode;
     this.exitSignal = details.exitSignal;
     this.stderr = details.stderr ?? [];
     this.command = details.command;
     this.likelyCause = details.likelyCause;
   }
+}
+
+/**
+ * The error of a call whose handler has run already, when a further request on its behalf fails: another round of input, or
+ * a look at what became of it. What such a request proves about itself, it does not prove about the call.
+ */
+export function afterFirstAnswer(error: unknown): unknown {
+  if (error instanceof ConnectionError && error.retrySafe) {
+    return new ConnectionError(error.message, { delivery: "answer_lost", cause: error });
+  }
+  if (!(error instanceof RpcError) || !error.retrySafe || error.local) return error;
+  const { rpcCode, message, data, method } = error;
+  return new RpcError(rpcCode, message, data, { method, cause: error });
 }
 
 /** Time ran out: `idle` when nothing was heard for too long, `deadline` when the whole call took too long. */

@@ -70,7 +70,8 @@ class FaultyChannelImpl implements FaultyChannel {
   send(text: string): void | Promise<void> {
     if (this.#events !== undefined && this.#cut === undefined) return this.#lanes.send.take(text);
     const state = this.#cut === undefined ? "not open" : "cut";
-    return Promise.reject(new ConnectionError(`The wire is ${state}: the frame was not sent`, { cause: this.#cut }));
+    const message = `The wire is ${state}: the frame was not sent`;
+    return Promise.reject(new ConnectionError(message, { delivery: "not_sent", cause: this.#cut }));
   }
 
   close(): Promise<void> {

@@ -39,7 +39,8 @@ export class Received {
   }
 
   status(status: number, text = "", type = "text/plain"): void {
-    this.response.writeHead(status, text === "" ? {} : { "content-type": type });
+    const length = status === 204 ? {} : { "content-length": Buffer.byteLength(text) };
+    this.response.writeHead(status, text === "" ? length : { "content-type": type, ...length });
     this.response.end(text);
   }
 

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { AbortSwitch } from "#src/call/abort-switch.js";
+import { systemClock } from "#src/call/clock.js";
 import { readExcerpt, readText } from "#src/http/client/read.js";
 import { type ByteSource, discard, type Reply, type Sending } from "#src/http/client/send.js";
 import { readSse, SseReader } from "#src/http/sse/reader.js";
@@ -340,7 +341,7 @@ test("a reader that has enough, or fails, ends the response", async (t) => {
     throw failure;
   });
   await rejects(readSse((await send(url, {})).body as ByteSource, failing), (error) => error === failure);
-  equal(await readExcerpt(await send(url, {}), 5, never), "data:");
+  equal(await readExcerpt(await send(url, {}), 5, 1000, never, systemClock), "data:");
   await (await send(url, {})).body?.cancel();
   equal(gone.length, 4);
   await Promise.all(gone);

@@ -1,6 +1,9 @@
-import { equal, match } from "node:assert/strict";
+import { equal, match, rejects } from "node:assert/strict";
 import { test } from "node:test";
+import { systemClock } from "#src/call/clock.js";
 import { noResponse, readErrorResponse, statusError } from "#src/http/client/failures.js";
+import { FakeClock } from "../support/fake-clock.js";
+import { legacyWorld, modernWorld, settled } from "../support/http-transports.js";
 
 const life = new AbortController();
 
@@ -20,7 +23,11 @@ test("only a failure to connect proves that nothing was sent", () => {
 });
 
 test("a refusal shows a short piece of its body, on one line", async () => {
-  const refusal = await readErrorResponse(new Response(`a\r\n\tb\u0000${"c".repeat(1000)}`, { status: 502 }), life);
+  const refusal = await readErrorResponse(
+    new Response(`a\r\n\tb\u0000${"c".repeat(1000)}`, { status: 502 }),
+    life,
+    systemClock,
+  );
   equal(refusal.excerpt, `a b ${"c".repeat(196)}...`);
   equal(refusal.rpcError, undefined);
   match(statusError("tools/call", refusal).message, /^tools\/call: the server answered with HTTP status 502: a b c/);
@@ -34,7 +41,63 @@ test("a body that never ends is let go of", async () => {
       cancelled = true;
     },
   });
-  const refusal = await readErrorResponse(new Response(body, { status: 500 }), life);
+  const refusal = await readErrorResponse(new Response(body, { status: 500 }), life, systemClock);
   equal(refusal.excerpt.length, 203);
   equal(cancelled, true);
+});
+
+for (const era of ["modern", "legacy"] as const) {
+  for (const direct of [true, false]) {
+    test(`an error response that never ends keeps its status (${era}, ${direct ? "direct" : "by fetch"})`, async (t) => {
+      const clock = new FakeClock();
+      const options = direct ? { clock } : { clock, fetch: (url: URL, init: RequestInit) => fetch(url, init) };
+      const { script, call } = era === "modern" ? await modernWorld(t, options) : await legacyWorld(t, options);
+      for (const [status, body, expected] of [
+        [502, "begun", { name: "ConnectionError", status: 502, message: /HTTP status 502: begun/ }],
+        [500, "", { name: "ConnectionError", status: 500 }],
+      ] as const) {
+        const answered = call();
+        const { response } = await script.next("tools/call");
+        response.writeHead(status, { "content-type": "text/plain" });
+        response.flushHeaders();
+        response.write(body);
+        const timers = clock.delays.length;
+        await clock.started(timers + 1);
+        // What was written has come by then, or is on its way.
+        await settled();
+        clock.advance(999);
+        await settled();
+        clock.advance(1);
+        await rejects(answered, expected);
+        equal(clock.pending, 0);
+      }
+    });
+  }
+}
+
+test("a JSON-RPC error whose response never ends answers the call", async (t) => {
+  const clock = new FakeClock();
+  const { script, call } = await modernWorld(t, { clock });
+  const answered = call();
+  const { response, message } = await script.next("tools/call");
+  response.writeHead(404, { "content-type": "application/json" });
+  response.write(JSON.stringify({ jsonrpc: "2.0", id: message.id, error: { code: -32601, message: "no" } }));
+  await clock.started(1);
+  await settled();
+  clock.advance(1000);
+  const got = await answered;
+  equal("error" in got && got.error.code, -32601);
+});
+
+test("a refused notification whose response never ends is reported", async (t) => {
+  const clock = new FakeClock();
+  const { script, link, told } = await modernWorld(t, { clock });
+  const sent = link.notify("notifications/x", undefined);
+  const { response } = await script.next("notifications/x");
+  response.writeHead(500, { "content-type": "text/plain" });
+  response.flushHeaders();
+  await clock.started(1);
+  clock.advance(1000);
+  await sent;
+  match(String(told.problems[0]), /HTTP status 500/);
 });

@@ -120,7 +120,7 @@ test("404 outside a session is an ordinary refusal", async (t) => {
   link.onSessionLost = () => ok(false, "there is no session to lose");
   const answered = call({ method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false });
   (await script.next("initialize")).status(404, "nothing here");
-  await rejects(answered, { code: "connection_error", status: 404, delivery: "sent" });
+  await rejects(answered, { code: "connection_error", status: 404, delivery: "refused" });
 });
 
 test("a session id with other than visible characters is not used", async (t) => {

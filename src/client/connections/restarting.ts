@@ -255,7 +255,8 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     this.#pingLoop?.stop();
     this.#stop.abort();
     if (state?.name !== "down") return;
-    state.settle(new ConnectionError("Not connected: the server could not be started again", { cause: reason }));
+    const message = "Not connected: the server could not be started again";
+    state.settle(new ConnectionError(message, { delivery: "not_sent", cause: reason }));
     for (const kept of this.#watches) kept.events.onEnd("lost", reason);
     this.#watches.clear();
   }

@@ -95,6 +95,9 @@ export class UnverifiedConnection extends WrappedConnection implements Connectio
     try {
       while (this.#look !== undefined) await untilAborted(this.#look, lifetime);
       if (this.connection === refuser && this.#unproved && !this.#closed) await this.#lookAgain(lifetime);
+    } catch (error) {
+      // How the server was asked says nothing about the call, which was answered.
+      throw lifetime.aborted || !(error instanceof ConnectionError) ? error : refused;
     } finally {
       this.#asking.delete(lifetime);
     }

@@ -1,10 +1,14 @@
+import type { Clock } from "../../call/clock.js";
+import { deliveryByStatus, type HttpAnswer } from "../../protocol/delivery.js";
 import { ConnectionError, McpError } from "../../protocol/errors.js";
 import type { RpcErrorObject } from "../../protocol/jsonrpc/message.js";
 import { isFailure, parseFrame } from "../../protocol/jsonrpc/parse.js";
 import { readExcerpt } from "./read.js";
 import type { Life, Reply } from "./send.js";
 
+/** No more of a refusing response is read, and for no longer after its head: its status counts, not its words. */
 const MAX_ERROR_BYTES = 65_536;
+const ERROR_BODY_MS = 1000;
 const EXCERPT_CHARS = 200;
 /** Said where an answer looks as if somebody else gave it. */
 export const NOT_MCP = "; is this the address of an MCP server?";
@@ -36,43 +40,45 @@ export function noResponse(what: string, cause: unknown): ConnectionError {
   });
 }
 
-/** The error for a call that the server took and whose answer will not come. */
-export function answerLost(
-  what: string,
-  how: string,
-  details: { status?: number; cause?: unknown } = {},
-): ConnectionError {
-  return new ConnectionError(`${what}: ${how}`, { delivery: "answer_lost", ...details });
-}
-
 /** A status that is no success: with the JSON-RPC error in its body, if there is one. */
-export interface HttpErrorResponse {
-  readonly status: number;
+export interface HttpErrorResponse extends HttpAnswer {
   readonly rpcError: RpcErrorObject | undefined;
   /** A short piece of the body, on one line. */
   readonly excerpt: string;
 }
 
-/** Reads what a refusing response has to say, and is done with its body. Never rejects. */
-export async function readErrorResponse(reply: Reply, life: Life): Promise<HttpErrorResponse> {
-  const text = await readExcerpt(reply, MAX_ERROR_BYTES, life);
+/** Reads what a refusing response has to say, within bounds, and is done with its body. Never rejects. */
+export async function readErrorResponse(reply: Reply, life: Life, clock: Clock): Promise<HttpErrorResponse> {
+  const text = await readExcerpt(reply, MAX_ERROR_BYTES, ERROR_BODY_MS, life, clock);
   const parsed = text.trimStart().startsWith("{") ? parseFrame(text) : undefined;
   const rpcError = parsed?.kind === "response" && isFailure(parsed.message) ? parsed.message.error : undefined;
   const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const { status } = reply;
+  const retryAfterMs = parseRetryAfter(reply.headers.get("retry-after"), clock);
   return {
-    status: reply.status,
+    status,
+    retryAfterMs,
+    delivery: deliveryByStatus(status, rpcError !== undefined && retryAfterMs !== undefined),
     rpcError,
     excerpt: line.length > EXCERPT_CHARS ? `${line.slice(0, EXCERPT_CHARS)}...` : line,
   };
 }
 
-/** A client error means that the server refused the call before it did anything. */
-export function statusError(what: string, { status, excerpt }: HttpErrorResponse): ConnectionError {
+/** `Retry-After` in either form: seconds, or the date of the next attempt. */
+function parseRetryAfter(value: string | null, clock: Clock): number | undefined {
+  if (value === null) return undefined;
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  const at = value.endsWith(" GMT") ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? undefined : Math.max(0, at - (clock.timeOfDay?.() ?? Date.now()));
+}
+
+export function statusError(what: string, refusal: Omit<HttpErrorResponse, "rpcError">): ConnectionError {
+  const { status, retryAfterMs, delivery, excerpt } = refusal;
   const doubt = status === 404 || status === 405 ? NOT_MCP : status === 401 ? NEEDS_TOKEN : "";
   const said = (excerpt === "" ? "" : `: ${excerpt}`) + doubt;
   return new ConnectionError(`${what}: the server answered with HTTP status ${status}${said}`, {
     status,
-    delivery: "sent",
-    retrySafe: status >= 400 && status < 500,
+    retryAfterMs,
+    delivery,
   });
 }

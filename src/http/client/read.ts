@@ -26,20 +26,31 @@ export async function readText(reply: Reply, maxBytes: number, life: Life): Prom
   return text + decoder.decode(first);
 }
 
-/** The beginning of a body, for people; the rest is let go of. Never rejects. */
-export async function readExcerpt(reply: Reply, maxBytes: number, life: Life): Promise<string> {
+/** The beginning of a body, for people: all that comes within these bounds. The rest is let go of. Never rejects. */
+export async function readExcerpt(
+  reply: Reply,
+  maxBytes: number,
+  maxMs: number,
+  life: Life,
+  clock: Clock,
+): Promise<string> {
   if (reply.body === null) return "";
   const decoder = new TextDecoder();
+  const source = sourceOf(reply.body, life);
+  const isEmpty = reply.headers.get("content-length") === "0";
+  const timer = isEmpty ? undefined : clock.schedule(() => void source.cancel(), maxMs);
   let text = "";
   let left = maxBytes;
   try {
-    await sourceOf(reply.body, life).pump((chunk) => {
+    await source.pump((chunk) => {
       text += decoder.decode(chunk.subarray(0, left), { stream: true });
       left -= chunk.byteLength;
       return left > 0;
     });
   } catch {
     // What has been read so far is all there is to show.
+  } finally {
+    if (timer !== undefined) clock.cancel(timer);
   }
   return text;
 }

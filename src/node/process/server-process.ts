@@ -142,6 +142,7 @@ function startFailure(options: ServerProcessOptions, cause: unknown): Connection
   const { command } = options;
   const likelyCause = whyNotStarted(options, cause as NodeJS.ErrnoException);
   return new ConnectionError(`Cannot start the server process "${command}": ${likelyCause}`, {
+    delivery: "not_sent",
     cause,
     command,
     likelyCause,

@@ -125,7 +125,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
 
   async open(events: ChannelEvents): Promise<void> {
     if (this.#opening !== undefined) throw new McpError("already_open", "The stdio channel is already open");
-    if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
+    if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed", { delivery: "not_sent" });
     this.#opening = start(this.#options, this.#options.stderr === "ignore" ? "ignore" : "pipe");
     this.#link = this.#attach(await this.#opening, events);
   }
@@ -134,7 +134,9 @@ class StdioClientChannelImpl implements StdioClientChannel {
   send(text: string): void | Promise<void> {
     if (this.#loss !== undefined) return refusal(this.#loss.then(notSent));
     if (this.#link !== undefined) return this.#write(this.#link.writer, text);
-    return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
+    return Promise.reject(
+      new ConnectionError("The stdio channel is not open: the frame was not sent", { delivery: "not_sent" }),
+    );
   }
 
   close(): Promise<void> {

@@ -48,7 +48,8 @@ export class FrameWriter {
 
   /** As `Channel.send`. A rejection that nobody looks at is harmless. */
   send(text: string): void | Promise<void> {
-    if (this.#shut) return refusal(new ConnectionError("The channel is closed: the frame was not sent"));
+    if (this.#shut)
+      return refusal(new ConnectionError("The channel is closed: the frame was not sent", { delivery: "not_sent" }));
     this.#gathered += toLine(text);
     if (!this.#inTurn) {
       this.#inTurn = true;

@@ -80,7 +80,7 @@ class StdioServerChannel implements Channel {
 
   open(events: ChannelEvents): void {
     if (this.#opened) throw new McpError("already_open", "The stdio channel is already open");
-    if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed");
+    if (this.#closing !== undefined) throw new ConnectionError("The stdio channel is closed", { delivery: "not_sent" });
     this.#opened = true;
     this.#events = events;
     const input = this.#input;
@@ -91,7 +91,9 @@ class StdioServerChannel implements Channel {
 
   send(text: string): void | Promise<void> {
     if (!this.#opened) {
-      return Promise.reject(new ConnectionError("The stdio channel is not open: the frame was not sent"));
+      return Promise.reject(
+        new ConnectionError("The stdio channel is not open: the frame was not sent", { delivery: "not_sent" }),
+      );
     }
     const waiting = this.#writer.waitingBytes;
     if (waiting > this.#maxBehindBytes && this.#closing === undefined) return this.#giveUp(waiting);

@@ -1,3 +1,4 @@
+import { HTTP_ANSWER } from "../delivery.js";
 import {
   type RequiredUrl,
   RpcError,
@@ -49,6 +50,7 @@ export function fromErrorObject(error: RpcErrorObject, method?: string): RpcErro
 }
 
 /** What a client answers with as an error; the word of its user has a class of its own. */
-export function toRpcError({ code, message, data }: RpcErrorObject, method?: string): RpcError {
-  return code === USER_REJECTED ? new UserRejectedError(message) : new RpcError(code, message, data, { method });
+export function toRpcError(error: RpcErrorObject, method?: string): RpcError {
+  const { code, message, data, [HTTP_ANSWER]: http } = error;
+  return code === USER_REJECTED ? new UserRejectedError(message) : new RpcError(code, message, data, { method, http });
 }

@@ -32,7 +32,7 @@ class MemoryChannel implements Channel {
 
   open(events: ChannelEvents): void {
     if (this.#events !== undefined) throw new McpError("already_open", "The channel is already open");
-    if (this.#closing !== undefined) throw new ConnectionError("The channel is closed");
+    if (this.#closing !== undefined) throw new ConnectionError("The channel is closed", { delivery: "not_sent" });
     this.#events = events;
     if (this.#inbox.length > 0) this.#scheduleDrain();
     if (this.#ended) queueMicrotask(() => this.#tellEnd());
@@ -42,7 +42,9 @@ class MemoryChannel implements Channel {
     const closed = this.#ended || this.#closing !== undefined;
     if (this.#events !== undefined && !closed) return this.other.#take(text);
     const state = closed ? "closed" : "not open";
-    return Promise.reject(new ConnectionError(`The channel is ${state}: the frame was not sent`));
+    return Promise.reject(
+      new ConnectionError(`The channel is ${state}: the frame was not sent`, { delivery: "not_sent" }),
+    );
   }
 
   close(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { HTTP_ANSWER, HttpAnswer } from "../delivery.js";
 import type { RequestId } from "../types/index.js";
 
 export type { RequestId };
@@ -21,6 +22,7 @@ export interface RpcErrorObject {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
+  readonly [HTTP_ANSWER]?: HttpAnswer;
 }
 
 export interface RpcResult {

@@ -1,4 +1,12 @@
-import { ConnectionError, endOf, McpError, notConnected, ProtocolError, toError } from "../errors.js";
+import {
+  ConnectionError,
+  type ConnectionErrorDetails,
+  endOf,
+  McpError,
+  notConnected,
+  ProtocolError,
+  toError,
+} from "../errors.js";
 import type { Channel } from "./channel.js";
 import { INVALID_REQUEST } from "./errors.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
@@ -223,12 +231,15 @@ function isPromise(value: unknown): value is PromiseLike<void> {
   return typeof (value as PromiseLike<void> | undefined)?.then === "function";
 }
 
-/** The channel knows best how far the frame had got. What an authorization failed with stands for itself. */
+/**
+ * Only the channel can know how far the frame had got; one that does not say proves nothing. What an authorization failed
+ * with stands for itself.
+ */
 function notWritten(cause: Error): McpError {
   if (cause instanceof McpError && cause.code === "auth_error") return cause;
-  const { delivery = "not_sent" as const, status } = cause instanceof ConnectionError ? cause : {};
-  const details = { ...endOf(cause), delivery, status, cause };
-  return new ConnectionError(`The request could not be written: ${cause.message}`, details);
+  const { delivery, status, retryAfterMs }: ConnectionErrorDetails = cause instanceof ConnectionError ? cause : {};
+  const message = `The request could not be written: ${cause.message}`;
+  return new ConnectionError(message, { ...endOf(cause), delivery, status, retryAfterMs, cause });
 }
 
 function connectionLost(reason: Error | undefined): ConnectionError {

@@ -315,7 +315,7 @@ proves("client-transport:http:close-aborts", wire, "closing ends every call, at 
   await told.until(() => told.notifications.length === 1);
   const closing = link.close();
   await rejects(waiting, { code: "connection_error", delivery: "sent" });
-  await rejects(streaming, { code: "connection_error", delivery: "sent" });
+  await rejects(streaming, { code: "connection_error", delivery: "answer_lost" });
   await closing;
   await Promise.all([one.gone, two.gone]);
   await link.close();

@@ -42,7 +42,7 @@ verifies(id, "another client takes the call up where the first has left it", leg
     },
     onResumable: (token) => void tokens.push(token),
   });
-  const lost = rejects(cut, { name: "ConnectionError", delivery: "sent" });
+  const lost = rejects(cut, { name: "ConnectionError", delivery: "answer_lost" });
   await begun.opened;
   const known = copy(first.server);
   deepEqual(copy(first.session), copy(tokens.at(-1)?.session));
@@ -123,7 +123,12 @@ verifies(id, "a token of another session, and a session that is none, are refuse
   }
   await one.close();
   const late = await connect(server, { session });
-  await rejects(late.callTool("count", undefined, { resume }), { name: "ConnectionError", status: 404 });
+  await rejects(late.callTool("count", undefined, { resume }), {
+    name: "ConnectionError",
+    delivery: "answer_lost",
+    retrySafe: false,
+    message: /HTTP status 404/,
+  });
 });
 
 verifies(

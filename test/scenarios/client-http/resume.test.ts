@@ -1,4 +1,5 @@
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { ConnectionError } from "bowline/client";
 import { FakeClock } from "../../support/fake-clock.js";
 import { sessionWorld } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
@@ -123,7 +124,13 @@ proves(
       await clock.started(1);
       clock.advance(500);
       (await script.next("GET")).status(status);
-      await rejects(answered, { code: "connection_error", status });
+      await rejects(answered, (error) => {
+        ok(error instanceof ConnectionError && error.cause instanceof ConnectionError);
+        // The status is that of the request which reads on: it says nothing about the call.
+        deepEqual([error.delivery, error.retrySafe, error.status], ["answer_lost", false, undefined]);
+        equal(error.cause.status, status);
+        return true;
+      });
     }
   },
 );

@@ -129,7 +129,8 @@ proves("hosting:session:teardown-json-error", http, "by DELETE, expiry and shutd
   const first = deleted.call(1, "block");
   await until(() => started.length === 1);
   await status(deleted.delete(), 200);
-  await status(first, 404);
+  await status(first, 503);
+  assert.equal(first.headers["retry-after"], undefined);
   assert.equal(messages(first)[0]?.id, 1);
   assert.ok(messages(first)[0]?.error !== undefined);
   const closed = await endpoint.open();

@@ -99,7 +99,7 @@ for (const era of ["modern", "legacy"]) {
     failing = true;
     const { signal } = new AbortController();
     await rejects(client.callTool("next", {}, { signal }), (error) => {
-      return error instanceof ConnectionError && error.cause === broken && error.delivery === "not_sent";
+      return error instanceof ConnectionError && error.cause === broken && error.delivery === "sent";
     });
     failing = false;
     equal(client.pending, 1);

@@ -2,7 +2,6 @@ import { AbortSwitch } from "../../../call/abort-switch.js";
 import { cancelParams } from "../../../call/channel-request.js";
 import { pause } from "../../../call/clock.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
-import { fetchFailed } from "../../../http/client/failures.js";
 import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";
 import { ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
 import {
@@ -166,14 +165,16 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
       const trace = await this.wire.readReply(call, response, take);
       if (trace !== undefined && !call.over) await followReply(this.#streams, call, session.headers, trace, take);
     } catch (error) {
-      call.fail(fetchFailed(call.method, error));
+      call.fail(call.broken(error));
     }
   }
 
   /** Never rejects. */
   async #resume(call: HttpCall, session: ClientSession, lastEventId: string): Promise<void> {
     await nextMicrotask;
-    if (call.begin()) await resumeReply(this.#streams, call, session.headers, lastEventId, this.#take(call));
+    if (!call.begin()) return;
+    call.taken();
+    await resumeReply(this.#streams, call, session.headers, lastEventId, this.#take(call));
   }
 
   #take(call: HttpCall): (parsed: Parsed) => void {

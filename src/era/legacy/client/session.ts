@@ -39,14 +39,14 @@ export function isSessionId(id: string): boolean {
   return VISIBLE_ASCII.test(id);
 }
 
-/** The server refused the call before it looked at it. */
+/** The answer to a call's own POST: the server refused it before it looked at it. */
 export class SessionLost extends ConnectionError {
   /** A secret, which must not show where errors are shown. */
   readonly #sessionId: string | undefined;
 
   constructor(method: string, session: ClientSession) {
     const message = `${method}: the session has expired (HTTP status 404)`;
-    super(message, { status: 404, delivery: "not_sent", retrySafe: true });
+    super(message, { status: 404, delivery: "refused" });
     this.#sessionId = session.id;
   }
 

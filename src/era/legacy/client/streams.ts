@@ -2,12 +2,12 @@
 
 import type { AbortSwitch } from "../../../call/abort-switch.js";
 import { type Clock, pause } from "../../../call/clock.js";
-import { answerLost, fetchFailed } from "../../../http/client/failures.js";
+import { fetchFailed } from "../../../http/client/failures.js";
 import { readEvents, type StreamTrace } from "../../../http/client/read.js";
 import { discard, type HeaderRecord, type Reply } from "../../../http/client/send.js";
 import { isEventStream } from "../../../http/media-type.js";
 import { AuthError } from "../../../protocol/auth-error.js";
-import { type ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
+import { ConnectionError, ProtocolError, toError } from "../../../protocol/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
 import { describe, type HttpCall, streamLost } from "../../http-call.js";
 import type { HttpWire } from "../../http-transport.js";
@@ -89,13 +89,13 @@ async function readOn(
 ): Promise<void> {
   let next = first;
   while (!call.over) {
-    if (cursor.exhausted) return void call.fail(gaveUp(call.method, cursor));
+    if (cursor.exhausted) return void call.fail(call.lost(whyGivenUp(cursor), { cause: cursor.lastError }));
     streams.resuming.add(call);
     const opened = await (next ?? reopen(streams, cursor, sessionHeaders, call.method, call.abortSwitch));
     next = undefined;
     streams.resuming.delete(call);
     if (opened.kind === "failed") cursor.failed(opened.error);
-    else if (opened.kind === "refused") call.fail(opened.error);
+    else if (opened.kind === "refused") call.fail(notReadOn(call, opened.error));
     else if (call.over) discard(opened.response);
     else cursor.ended(await streams.wire.readStream(call, opened.response, take));
   }
@@ -121,7 +121,10 @@ export async function listenToServer(
     if (opened.kind === "failed") cursor.failed(opened.error);
     else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, end, listener.take, streams.clock));
     if (end.aborted) return;
-    if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
+    if (cursor.exhausted) {
+      const error = new ConnectionError(`${what}: ${whyGivenUp(cursor)}`, { cause: cursor.lastError });
+      return listener.onGivenUp(error);
+    }
     opened = await reopen(streams, cursor, sessionHeaders, what, end);
     if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
   }
@@ -199,9 +202,14 @@ function isPassing(status: number): boolean {
   return status >= 500 || status === 429 || status === 408;
 }
 
-function gaveUp(what: string, { lastError }: StreamCursor): ConnectionError {
-  const why = lastError === undefined ? "nothing more came" : describe(lastError);
-  return answerLost(what, `gave up reading the stream on (${why})`, { cause: lastError });
+/** What is said of the request that reads on is not said of the call. A failed authorization stands for itself. */
+function notReadOn(call: HttpCall, error: Error): Error {
+  if (!(error instanceof ConnectionError)) return error;
+  return call.lost(`the stream cannot be read on (${error.message})`, { cause: error });
+}
+
+function whyGivenUp({ lastError }: StreamCursor): string {
+  return `gave up reading the stream on (${lastError === undefined ? "nothing more came" : describe(lastError)})`;
 }
 
 export const RECONNECT_DEFAULTS: ReconnectOptions = { maxFruitless: 3, firstDelayMs: 1000, maxDelayMs: 30_000 };

@@ -111,7 +111,7 @@ export class PostCalls {
   endAll(why: HttpRefusal, reason: Error): void {
     const running = this.#running.values();
     this.#running.clear();
-    for (const { call, reply } of running) reply.fail(why.status, formatFailure(call.id, why.error));
+    for (const { call, reply } of running) reply.fail(formatFailure(call.id, why.error));
     for (const { call } of running) call.end.abort(reason);
   }
 
@@ -168,7 +168,7 @@ export class PostCalls {
     if (!this.#release(entry)) return;
     const { call, reply } = entry;
     this.#early.onOver(call.id);
-    if (outcome.kind === "dropped") reply.fail(shuttingDown.status, formatFailure(call.id, shuttingDown.error));
+    if (outcome.kind === "dropped") reply.fail(formatFailure(call.id, shuttingDown.error));
     else if (!reply.answer(toFrame(call, outcome))) this.#reportLost(call);
     call.afterAnswer?.();
     this.#owner.onCallOver();

@@ -15,8 +15,8 @@ export interface PostReply {
   answer(frame: string): boolean;
   /** One request was cancelled and gets no answer. */
   drop(): void;
-  /** One request ends with its session. */
-  fail(status: number, frame: string): void;
+  /** One request, which runs, ends with its session. */
+  fail(frame: string): void;
 }
 
 /** An answer as an event stream, which ends with the last of its requests. */
@@ -99,8 +99,9 @@ export class JsonReply implements PostReply {
     this.#settleOne();
   }
 
-  fail(status: number, frame: string): void {
-    this.#status = status;
+  /** Not with 404, nor with `Retry-After`, by which a client takes it that no handler ran and sends the request again. */
+  fail(frame: string): void {
+    this.#status = 503;
     this.#frames.push(frame);
     this.#settleOne();
   }

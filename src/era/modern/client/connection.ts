@@ -1,4 +1,5 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
+import { HTTP_ANSWER } from "../../../protocol/delivery.js";
 import {
   isVersionList,
   McpError,
@@ -275,11 +276,13 @@ function withoutRootChanges(capabilities: ClientCapabilities): ClientCapabilitie
 
 /** An error answer as the class that its code stands for, if its data is what the code promises; else as it is. */
 export function toTypedError(error: RpcErrorObject, method: string): RpcError {
+  const http = error[HTTP_ANSWER];
   const data = error.data as { supported?: unknown; requested?: unknown; requiredCapabilities?: unknown } | null;
   if (error.code === UNSUPPORTED_VERSION && isVersionList(data?.supported)) {
     const requested = typeof data?.requested === "string" ? data.requested : undefined;
     return new UnsupportedVersionError(error.code, error.message, error.data, {
       method,
+      http,
       supported: data.supported,
       requested,
     });
@@ -287,7 +290,7 @@ export function toTypedError(error: RpcErrorObject, method: string): RpcError {
   const required = data?.requiredCapabilities;
   if (error.code === MISSING_CAPABILITY && required !== undefined && clientCapabilities(required) === undefined) {
     const requiredCapabilities = required as ClientCapabilities;
-    return new MissingCapabilityError(error.code, error.message, error.data, { method, requiredCapabilities });
+    return new MissingCapabilityError(error.code, error.message, error.data, { method, http, requiredCapabilities });
   }
   return fromErrorObject(error, method);
 }

@@ -1,6 +1,5 @@
 import { AbortSwitch } from "../../../call/abort-switch.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
-import { fetchFailed } from "../../../http/client/failures.js";
 import type { HeaderRecord } from "../../../http/client/send.js";
 import { encodeHeaderValue } from "../../../http/header-value.js";
 import { paramHeadersOf } from "../../../http/param-headers.js";
@@ -65,7 +64,7 @@ export class ModernHttpTransport extends HttpTransport implements ClientTranspor
       const trace = await this.wire.readReply(call, response, (parsed) => this.#take(call, parsed));
       if (trace !== undefined && !call.over) call.fail(streamLost(call, trace));
     } catch (error) {
-      call.fail(fetchFailed(call.method, error));
+      call.fail(call.broken(error));
     }
   }
 

@@ -10,7 +10,7 @@ import { methodHeaderRefusal, versionHeaderRefusal } from "./headers.js";
 /** A refusal by the transport itself. */
 class TransportRefusal extends Refusal {
   constructor(
-    readonly status: number,
+    override readonly status: number,
     rpcCode: number,
     message: string,
   ) {

@@ -105,7 +105,7 @@ export class ModernReply implements ServerWire, Quiet {
     else this.#exchange.reply(status, JSON_HEADERS, text);
   }
 
-  /** A stream ends without an answer; without one yet, the client learns why. */
+  /** A stream ends without an answer; without one yet, the client learns why. `Retry-After` is for calls that never ran. */
   #drop(): void {
     if (this.#stream !== undefined) return this.#stream.end();
     const error = { code: INTERNAL_ERROR, message: "The server is shutting down" };
