@@ -1,14 +1,25 @@
 import { type Clock, pause, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
-import { ConnectionError } from "../protocol/errors.js";
+import { ConnectionError, RpcError } from "../protocol/errors.js";
 import type { Tool } from "../protocol/types/index.js";
 import type { ClientCall, ClientInterceptor } from "./options.js";
 
 export interface RetryOptions {
-  /** How often a call is made at most. 3 unless told otherwise. */
+  /**
+   * How often a call is made at most.
+   * @default 3
+   */
   readonly attempts?: number;
-  /** The wait before the second attempt; it doubles with each. 200 ms unless told otherwise. */
+  /**
+   * The wait before the second attempt; it doubles with each.
+   * @default 200
+   */
   readonly delayMs?: number;
+  /**
+   * The longest wait that a server may ask for by `Retry-After`. A call that would have to wait longer is not made again.
+   * @default 30_000
+   */
+  readonly maxRetryAfterMs?: number;
   readonly clock?: Clock;
 }
 
@@ -25,17 +36,21 @@ const READS: ReadonlySet<string> = new Set([
   "completion/complete",
 ]);
 
+/** The statuses of a server, or of a proxy in front of it, that is busy or away for now. */
+const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
 /**
- * Makes calls again that were lost with their connection, as new requests, where that can do no harm: the server never saw
- * them, they only read, or they call a tool that is known, from a listing that passed through here, to be read-only or
- * idempotent. Anything else fails as it would without.
+ * Makes calls again that were lost with their connection, or refused for now, as new requests, where that can do no harm: no
+ * handler ran (`retrySafe`), they only read, or they call a tool that is known, from a listing that passed through here, to be
+ * read-only or idempotent. Anything else fails as it would without. Where the server says when to come back, by
+ * `Retry-After`, the next attempt waits until then.
  */
 export function retry(options: RetryOptions = {}): ClientInterceptor {
-  const { attempts = 3, delayMs = 200, clock = systemClock } = options;
+  const { attempts = 3, delayMs = 200, maxRetryAfterMs = 30_000, clock = systemClock } = options;
   const harmless = new Set<string>();
-  const mayRepeat = (call: ClientCall, error: unknown) =>
-    error instanceof ConnectionError &&
-    error.status === undefined &&
+  const mayRepeat = (call: ClientCall, error: unknown): error is Passing =>
+    isPassing(error) &&
+    (error.retryAfterMs ?? 0) <= maxRetryAfterMs &&
     (error.retrySafe || READS.has(call.method) || (call.method === "tools/call" && harmless.has(toolOf(call))));
   return async (call, next) => {
     const began = clock.now();
@@ -48,14 +63,22 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
         return result;
       } catch (error) {
         const { signal } = call.options;
-        const waitMs = delayMs * 2 ** (attempt - 1);
-        const isLast = attempt >= attempts || waitMs >= leftMs();
-        if (isLast || signal?.aborted === true || !mayRepeat(call, error)) throw error;
+        if (attempt >= attempts || signal?.aborted === true || !mayRepeat(call, error)) throw error;
+        const waitMs = Math.max(delayMs * 2 ** (attempt - 1), error.retryAfterMs ?? 0);
+        if (waitMs >= leftMs()) throw error;
         await pause(clock, waitMs, signal);
         signal?.throwIfAborted();
       }
     }
   };
+}
+
+type Passing = ConnectionError | RpcError;
+
+/** Whether the same call may well succeed a little later: its connection was lost, or the server is not there for now. */
+function isPassing(error: unknown): error is Passing {
+  if (error instanceof ConnectionError) return error.status === undefined || PASSING.has(error.status);
+  return error instanceof RpcError && PASSING.has(error.status ?? 0);
 }
 
 /** The call as a new request, which has what is left of its time. */
