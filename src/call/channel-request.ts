@@ -81,6 +81,10 @@ class ChannelRequest<T> implements PendingRequest {
     }
   }
 
+  cancel(reason: unknown): boolean {
+    return this.#lifetime.abort(reason);
+  }
+
   onFailure(error: Error): void {
     this.#lifetime.offAbort(this.#giveUp);
     this.#reject(error);
@@ -92,6 +96,12 @@ class ChannelRequest<T> implements PendingRequest {
     this.#peer.abandon(this);
     if (this.#cancellable) this.#peer.notify("notifications/cancelled", cancelParams(this.id, reason));
   }
+}
+
+/** The reason that a call ends with which its own caller cancels by a notification. */
+export function cancelledByHand(params: Params | undefined): DOMException {
+  const reason = typeof params?.reason === "string" ? params.reason : "The call was cancelled";
+  return new DOMException(reason, "AbortError");
 }
 
 /** What a cancellation says: the exact id, and the reason where it can be put in words. */

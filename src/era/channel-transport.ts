@@ -1,4 +1,4 @@
-import { type ReadResponse, sendChannelRequest, unchangedResponse } from "../call/channel-request.js";
+import { cancelledByHand, type ReadResponse, sendChannelRequest, unchangedResponse } from "../call/channel-request.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { withProgressToken } from "../call/progress.js";
 import { ProtocolError } from "../protocol/errors.js";
@@ -72,6 +72,7 @@ export class ChannelTransport implements ClientTransport {
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
+    if (method === "notifications/cancelled" && this.#peer.cancel(params?.requestId, cancelledByHand(params))) return;
     return this.#peer.notify(method, params);
   }
 

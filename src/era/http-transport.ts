@@ -1,5 +1,5 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
-import type { ReadResponse } from "../call/channel-request.js";
+import { cancelledByHand, type ReadResponse } from "../call/channel-request.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import {
   fetchFailed,
@@ -22,7 +22,7 @@ import { isEventStream, isJson } from "../http/media-type.js";
 import { HTTP_ANSWER } from "../protocol/delivery.js";
 import { type ConnectionError, notConnected, ProtocolError, toError } from "../protocol/errors.js";
 import { InflightTable } from "../protocol/jsonrpc/inflight-table.js";
-import type { RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
+import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
 import { describe, type GiveUp, HttpCall } from "./http-call.js";
 import { type HttpTarget, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
@@ -263,6 +263,11 @@ export abstract class HttpTransport {
     call.follow();
     void this.wire.hold(call.abortSwitch, run());
     return call.answered;
+  }
+
+  /** A cancellation by hand that names a call under way exactly gives that call up; tells whether there is one. */
+  protected cancel(params: Params | undefined): boolean {
+    return this.inflight.findExactly(params?.requestId)?.lifetime.abort(cancelledByHand(params)) === true;
   }
 
   /** Ends every call and everything on the wire. */

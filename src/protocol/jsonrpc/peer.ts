@@ -22,6 +22,8 @@ export interface PendingRequest {
   onFailure(error: Error): void;
   /** A report of progress on this request, if it asked for any. */
   onProgress?(params: Params): void;
+  /** Gives the request up; tells whether it was still to be. */
+  cancel?(reason: unknown): boolean;
 }
 
 export interface PeerEvents {
@@ -106,6 +108,11 @@ export class Peer {
   abandon(pending: PendingRequest): void {
     if (!this.#inflight.remove(pending) || this.#inflight.hasMinted(pending.id)) return;
     if (this.#abandoned.push(idKey(pending.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
+  }
+
+  /** Gives up the request that has exactly this id, as its sender would; tells whether there is one. */
+  cancel(id: unknown, reason: unknown): boolean {
+    return this.#inflight.findExactly(id)?.cancel?.(reason) === true;
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {

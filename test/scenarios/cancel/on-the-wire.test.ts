@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
-import { McpServer } from "bowline/server";
+import { McpServer, type ServerInterceptor } from "bowline/server";
 import { createChannelPair, FakeClock, WireRecorder } from "bowline/testing";
-import { channelWires, eachWire, legacyHttp } from "../../support/each-wire.js";
+import { channelWires, eachWire, legacyHttp, modernWires } from "../../support/each-wire.js";
 import { aborted, gate } from "../../support/gate.js";
 import { sessionWorld } from "../../support/http-transports.js";
 import { RawClient, scriptedServers, toolText } from "../../support/raw-peer.js";
@@ -260,4 +260,59 @@ verifies("protocol:cancel:late-response-ignored", scriptedServers, async ({ peer
   peer.send({ id, result: toolText("next") });
   equal((await next).text, "next");
   deepEqual(problems, []);
+});
+
+verifies(
+  "protocol:cancel:in-flight",
+  "by a notification of one's own",
+  eachWire,
+  async ({ connect: dial, era, transport }) => {
+    const { server, started, stopped } = waiting();
+    const problems: unknown[] = [];
+    const client = await dial(server, { onError: (error) => problems.push(error) });
+    const call = client.callTool("wait", {}, { id: 7 });
+    const ended = rejects(call, { name: "AbortError", message: "by hand" });
+    await started.opened;
+    // Only the very id is one's own call; the other spelling is for the server to judge, or nobody's.
+    if (era === "modern" && (transport === "node" || transport === "fetch")) {
+      await client.notify("notifications/cancelled", { requestId: "7" });
+      equal(client.pending, 1);
+    }
+    await client.notify("notifications/cancelled", { requestId: 7, reason: "by hand" });
+    await ended;
+    equal(client.pending, 0);
+    await stopped.opened;
+    const isPosted = era === "legacy" || transport === "memory" || transport === "stdio";
+    const told = client.wire.notifications("client", "notifications/cancelled");
+    deepEqual(
+      told.map(({ params }) => params),
+      isPosted ? [{ requestId: 7, reason: "by hand" }] : [],
+    );
+    equal((await client.callTool("next")).text, "next");
+    deepEqual(problems, []);
+  },
+);
+
+verifies("protocol:cancel:discover-not-cancelled", "asked for by hand", modernWires, async ({ connect: dial }) => {
+  const [asked, release] = [gate(), gate()];
+  let isHeld = false;
+  const hold: ServerInterceptor = async (call, next) => {
+    if (isHeld && call.method === "server/discover") {
+      asked.open();
+      await release.opened;
+    }
+    return next(call);
+  };
+  const server = new McpServer(me, { interceptors: [hold] }).tool("next", {}, () => "next");
+  const client = await dial(server);
+  isHeld = true;
+  const abort = new AbortController();
+  const discovering = client.discover({ signal: abort.signal, cache: "refresh" });
+  const ended = rejects(discovering, (reason) => reason === "enough");
+  await asked.opened;
+  abort.abort("enough");
+  await ended;
+  release.open();
+  equal((await client.callTool("next")).text, "next");
+  deepEqual(client.wire.notifications("client", "notifications/cancelled"), []);
 });

@@ -98,7 +98,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   }
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.closed) return;
+    if (this.closed || (method === "notifications/cancelled" && this.cancel(params))) return;
     return this.#notify(method, formatNotification(method, params));
   }
 

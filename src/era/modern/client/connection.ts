@@ -191,7 +191,7 @@ export class ModernConnection implements Connection {
     const { id, method, onProgress } = call;
     const written = this.#write(call);
     const params = written === undefined ? this.#wrap(call.params, call) : undefined;
-    return { id, method, params, written, cancellable: true, onProgress };
+    return { id, method, params, written, cancellable: method !== "server/discover", onProgress };
   }
 
   /** The params with their envelope as text, where nothing has to be known of them but that. */

@@ -37,7 +37,8 @@ export class ModernHttpTransport extends HttpTransport implements ClientTranspor
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
     if (this.closed) return;
-    if (method === "notifications/cancelled") this.#cancel(params);
+    // A cancellation is never posted.
+    if (method === "notifications/cancelled") this.cancel(params);
     else return this.#notify(method, params);
   }
 
@@ -75,12 +76,6 @@ export class ModernHttpTransport extends HttpTransport implements ClientTranspor
     } catch (error) {
       this.wire.report(toError(error));
     }
-  }
-
-  /** A cancellation is never posted: it ends the call that it names exactly, or nothing. */
-  #cancel(params: Params | undefined): void {
-    const reason = typeof params?.reason === "string" ? params.reason : "The call was cancelled";
-    this.inflight.findExactly(params?.requestId)?.lifetime.abort(new DOMException(reason, "AbortError"));
   }
 
   #headers(method: string, params: Params | undefined): HeaderRecord {
