@@ -146,7 +146,7 @@ export function refusal(reason: Error | Promise<Error>): Promise<never> {
 /** The other side has stopped reading, or reads too slowly: what waits for it stays bounded. */
 export function tooFarBehind(side: "client" | "server", waiting: number, most: number): ConnectionError {
   const message = `${waiting} bytes wait to be read by the ${side}, more than the limit of ${most}; maxBehindBytes raises it`;
-  return new ConnectionError(message);
+  return new ConnectionError(message, { delivery: "not_sent" });
 }
 
 function createWaiter(): Waiter {
