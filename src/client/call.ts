@@ -1,4 +1,5 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
+import type { RetryWaits } from "../call/backoff.js";
 import type { Clock } from "../call/clock.js";
 import { composeInterceptors } from "../call/interceptor.js";
 import { CallLifetime } from "../call/lifetime.js";
@@ -25,6 +26,7 @@ export interface CallingClient {
   readonly options: ClientOptions;
   readonly extensions: Extensions | undefined;
   readonly clock: Clock;
+  readonly waits: RetryWaits;
   answerInput(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
   onFailure: OnFailure;
   onProblem(problem: unknown): void;
@@ -117,6 +119,7 @@ export class ClientCalls {
       const request = this.#toRequest(call);
       return this.#exchange(request, connection, lifetime).then(
         (result) => {
+          this.#client.waits.end();
           if (result.resultType === "input_required" && !this.#isManual(call)) {
             return this.#answerInput(request, result, connection, lifetime)
               .finally(() => this.#close(lifetime))

@@ -124,7 +124,7 @@ class Connector {
 
   async #reach(limits: ClientOptions): Promise<Reached> {
     const { target } = this;
-    const { clock, tools, extensions } = this.#core;
+    const { clock, waits, tools, extensions } = this.#core;
     if (typeof target === "string" || target instanceof URL) {
       return {
         kind: "http",
@@ -133,6 +133,7 @@ class Connector {
           send: limits.fetch === undefined ? await this.#dialer.send() : sendBy(limits.fetch),
           headers: limits.headers ?? {},
           clock,
+          waits,
           paramHeaders: tools.paramHeaders,
           nameFrom: (method) => extensions?.nameFrom(method),
           maxMessageBytes: limits.maxMessageBytes ?? DEFAULTS.maxMessageBytes,

@@ -1,4 +1,5 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
+import { RetryWaits } from "../call/backoff.js";
 import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
@@ -35,6 +36,7 @@ export class ClientCore implements ClientRuntime, CallingClient {
   readonly limits: ClientLimits;
   readonly calls: ClientCalls;
   readonly tools: KnownTools;
+  readonly waits = new RetryWaits();
   /** Subscribers to changes: they end with the connection. */
   readonly listening = new Set<Listening>();
   /** The claims of the extensions that are on; set before anything is connected. */

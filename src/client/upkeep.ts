@@ -16,6 +16,7 @@ export async function startUpkeep(client: Upkeep, core: ClientCore): Promise<voi
   if (onListChanged === undefined) return;
   await refreshLists(onListChanged, {
     clock: core.clock,
+    waits: core.waits,
     listening: core.listening,
     capabilities,
     read: (kind) => client[kind]({ cache: "refresh" }).all(),

@@ -1,3 +1,4 @@
+import type { RetryWaits } from "../call/backoff.js";
 import type { ReadResponse } from "../call/channel-request.js";
 import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
@@ -71,10 +72,26 @@ export interface ClientTransport {
 }
 
 export interface ReconnectOptions {
-  /** How many connections in a row may fail or bring nothing before the stream is given up. */
+  /**
+   * How many connections in a row may fail or bring nothing before the stream is given up.
+   * @default 3 for the stream of a call, Infinity for the server's own
+   */
   readonly maxFruitless: number;
-  /** The wait before reconnecting where the server wishes none: the first, and the longest. */
+  /**
+   * The shortest wait, whatever the server wishes. While connections end as soon as they begin it is doubled, up to
+   * `firstDelayMs`.
+   * @default 100
+   */
+  readonly minDelayMs: number;
+  /**
+   * The first wait before reconnecting where the server wishes none, half of it at random. It grows while no message comes.
+   * @default 1000
+   */
   readonly firstDelayMs: number;
+  /**
+   * The longest wait where the server wishes none.
+   * @default 30_000
+   */
   readonly maxDelayMs: number;
   /**
    * Takes the place of the timer: calls `reconnect` when it is time, and returns the way to call that off. `attempt` counts
@@ -94,6 +111,8 @@ export interface HttpTarget {
   /** Headers of the caller's own; the protocol's win. */
   readonly headers: HeadersInit;
   readonly clock: Clock;
+  /** Where attempts to reach the server wait. */
+  readonly waits: RetryWaits;
   /** Which arguments of a tool go into headers, as its listing said. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** Which params member names what a method of an extension is about. */

@@ -1,4 +1,5 @@
 import type { TestContext } from "node:test";
+import { RetryWaits } from "#src/call/backoff.js";
 import { type Clock, systemClock } from "#src/call/clock.js";
 import { CallLifetime, type LifetimeLimits } from "#src/call/lifetime.js";
 import { type LegacyHttpOptions, LegacyHttpTransport } from "#src/era/legacy/client/http.js";
@@ -61,6 +62,7 @@ export function createTarget(url: URL, { fetch, ...more }: TargetOptions = {}): 
     send: fetch === undefined ? directSend : sendBy(fetch),
     headers: {},
     clock: systemClock,
+    waits: new RetryWaits(),
     paramHeaders: () => undefined,
     maxMessageBytes: 1 << 20,
     ...more,

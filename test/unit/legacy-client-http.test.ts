@@ -9,7 +9,7 @@ import { LEGACY, legacyWorld, sessionWorld } from "../support/http-transports.js
 const NOTHING: StreamTrace = { lastEventId: "", retryMs: undefined, spoke: false, error: undefined };
 
 test("a cursor counts connections in a row that brought nothing", () => {
-  const cursor = new StreamCursor({ maxFruitless: 2, firstDelayMs: 100, maxDelayMs: 120 });
+  const cursor = new StreamCursor({ maxFruitless: 2, minDelayMs: 1, firstDelayMs: 100, maxDelayMs: 120 });
   cursor.ended({ ...NOTHING, lastEventId: "a" });
   equal(cursor.lastEventId, "a");
   cursor.failed(new Error("no"));
@@ -24,6 +24,27 @@ test("a cursor counts connections in a row that brought nothing", () => {
   cursor.ended({ ...NOTHING, retryMs: 7 });
   equal(cursor.exhausted, false);
   equal(cursor.delayMs, 7);
+});
+
+test("a cursor obeys no wish for haste while connections end as they begin, whatever they bring", () => {
+  const cursor = new StreamCursor({ maxFruitless: 3, minDelayMs: 100, firstDelayMs: 1000, maxDelayMs: 30_000 });
+  const waits: number[] = [];
+  for (let n = 0; n < 6; n++) {
+    cursor.ended({ ...NOTHING, lastEventId: String(n), retryMs: 0, spoke: true }, 3);
+    waits.push(cursor.delayMs);
+  }
+  deepEqual(waits, [200, 400, 800, 1000, 1000, 1000]);
+  cursor.ended({ ...NOTHING, lastEventId: "a" }, 1000);
+  equal(cursor.delayMs, 100);
+  cursor.ended({ ...NOTHING, lastEventId: "b", retryMs: 5000 }, 1000);
+  equal(cursor.delayMs, 5000);
+});
+
+test("a cursor waits ever longer for a server that is away, also where it wished for haste before", () => {
+  const cursor = new StreamCursor({ maxFruitless: 3, minDelayMs: 100, firstDelayMs: 1000, maxDelayMs: 30_000 });
+  cursor.ended({ ...NOTHING, retryMs: 0 });
+  for (let n = 0; n < 20; n++) cursor.failed(new Error("no"));
+  equal(cursor.delayMs, 30_000);
 });
 
 test("the handshake may be answered by a stream", async (t) => {

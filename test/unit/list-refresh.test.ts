@@ -1,9 +1,12 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
+import { RetryWaits } from "#src/call/backoff.js";
 import { type ListListeners, refreshLists } from "#src/client/subscriptions/list-refresh.js";
 import type { Listening } from "#src/client/subscriptions/resilient.js";
 import type { WatchEvents } from "#src/era/client-era.js";
+import { RpcError } from "#src/protocol/errors.js";
+import { METHOD_NOT_FOUND } from "#src/protocol/jsonrpc/errors.js";
 
 /** Lists that are read when the test says so. */
 async function listening(listeners: ListListeners) {
@@ -12,13 +15,16 @@ async function listening(listeners: ListListeners) {
   const reads: { readonly kind: string; answer: (items: readonly unknown[]) => void }[] = [];
   const missed: unknown[] = [];
   const opened: WatchEvents[] = [];
+  const refusal: { error?: Error } = {};
   const listen = async (_: unknown, events: WatchEvents) => {
+    if (refusal.error !== undefined) throw refusal.error;
     opened.push(events);
     return { honoured: { toolsListChanged: true }, close() {} };
   };
   const listChanged = { listChanged: true };
   await refreshLists(listeners, {
     clock,
+    waits: new RetryWaits(),
     listening: new Set<Listening>(),
     capabilities: { tools: listChanged, prompts: listChanged },
     read: (kind) => new Promise((answer) => reads.push({ kind, answer })),
@@ -27,7 +33,7 @@ async function listening(listeners: ListListeners) {
     missed: (changes) => void missed.push(...changes),
     onProblem: (problem) => void problems.push(problem.message),
   });
-  return { clock, reads, problems, missed, opened };
+  return { clock, reads, problems, missed, opened, refusal };
 }
 
 const settled = () => new Promise(setImmediate);
@@ -57,9 +63,9 @@ test("changes within the time given, and while the list is read, count as one; n
   equal(clock.pending, 0);
 });
 
-test("after a loss it listens again and reads what may have changed; in the end it says that it hears no more", async () => {
+test("after a loss it listens again and reads what may have changed, however often, until there is nothing to listen to", async () => {
   const told: unknown[] = [];
-  const { clock, reads, opened, missed, problems } = await listening({
+  const { clock, reads, opened, missed, problems, refusal } = await listening({
     tools: { onChange: ({ items }) => void told.push(items) },
     prompts: { onChange: () => void told.push("prompts") },
   });
@@ -72,11 +78,28 @@ test("after a loss it listens again and reads what may have changed; in the end 
   reads[0]?.answer(["a"]);
   await settled();
   deepEqual(told, [["a"]]);
-  for (let lost = 1; lost < 6; lost++) {
+  for (let lost = 1; lost < 30; lost++) {
     opened[lost]?.onEnd("lost", new Error("cut again"));
-    clock.advance(8000);
+    clock.advance(30_000);
     await settled();
+    equal(opened.length, lost + 2);
   }
-  equal(opened.length, 6);
+  deepEqual(problems, []);
+  refusal.error = new RpcError(METHOD_NOT_FOUND, "no such method");
+  opened[30]?.onEnd("lost", new Error("replaced"));
+  clock.advance(30_000);
+  await settled();
   match(problems.at(-1) ?? "", /no longer heard/);
+  clock.advance(600_000);
+  await settled();
+  equal(opened.length, 31);
+});
+
+test("a server that ends the subscription in good order, as when it is replaced, is listened to again", async () => {
+  const { clock, opened, missed } = await listening({ tools: { onChange: () => {} } });
+  opened[0]?.onEnd("graceful", undefined);
+  clock.advance(250);
+  await settled();
+  equal(opened.length, 2);
+  deepEqual(missed, [{ kind: "tools" }]);
 });

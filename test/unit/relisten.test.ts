@@ -1,6 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
+import { RetryWaits } from "#src/call/backoff.js";
 import { CallLifetime } from "#src/call/lifetime.js";
 import { RestartingConnection } from "#src/client/connections/restarting.js";
 import { ResilientSubscription, type SubscriptionRuntime } from "#src/client/subscriptions/resilient.js";
@@ -21,6 +22,7 @@ test("a subscription whose first attempt fails is not made again, also where it 
   const told: string[] = [];
   const host: SubscriptionRuntime = {
     clock,
+    waits: new RetryWaits(),
     listening: new Set(),
     listen: async () => {
       told.push("again");
@@ -47,7 +49,7 @@ test("subscriptions that are lost with their acknowledgment count as attempts in
     inner.onEnd("lost", undefined);
     return subscription;
   };
-  const host: SubscriptionRuntime = { clock, listening: new Set(), listen };
+  const host: SubscriptionRuntime = { clock, waits: new RetryWaits(), listening: new Set(), listen };
   let lose = () => {};
   await ResilientSubscription.open(host, filter, events(told), { attempts: 3 }, async (_filter, inner) => {
     lose = () => inner.onEnd("lost", undefined);
@@ -67,6 +69,7 @@ test("closing ends an attempt that is under way", async () => {
   const trying = gate<AbortSignal>();
   const host: SubscriptionRuntime = {
     clock,
+    waits: new RetryWaits(),
     listening: new Set(),
     listen: async (_filter, _events, options?: { signal?: AbortSignal }) => {
       const signal = options?.signal as AbortSignal;

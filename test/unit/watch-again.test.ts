@@ -7,6 +7,7 @@ import type { Tool } from "bowline";
 import { type ClientOptions, ConnectionError, connect, type ListUpdate, type Watch } from "bowline/client";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
+import { FakeClock } from "../support/fake-clock.js";
 import { gate } from "../support/gate.js";
 
 const quick = { attempts: 50, delayMs: 1, maxDelayMs: 20 };
@@ -72,6 +73,11 @@ async function watching(t: TestContext, era: string, options: ClientOptions = {}
   return { place, client };
 }
 
+/** Lets attempts to connect to a port of this machine come to their end. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+}
+
 async function resynced(watch: Watch): Promise<void> {
   const change = (await watch[Symbol.asyncIterator]().next()).value;
   ok(change?.kind === "resync", `${change?.kind} is no resync`);
@@ -128,6 +134,33 @@ for (const era of ["modern", "legacy"]) {
     await client.callTool("t");
     const again = await client.watch(filter);
     deepEqual(again.honoured, { toolsListChanged: true, resourceSubscriptions: ["note://1"] });
+  });
+
+  test(`a watch outlasts an outage of any length, and listens again with the first call that succeeds [${era}]`, async (t) => {
+    const clock = new FakeClock();
+    let updates = 0;
+    const onListChanged = { tools: { refetch: false, onChange: () => void updates++ } };
+    const { place, client } = await watching(t, era, { clock, reconnect: {}, onListChanged });
+    const watch = await client.watch(filter);
+    await place.kill();
+    for (let round = 0; round < 60; round++) {
+      await turns();
+      clock.advance(60_000);
+    }
+    // The pause after the last attempt is under way, and no longer in its shortest part.
+    await turns();
+    clock.advance(250);
+    deepEqual([watch.ended, updates], [undefined, 0]);
+    await place.start();
+    const calls = Promise.all([client.callTool("t"), client.callTool("t")]);
+    await calls;
+    await resynced(watch);
+    while (updates === 0) {
+      await turns();
+      clock.advance(0);
+    }
+    place.server.changes.resourceUpdated("note://1");
+    deepEqual((await watch[Symbol.asyncIterator]().next()).value, { kind: "resource", uri: "note://1" });
   });
 
   test(`closing the client while the watch is away is no loss [${era}]`, async (t) => {

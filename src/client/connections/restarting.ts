@@ -17,9 +17,15 @@ import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/inde
 import { innerRuntime, WrappedConnection } from "./wrapped.js";
 
 export interface RestartLimits {
-  /** How many times in a row; a server that has lived for a minute is counted anew. 5 unless given. */
+  /**
+   * How many times in a row; a server that has lived for a minute is counted anew.
+   * @default 5
+   */
   readonly attempts?: number;
-  /** How long to wait before the first attempt; twice as long before each further one. 250 unless given. */
+  /**
+   * The wait before the first attempt; twice as long before each further one.
+   * @default 250
+   */
   readonly delayMs?: number;
   /**
    * How many pings in a row a process may leave unanswered before it counts as hung, is ended, and started again; for
@@ -27,6 +33,11 @@ export interface RestartLimits {
    * @default Infinity
    */
   readonly maxMissedPings?: number;
+  /**
+   * The longest wait.
+   * @default 30_000
+   */
+  readonly maxDelayMs?: number;
 }
 
 /** Makes a connection; `again` tells of an earlier one and when to give up. */
@@ -74,7 +85,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   private constructor(runtime: ClientRuntime, limits: RestartLimits, reopen: Reopen) {
     super();
     this.#runtime = runtime;
-    this.#limits = { attempts: 5, delayMs: 250, maxMissedPings: Number.POSITIVE_INFINITY, ...limits };
+    this.#limits = { attempts: 5, delayMs: 250, maxDelayMs: 30_000, maxMissedPings: Number.POSITIVE_INFINITY, ...limits };
     this.#reopen = reopen;
   }
 
@@ -188,13 +199,13 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   }
 
   async #restart(reason: Error): Promise<void> {
-    const { attempts, delayMs } = this.#limits;
+    const { attempts, delayMs, maxDelayMs } = this.#limits;
     const { signal } = this.#stop;
     // It may still be going, and two at a time are one too many.
     await this.connection.close({ reason });
     let last = reason;
     while (this.#failures < attempts) {
-      await pause(this.#runtime.clock, delayMs * 2 ** this.#failures++, signal);
+      await pause(this.#runtime.clock, Math.min(maxDelayMs, delayMs * 2 ** this.#failures++), signal);
       if (signal.aborted) return;
       try {
         const connection = await this.#reopen(this.#innerRuntime(), { known: this.connection.prior, signal });

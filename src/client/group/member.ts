@@ -1,4 +1,5 @@
 import { untilAborted } from "../../call/abortable.js";
+import { type Backoff, backoffMs } from "../../call/backoff.js";
 import type { Clock } from "../../call/clock.js";
 import { McpError, ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
 import type { Client } from "../client.js";
@@ -26,7 +27,7 @@ export interface BackoffOptions {
 /** What a member needs of its group. */
 export interface MemberContext {
   readonly clock: Clock;
-  readonly backoff: Required<{ readonly [Key in keyof BackoffOptions]: number }>;
+  readonly backoff: Backoff;
   readonly connectTimeoutMs: number;
   readonly variables: Variables;
   connect(target: Target, options: ClientOptions, server: string): Promise<Client>;
@@ -197,9 +198,7 @@ export class GroupMember {
 
   #leaveAlone(error: Error): Error {
     const { clock, backoff } = this.#context;
-    const full = Math.min(backoff.maxDelayMs, backoff.delayMs * 2 ** this.#failures++);
-    // Half of it at random, so that many clients of one server do not come back together.
-    this.#state = { name: "failed", error, until: clock.now() + full * (0.5 + Math.random() / 2) };
+    this.#state = { name: "failed", error, until: clock.now() + backoffMs(this.#failures++, backoff) };
     this.#wasAway = true;
     const unavailable = this.#unavailable(error);
     this.#context.onError(unavailable, this.name);

@@ -1,7 +1,9 @@
+import { backoffMs } from "../../call/backoff.js";
 import { type Clock, pause } from "../../call/clock.js";
+import { toError } from "../../protocol/errors.js";
 import type { Change } from "../../store/change-bus.js";
 import type { Client } from "../client.js";
-import { changesOf } from "../subscriptions/resilient.js";
+import { changesOf, isFinal } from "../subscriptions/resilient.js";
 import type { Resync, WatchFilter } from "../subscriptions/watch.js";
 
 /**
@@ -18,9 +20,9 @@ export interface GroupWatchContext {
   onEnd(): void;
 }
 
-/** How many subscriptions in a row may be ended by a server without having told anything. */
+/** So many subscriptions in a row that told nothing before they ended are told as lost. */
 const MOST_FRUITLESS = 5;
-const FIRST_DELAY_MS = 1000;
+const RELISTEN = { delayMs: 1000, maxDelayMs: 60_000 };
 
 /** The changes of many servers as one stream. What nobody has read yet is kept once, however often it changes. */
 export class GroupWatch implements AsyncIterable<GroupChange> {
@@ -41,11 +43,7 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     if (this.#stop.signal.aborted) return;
     this.#clients.set(server, client);
     this.#waiting.delete(keyOf(server, "lost", undefined));
-    this.#listen(server, client, wasAway).catch((error: Error) => {
-      if (!this.#isCurrent(server, client)) return;
-      this.#context.onError(error, server);
-      this.#add({ kind: "lost", server, reason: error });
-    });
+    void this.#listen(server, client, wasAway);
   }
 
   lost(server: string, reason: Error | undefined): void {
@@ -74,24 +72,46 @@ export class GroupWatch implements AsyncIterable<GroupChange> {
     await this.close();
   }
 
-  /** A server may end a subscription and go on, as when it is replaced by a newer one: it is asked again. */
+  /**
+   * Listens while the server is connected. A server may end a subscription and go on, as when it is replaced by a newer one:
+   * it is asked again, as is one that could not be asked. Never rejects.
+   */
   async #listen(server: string, client: Client, wasAway: boolean): Promise<void> {
-    const { signal } = this.#stop;
+    const { clock, onError } = this.#context;
     let missed = wasAway;
-    for (let fruitless = 0; fruitless < MOST_FRUITLESS; fruitless++) {
-      if (fruitless > 0) await pause(this.#context.clock, FIRST_DELAY_MS * 2 ** (fruitless - 1), signal);
-      if (!this.#isCurrent(server, client)) return;
-      const watch = await client.watch(this.#filter, { signal });
-      const changes = changesOf(watch.honoured);
-      if (missed) this.#add({ kind: "resync", server, missed: changes, reason: undefined });
-      if (changes.length === 0) return await watch.close();
-      for await (const change of watch) {
-        fruitless = 0;
-        this.#add({ ...change, server });
+    let fruitless = 0;
+    while (this.#isCurrent(server, client)) {
+      try {
+        if ((await this.#listenOnce(server, client, missed, () => (fruitless = 0))) === "nothing to hear") return;
+        if (++fruitless === MOST_FRUITLESS) this.#add({ kind: "lost", server, reason: undefined });
+      } catch (thrown) {
+        if (!this.#isCurrent(server, client)) return;
+        const error = toError(thrown);
+        if (fruitless++ === 0) {
+          onError(error, server);
+          this.#add({ kind: "lost", server, reason: error });
+        }
+        if (isFinal(error) || isFinal(error.cause)) return;
       }
       missed = true;
+      await pause(clock, backoffMs(Math.max(0, fruitless - 1), RELISTEN), this.#stop.signal);
     }
-    if (this.#isCurrent(server, client)) this.#add({ kind: "lost", server, reason: undefined });
+  }
+
+  /** Resolves when the server has ended the subscription. */
+  async #listenOnce(server: string, client: Client, missed: boolean, onHeard: () => void): Promise<string> {
+    const watch = await client.watch(this.#filter, { signal: this.#stop.signal });
+    const changes = changesOf(watch.honoured);
+    if (missed) this.#add({ kind: "resync", server, missed: changes, reason: undefined });
+    if (changes.length === 0) {
+      await watch.close();
+      return "nothing to hear";
+    }
+    for await (const change of watch) {
+      onHeard();
+      this.#add({ ...change, server });
+    }
+    return "ended";
   }
 
   #isCurrent(server: string, client: Client): boolean {

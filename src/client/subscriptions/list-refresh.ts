@@ -47,7 +47,7 @@ export async function refreshLists(listeners: ListListeners, runtime: RefreshRun
   );
   if (kinds.length === 0) return;
   const filter = Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true]));
-  await ResilientSubscription.open(runtime, filter, new Refresher(listeners, runtime), {}, runtime.begin);
+  await ResilientSubscription.open(runtime, filter, new Refresher(listeners, runtime), {}, runtime.begin, true);
 }
 
 class Refresher implements WatchEvents {

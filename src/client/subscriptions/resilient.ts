@@ -1,23 +1,36 @@
-import { type Clock, pause } from "../../call/clock.js";
+import { backoffMs, type RetryWaits } from "../../call/backoff.js";
+import type { Clock } from "../../call/clock.js";
 import type { Subscription, WatchEvents } from "../../era/client-era.js";
 import { AuthError } from "../../protocol/auth-error.js";
-import { toError } from "../../protocol/errors.js";
+import { RpcError, toError } from "../../protocol/errors.js";
+import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type { SubscriptionFilter } from "../../protocol/types/index.js";
 import type { Change } from "../../store/change-bus.js";
 
 /** How a subscription that was lost is made again. */
 export interface ResubscribeOptions {
-  /** How many times in a row. 5 unless given. */
+  /**
+   * How many attempts in a row may fail.
+   * @default Infinity
+   */
   readonly attempts?: number | undefined;
-  /** The wait before the first attempt; twice as long before each further one, half of it at random. 250 unless given. */
+  /**
+   * The wait before the first attempt; twice as long before each further one, half of it at random. A call of the client
+   * that succeeds ends the wait.
+   * @default 250
+   */
   readonly delayMs?: number | undefined;
-  /** The longest wait. 30000 unless given. */
+  /**
+   * The longest wait.
+   * @default 30_000
+   */
   readonly maxDelayMs?: number | undefined;
 }
 
 /** What a subscription is made on. */
 export interface SubscriptionRuntime {
   readonly clock: Clock;
+  readonly waits: RetryWaits;
   /** Those who listen, to be told when there is nothing to listen to any more. */
   readonly listening: Set<Listening>;
   listen(
@@ -36,14 +49,16 @@ export interface Listening {
 const STABLE_MS = 10_000;
 
 /**
- * A subscription that is made again on the same connection when it is lost, a bounded number of times. Its owner hears
- * what may have been missed; its end is final.
+ * A subscription that is made again on the same connection when it is lost. Its owner hears what may have been missed; its
+ * end is final.
  */
 export class ResilientSubscription implements Subscription, Listening {
   readonly #runtime: SubscriptionRuntime;
   readonly #filter: SubscriptionFilter;
   readonly #events: WatchEvents;
-  readonly #limits: { readonly attempts: number; readonly delayMs: number; readonly maxDelayMs: number };
+  readonly #limits: Required<{ readonly [Key in keyof ResubscribeOptions]: number }>;
+  /** Whether it is also made again when the server ends it in good order. */
+  readonly #isEndless: boolean;
   readonly #stop = new AbortController();
   #inner!: Subscription;
   #since = 0;
@@ -54,12 +69,15 @@ export class ResilientSubscription implements Subscription, Listening {
     filter: SubscriptionFilter,
     events: WatchEvents,
     options: false | ResubscribeOptions,
+    isEndless: boolean,
   ) {
-    const { attempts = 5, delayMs = 250, maxDelayMs = 30_000 } = options === false ? { attempts: 0 } : options;
+    const given = options === false ? { attempts: 0 } : options;
+    const { attempts = Number.POSITIVE_INFINITY, delayMs = 250, maxDelayMs = 30_000 } = given;
     this.#runtime = runtime;
     this.#filter = filter;
     this.#events = events;
     this.#limits = { attempts, delayMs, maxDelayMs };
+    this.#isEndless = isEndless;
   }
 
   /** Rejects when the first attempt fails; `first` makes it. */
@@ -69,8 +87,9 @@ export class ResilientSubscription implements Subscription, Listening {
     events: WatchEvents,
     options: false | ResubscribeOptions,
     first: SubscriptionRuntime["listen"],
+    isEndless = false,
   ): Promise<ResilientSubscription> {
-    const lasting = new ResilientSubscription(runtime, filter, events, options);
+    const lasting = new ResilientSubscription(runtime, filter, events, options, isEndless);
     runtime.listening.add(lasting);
     try {
       lasting.#adopt(await first(filter, lasting.#innerEvents()));
@@ -103,20 +122,21 @@ export class ResilientSubscription implements Subscription, Listening {
       onMissed: (honoured, reason) => this.#events.onMissed(honoured, reason),
       onEnd: (how, reason) => {
         if (this.#stop.signal.aborted) return;
-        if (how === "lost") void this.#again(reason);
+        if (how === "lost" || this.#isEndless) void this.#again(reason);
         else if (this.#finish()) this.#events.onEnd(how, reason);
       },
     };
   }
 
   async #again(reason: Error | undefined): Promise<void> {
-    const { clock } = this.#runtime;
+    const { clock, waits } = this.#runtime;
     const { signal } = this.#stop;
+    const { attempts, delayMs } = this.#limits;
     if (clock.now() - this.#since >= STABLE_MS) this.#failures = 0;
     this.#since = clock.now();
     let last = reason;
-    while (this.#failures < this.#limits.attempts) {
-      await pause(clock, this.#delayMs(this.#failures++), signal);
+    while (this.#failures < attempts) {
+      await waits.pause(clock, backoffMs(this.#failures++, this.#limits), delayMs, signal);
       if (signal.aborted) return;
       try {
         this.#adopt(await this.#runtime.listen(this.#filter, this.#innerEvents(), { signal }));
@@ -124,8 +144,7 @@ export class ResilientSubscription implements Subscription, Listening {
         return this.#events.onMissed(this.#inner.honoured, reason);
       } catch (error) {
         last = toError(error);
-        // To try again would send the user off again.
-        if (error instanceof AuthError) break;
+        if (isFinal(error)) break;
       }
     }
     if (this.#finish()) this.#events.onEnd("lost", last);
@@ -136,11 +155,6 @@ export class ResilientSubscription implements Subscription, Listening {
     this.#since = this.#runtime.clock.now();
   }
 
-  #delayMs(failures: number): number {
-    const { delayMs, maxDelayMs } = this.#limits;
-    return Math.min(maxDelayMs, delayMs * 2 ** failures) * (0.5 + Math.random() / 2);
-  }
-
   /** Tells whether it was still going on. */
   #finish(): boolean {
     if (this.#stop.signal.aborted) return false;
@@ -148,6 +162,12 @@ export class ResilientSubscription implements Subscription, Listening {
     this.#runtime.listening.delete(this);
     return true;
   }
+}
+
+/** To try again would send the user off again, or ask a server that cannot be listened to. A failed refresh may pass. */
+export function isFinal(error: unknown): boolean {
+  if (error instanceof AuthError) return error.step !== "refresh";
+  return error instanceof RpcError && error.rpcCode === METHOD_NOT_FOUND;
 }
 
 /** Every change that a subscription would have told of. */

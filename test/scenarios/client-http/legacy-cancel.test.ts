@@ -240,7 +240,7 @@ for (const moment of ["streaming", "waiting", "resuming", "resumed"] as const) {
           await clock.started(started + 1);
         }
         if (moment === "resuming" || moment === "resumed") {
-          clock.advance(10);
+          clock.advance(100);
           resumed = await script.next("GET");
           gets = 1;
         }

@@ -1,7 +1,8 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { ConnectionError } from "bowline/client";
+import { RetryWaits } from "#src/call/backoff.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { sessionWorld } from "../../support/http-transports.js";
+import { sessionWorld, settled } from "../../support/http-transports.js";
 import { proves } from "../../support/verifies.js";
 
 const wire = { wire: "legacy-http" };
@@ -65,6 +66,7 @@ proves(
   "without a wish the waits grow up to a cap, and begin anew after success",
   async (t) => {
     const clock = new FakeClock();
+    t.mock.method(Math, "random", () => 1);
     const reconnect = { maxFruitless: 5, firstDelayMs: 100, maxDelayMs: 300 };
     const { script, told } = await sessionWorld(t, { clock }, { reconnect });
     (await script.next("GET")).stream().notify("notifications/message", {}, "e1").end();
@@ -184,6 +186,34 @@ proves(
     (await script.next("tools/call")).result({});
     await answered;
     equal(clock.pending, 0);
+  },
+);
+
+proves(
+  "client-transport:http:reconnect-get",
+  wire,
+  "the server's own stream is opened again without end, with one report, and at once when the server answers",
+  async (t) => {
+    const clock = new FakeClock();
+    const waits = new RetryWaits();
+    const { script, told } = await sessionWorld(t, { clock, waits });
+    (await script.next("GET")).stream().end();
+    for (let attempt = 1; attempt <= 20; attempt++) {
+      await clock.started(attempt);
+      clock.advance(30_000);
+      (await script.next("GET")).status(503);
+    }
+    await clock.started(21);
+    match(told.problems[0]?.message ?? "", /The server's own stream: tries to read the stream on/);
+    equal(told.problems.length, 1);
+    const asked = script.all("GET").length;
+    clock.advance(99);
+    waits.end();
+    await settled();
+    equal(script.all("GET").length, asked);
+    clock.advance(1);
+    (await script.next("GET")).stream().notify("notifications/message", {}, "E");
+    await told.until(() => told.notifications.length === 1);
   },
 );
 

@@ -14,7 +14,7 @@ import {
 import { McpServer } from "bowline/server";
 import { FakeClock } from "bowline/testing";
 import { gate } from "../../support/gate.js";
-import { RawServer } from "../../support/raw-server.js";
+import { RawServer, rawError } from "../../support/raw-server.js";
 
 const named = (name: string) =>
   new McpServer({ name, version: "1" })
@@ -388,6 +388,35 @@ test("a watch says when a server keeps ending its subscription", async () => {
     }
   }
   equal(change.value.server, "a");
+});
+
+test("a watch asks a server again that could not be listened to", async () => {
+  const clock = new FakeClock();
+  let asked = 0;
+  const server = new RawServer({
+    era: "modern",
+    capabilities: { tools: { listChanged: true } },
+    handlers: {
+      "subscriptions/listen": ({ notifications }, id) => {
+        if (asked++ < 9) return rawError(-32000, "too many subscriptions");
+        const _meta = { "io.modelcontextprotocol/subscriptionId": id };
+        server.notify("notifications/subscriptions/acknowledged", { notifications, _meta });
+        return new Promise(() => {});
+      },
+    },
+  });
+  const { group, errors } = grouped({ a: async () => ({ channel: await server.open() }) }, { clock });
+  await using _ = group;
+  const changes = group.watch({ toolsListChanged: true })[Symbol.asyncIterator]();
+  await group.client("a");
+  equal((await changes.next()).value?.kind, "lost");
+  const resync = changes.next();
+  while (asked < 10) {
+    await new Promise(setImmediate);
+    clock.advance(60_000);
+  }
+  equal((await resync).value?.kind, "resync");
+  equal(errors.length, 1);
 });
 
 test("who leaves the loop over a listing leaves nothing behind", async () => {

@@ -144,6 +144,7 @@ export class LegacyConnection implements Connection {
 
   /** Changes of lists come by themselves in this era; single resources are subscribed to one by one. */
   async watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription> {
+    if (this.#lost) await untilAborted(this.#renew(), lifetime);
     if (this.#listenAgain !== undefined) await this.#hearAgain(lifetime);
     const honoured = honouredFilter(filter, this.server.capabilities);
     return this.#subscriptions.open(honoured, events, lifetime);

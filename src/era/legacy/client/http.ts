@@ -62,10 +62,13 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     super(target, options.firstId);
     this.#courtesyMs = options.courtesyMs ?? DEFAULT_COURTESY_MS;
     this.#openMs = options.openMs ?? DEFAULT_OPEN_MS;
+    const reconnect = { ...target.reconnect, ...options.reconnect };
     this.#streams = {
       wire: this.wire,
       clock: target.clock,
-      reconnect: { ...RECONNECT_DEFAULTS, ...target.reconnect, ...options.reconnect },
+      waits: target.waits,
+      reconnect: { ...RECONNECT_DEFAULTS, ...reconnect },
+      maxOwnFruitless: reconnect.maxFruitless ?? Number.POSITIVE_INFINITY,
       maxMessageBytes: target.maxMessageBytes,
       resuming: new Set(),
     };
@@ -246,6 +249,7 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
       take: (parsed: Parsed) => this.#incoming.take(parsed),
       onGap: () => this.wire.guard(() => this.onGap()),
       onRefused: (error: Error, wasOpen: boolean) => this.#onNoStream(error, session, wasOpen),
+      onTrouble: (error: Error) => this.wire.report(error),
       onGivenUp: (error: Error) => this.wire.guard(() => this.onDeaf(error)),
     };
     void this.wire.hold(wire, listenToServer(this.#streams, session.headers, wire, listener));

@@ -1,6 +1,7 @@
 // Modern has no twin: a modern stream belongs to one exchange and cannot be resumed.
 
 import type { AbortSwitch } from "../../../call/abort-switch.js";
+import { jitter, type RetryWaits } from "../../../call/backoff.js";
 import { type Clock, pause } from "../../../call/clock.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { readEvents, type StreamTrace } from "../../../http/client/read.js";
@@ -17,7 +18,10 @@ import type { ReconnectOptions } from "../../transport.js";
 export interface SessionStreams {
   readonly wire: HttpWire;
   readonly clock: Clock;
+  readonly waits: RetryWaits;
   readonly reconnect: ReconnectOptions;
+  /** How many connections in a row of the server's own stream may fail or bring nothing. */
+  readonly maxOwnFruitless: number;
   readonly maxMessageBytes: number;
   /** Calls whose stream is between two connections: there is nothing on the wire to be careful with. */
   readonly resuming: Set<HttpCall>;
@@ -31,6 +35,8 @@ export interface ServerListener {
   onGap(): void;
   /** There is no such stream, and none will be asked for. */
   onRefused(error: Error, wasOpen: boolean): void;
+  /** Some attempts in a row were in vain; others follow. */
+  onTrouble(error: Error): void;
   /** Too many attempts in a row were in vain. */
   onGivenUp(error: Error): void;
 }
@@ -97,9 +103,16 @@ async function readOn(
     if (opened.kind === "failed") cursor.failed(opened.error);
     else if (opened.kind === "refused") call.fail(notReadOn(call, opened.error));
     else if (call.over) discard(opened.response);
-    else cursor.ended(await streams.wire.readStream(call, opened.response, take));
+    else {
+      const began = streams.clock.now();
+      const trace = await streams.wire.readStream(call, opened.response, take);
+      cursor.ended(trace, streams.clock.now() - began);
+    }
   }
 }
+
+/** So many attempts in a row that were in vain are worth a report. */
+const MANY = 3;
 
 /**
  * Holds the session's own stream open. Trouble with it is told once and ends the listening, never a call. Never rejects.
@@ -111,7 +124,8 @@ export async function listenToServer(
   listener: ServerListener,
 ): Promise<void> {
   const what = "The server's own stream";
-  const cursor = new StreamCursor(streams.reconnect);
+  const { clock, reconnect, maxOwnFruitless: maxFruitless } = streams;
+  const cursor = new StreamCursor({ ...reconnect, maxFruitless });
   let opened = await openStream(streams, cursor, sessionHeaders, what, end);
   listener.onFirstTry();
   let wasOpen = false;
@@ -119,12 +133,14 @@ export async function listenToServer(
     wasOpen ||= opened.kind === "open";
     if (opened.kind === "refused") return listener.onRefused(opened.error, wasOpen);
     if (opened.kind === "failed") cursor.failed(opened.error);
-    else cursor.ended(await readEvents(opened.response, streams.maxMessageBytes, end, listener.take, streams.clock));
-    if (end.aborted) return;
-    if (cursor.exhausted) {
-      const error = new ConnectionError(`${what}: ${whyGivenUp(cursor)}`, { cause: cursor.lastError });
-      return listener.onGivenUp(error);
+    else {
+      const began = clock.now();
+      const trace = await readEvents(opened.response, streams.maxMessageBytes, end, listener.take, clock);
+      cursor.ended(trace, clock.now() - began);
     }
+    if (end.aborted) return;
+    if (cursor.attempt === MANY && !cursor.exhausted) listener.onTrouble(gaveUp(what, cursor, "tries to read"));
+    if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
     opened = await reopen(streams, cursor, sessionHeaders, what, end);
     if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
   }
@@ -138,10 +154,14 @@ async function reopen(
   what: string,
   end: AbortSwitch,
 ): Promise<Opened> {
-  const { schedule } = streams.reconnect;
+  const { clock, waits, reconnect } = streams;
+  const { schedule, minDelayMs } = reconnect;
+  const { wishMs, delayMs, isDown } = cursor;
+  const ms = wishMs === undefined ? jitter(delayMs) : delayMs;
   try {
-    if (schedule === undefined) await pause(streams.clock, cursor.delayMs, end.signal);
-    else await scheduled(schedule, cursor, end);
+    if (schedule !== undefined) await scheduled(schedule, cursor, end);
+    else if (isDown) await waits.pause(clock, ms, Math.max(wishMs ?? 0, minDelayMs), end.signal);
+    else await pause(clock, ms, end.signal);
   } catch (error) {
     return { kind: "refused", error: toError(error) };
   }
@@ -208,11 +228,20 @@ function notReadOn(call: HttpCall, error: Error): Error {
   return call.lost(`the stream cannot be read on (${error.message})`, { cause: error });
 }
 
-function whyGivenUp({ lastError }: StreamCursor): string {
-  return `gave up reading the stream on (${lastError === undefined ? "nothing more came" : describe(lastError)})`;
+function gaveUp(what: string, cursor: StreamCursor, outcome?: string): ConnectionError {
+  return new ConnectionError(`${what}: ${whyGivenUp(cursor, outcome)}`, { cause: cursor.lastError });
 }
 
-export const RECONNECT_DEFAULTS: ReconnectOptions = { maxFruitless: 3, firstDelayMs: 1000, maxDelayMs: 30_000 };
+function whyGivenUp({ lastError }: StreamCursor, outcome = "gave up reading"): string {
+  return `${outcome} the stream on (${lastError === undefined ? "nothing more came" : describe(lastError)})`;
+}
+
+export const RECONNECT_DEFAULTS: ReconnectOptions = {
+  maxFruitless: 3,
+  minDelayMs: 100,
+  firstDelayMs: 1000,
+  maxDelayMs: 30_000,
+};
 
 const GROWTH = 1.5;
 
@@ -222,26 +251,40 @@ export class StreamCursor {
   lastEventId = "";
   /** Why the last connection failed or broke; undefined when it ended by itself. */
   lastError: unknown;
+  /** The server's last wish for how long to wait. */
+  wishMs: number | undefined;
+  /** Whether the last connection did not come about. */
+  isDown = false;
   readonly #options: ReconnectOptions;
-  #retryMs: number | undefined;
+  /** Connections in a row that failed or brought nothing at all. */
   #fruitless = 0;
+  /** Connections in a row that failed or brought no message. */
+  #silent = 0;
+  /** Connections in a row that failed, or ended within the first delay of their beginning. */
+  #brief = 0;
 
   constructor(options: ReconnectOptions) {
     this.#options = options;
   }
 
   /** A connection is over. It was of use if it brought a message, a new event id or a wish for when to come back. */
-  ended(trace: StreamTrace): void {
+  ended(trace: StreamTrace, livedMs = Number.POSITIVE_INFINITY): void {
     const moved = trace.lastEventId !== "" && trace.lastEventId !== this.lastEventId;
     if (moved) this.lastEventId = trace.lastEventId;
-    if (trace.retryMs !== undefined) this.#retryMs = trace.retryMs;
+    if (trace.retryMs !== undefined) this.wishMs = trace.retryMs;
     this.#fruitless = moved || trace.spoke || trace.retryMs !== undefined ? 0 : this.#fruitless + 1;
+    this.#silent = trace.spoke ? 0 : this.#silent + 1;
+    this.#brief = livedMs < this.#options.firstDelayMs ? this.#brief + 1 : 0;
+    this.isDown = false;
     this.lastError = trace.error;
   }
 
   /** No connection came about. */
   failed(error: unknown): void {
     this.#fruitless++;
+    this.#silent++;
+    this.#brief++;
+    this.isDown = true;
     this.lastError = error;
   }
 
@@ -253,9 +296,10 @@ export class StreamCursor {
     return this.#fruitless >= this.#options.maxFruitless;
   }
 
-  /** The server's last wish, or else a wait that grows while nothing comes. */
+  /** The server's last wish, but no haste; or else a wait that grows while no message comes. */
   get delayMs(): number {
-    const { firstDelayMs, maxDelayMs } = this.#options;
-    return this.#retryMs ?? Math.min(maxDelayMs, firstDelayMs * GROWTH ** this.#fruitless);
+    const { minDelayMs, firstDelayMs, maxDelayMs } = this.#options;
+    if (this.wishMs === undefined) return Math.min(maxDelayMs, firstDelayMs * GROWTH ** this.#silent);
+    return Math.max(this.wishMs, Math.min(this.isDown ? maxDelayMs : firstDelayMs, minDelayMs * 2 ** this.#brief));
   }
 }
