@@ -154,6 +154,13 @@ for (const [encoding, bytes] of [
   });
 }
 
+test("what is packed more often than anybody packs is not unpacked", async (t) => {
+  const encoding = Array.from({ length: 3 }, () => "gzip").join(", ");
+  const bytes = gzipSync(gzipSync(gzipSync("plain")));
+  const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": encoding }).end(bytes));
+  await rejects(send(url).then(text), { message: "the server packed it 3 times over" });
+});
+
 test("nothing, packed, is nothing", async (t) => {
   const url = await listen(t, (_, res) => res.writeHead(200, { "content-encoding": "gzip" }).end());
   equal(await text(await send(url)), "");
@@ -329,17 +336,18 @@ test("a reader that has enough, or fails, ends the response", async (t) => {
     res.writeHead(200).write("data: a\n\ndata: b\n\n");
   });
   const one = await send(url, {});
+  const BOUND = { maxEventSize: 1 << 20 };
   const seen: string[] = [];
   const reader: SseReader = new SseReader(({ data }) => {
     seen.push(data);
     reader.end();
-  });
+  }, BOUND);
   await readSse(one.body as ByteSource, reader);
   deepEqual(seen, ["a"]);
   const failure = new Error("cannot");
   const failing = new SseReader(() => {
     throw failure;
-  });
+  }, BOUND);
   await rejects(readSse((await send(url, {})).body as ByteSource, failing), (error) => error === failure);
   equal(await readExcerpt(await send(url, {}), 5, 1000, never, systemClock), "data:");
   await (await send(url, {})).body?.cancel();

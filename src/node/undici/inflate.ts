@@ -51,17 +51,20 @@ export async function inflate(packed: ByteSource, encoding: string, onChunk: OnC
   }
 }
 
+/** Nobody packs more than twice, and each layer costs memory. */
+const MOST_LAYERS = 2;
+
 /** One for each that it was packed by, last first. */
 function unpackersOf(encoding: string): Transform[] {
-  return encoding
+  const names = encoding
     .toLowerCase()
     .split(",")
     .map((name) => name.trim())
-    .filter((name) => name !== "" && name !== "identity")
-    .reverse()
-    .map((name) => {
-      const unpacker = UNPACKERS.get(name);
-      if (unpacker === undefined) throw new Error(`the server packed it as ${JSON.stringify(name)}, unasked`);
-      return unpacker();
-    });
+    .filter((name) => name !== "" && name !== "identity");
+  if (names.length > MOST_LAYERS) throw new Error(`the server packed it ${names.length} times over`);
+  return names.reverse().map((name) => {
+    const unpacker = UNPACKERS.get(name);
+    if (unpacker === undefined) throw new Error(`the server packed it as ${JSON.stringify(name)}, unasked`);
+    return unpacker();
+  });
 }
