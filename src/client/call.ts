@@ -6,6 +6,7 @@ import { CallLifetime } from "../call/lifetime.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 import { tellProgress } from "../call/progress.js";
 import type { ClientResult, Connection, ConnectionCall } from "../era/client-era.js";
+import { CLIENT_TIMES, type ClientLimits } from "../era/client-limits.js";
 import { afterFirstAnswer, ConnectionError, notConnected, type RpcError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
@@ -13,7 +14,7 @@ import type { ClientCache } from "./cache/cache.js";
 import { capabilityRefusal, missingMethod } from "./capabilities.js";
 import type { Extensions } from "./extensions.js";
 import { answerInput } from "./input-rounds.js";
-import { type CallOptions, type ClientCall, type ClientOptions, DEFAULTS } from "./options.js";
+import type { CallOptions, ClientCall, ClientOptions } from "./options.js";
 
 /** Makes the caller's value of a result. */
 export type ReadResult<T> = (result: ClientResult) => MaybePromise<T>;
@@ -26,6 +27,7 @@ export interface CallingClient {
   readonly options: ClientOptions;
   readonly extensions: Extensions | undefined;
   readonly clock: Clock;
+  readonly limits: ClientLimits;
   readonly waits: RetryWaits;
   answerInput(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
   onFailure: OnFailure;
@@ -185,7 +187,7 @@ export class ClientCalls {
   ): Promise<ClientResult> {
     return answerInput(request, asked, lifetime, {
       clock: this.#client.clock,
-      maxRounds: this.#client.options.maxRounds ?? DEFAULTS.maxRounds,
+      limits: this.#client.limits,
       answer: this.#client.answerInput,
       offWire: (work) => this.#whileOffWire(lifetime, work),
       send: async (next) => {
@@ -246,9 +248,9 @@ export class ClientCalls {
 
   #open(label: string, limits: CallOptions): CallLifetime {
     const { options, clock } = this.#client;
-    const timeoutMs = limits.timeoutMs ?? options.timeoutMs ?? DEFAULTS.timeoutMs;
+    const timeoutMs = limits.timeoutMs ?? options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
     // A peer that shows signs of life may not do so for ever; without an idle time no limit is wanted at all.
-    const fallbackMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : DEFAULTS.deadlineMs;
+    const fallbackMs = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : CLIENT_TIMES.deadlineMs;
     const deadlineMs = limits.deadlineMs ?? options.deadlineMs ?? fallbackMs;
     const lifetime = new CallLifetime(label, { signal: limits.signal, timeoutMs, deadlineMs }, clock);
     this.#lifetimes.add(lifetime, lifetime);

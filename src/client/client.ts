@@ -289,6 +289,6 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Of pages that have no end none is kept: the next walk asks the server again. */
   #pages<T>(kind: "tools" | "prompts" | "resources", member: string, read: ReadPage): Pages<T> {
-    return new Pages(member, read, this.#core.options.maxPages, () => this.#core.missed([{ kind }]));
+    return new Pages(member, read, this.#core.limits, () => this.#core.missed([{ kind }]));
   }
 }

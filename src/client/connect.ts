@@ -13,7 +13,7 @@ import { UnverifiedConnection } from "./connections/unverified.js";
 import { Extensions } from "./extensions.js";
 import { type EraMemory, negotiate, type Plan, planAgain, planNegotiation } from "./negotiate.js";
 import { openChannel } from "./open-channel.js";
-import { type ClientOptions, type CommandTarget, DEFAULTS, type Target, unknownTarget } from "./options.js";
+import { type ClientOptions, type CommandTarget, type Target, unknownTarget } from "./options.js";
 import { ClientCore } from "./runtime.js";
 import type { AnyServer } from "./server-types.js";
 import { startUpkeep, warnOfDeprecatedUse } from "./upkeep.js";
@@ -39,7 +39,8 @@ export async function connectWith<S extends AnyServer>(
   const plan = planNegotiation(dialer.eras, options, origin === undefined ? undefined : dialer.memory.get(origin));
   const core = new ClientCore(options, clock, () => dialer.validator());
   if (options.extensions !== undefined) {
-    core.extensions = new Extensions(options, (method) => dialer.eras.some((era) => era.specifies(method)));
+    const isSpecified = (method: string) => dialer.eras.some((era) => era.specifies(method));
+    core.extensions = new Extensions(options, core.limits.maxWaitingNotifications, isSpecified);
   }
   const connection = await openConnection(new Connector(dialer, target, origin, core), plan, core);
   core.attach(connection, identityOf(target));
@@ -136,7 +137,7 @@ class Connector {
           waits,
           paramHeaders: tools.paramHeaders,
           nameFrom: (method) => extensions?.nameFrom(method),
-          maxMessageBytes: limits.maxMessageBytes ?? DEFAULTS.maxMessageBytes,
+          limits: this.#core.limits,
           sse: limits.sse,
           reconnect: limits.reconnect,
         },

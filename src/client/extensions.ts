@@ -1,5 +1,5 @@
 import type { ClaimedResults, ClientResult, ServerDescription } from "../era/client-era.js";
-import { DefinitionError, RpcError } from "../protocol/errors.js";
+import { DefinitionError, ProtocolError, RpcError } from "../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
 import { assertExtensionIds } from "../protocol/meta.js";
@@ -15,10 +15,14 @@ export class Extensions implements ClaimedResults {
   readonly #results = new Map<string, { readonly owner: string; readonly method: string; readonly resolve: Resolve }>();
   readonly #methods = new Map<string, string>();
   readonly #notifications = new Map<string, (params: Params | undefined) => void | Promise<void>>();
+  readonly #maxWaiting: number;
   #delivered: Promise<void> = Promise.resolve();
+  /** Notifications that were not handled yet. */
+  #waiting = 0;
 
   /** Throws where two extensions, or one and the protocol, want the same. `isSpecified` tells what the protocol has. */
-  constructor(options: ClientOptions, isSpecified: (method: string) => boolean) {
+  constructor(options: ClientOptions, maxWaiting: number, isSpecified: (method: string) => boolean) {
+    this.#maxWaiting = maxWaiting;
     this.#enabled = options.extensions ?? {};
     assertExtensionIds("extensions", this.#enabled);
     const owners = new Map<string, string>([
@@ -98,7 +102,16 @@ export class Extensions implements ClaimedResults {
   deliver({ method, params }: RpcNotification, onError: (error: unknown) => void): boolean {
     const handler = this.#notifications.get(method);
     if (handler === undefined) return false;
-    this.#delivered = this.#delivered.then(() => handler(params)).catch(onError);
+    if (this.#waiting >= this.#maxWaiting) {
+      const most = this.#maxWaiting;
+      onError(new ProtocolError(`${method} was dropped: ${most} notifications wait (limits.maxWaitingNotifications)`));
+      return true;
+    }
+    this.#waiting++;
+    this.#delivered = this.#delivered
+      .then(() => handler(params))
+      .catch(onError)
+      .finally(() => this.#waiting--);
     return true;
   }
 }

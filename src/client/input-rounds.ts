@@ -2,14 +2,15 @@ import { AbortSwitch } from "../call/abort-switch.js";
 import { type Clock, pause } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import type { ClientResult, ConnectionCall } from "../era/client-era.js";
-import { InputRequiredError, ProtocolError } from "../protocol/errors.js";
+import type { ClientLimits } from "../era/client-limits.js";
+import { InputRequiredError, McpError, ProtocolError } from "../protocol/errors.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
 
 /** The call that is made in rounds, as its rounds see it. */
 export interface InputRounds {
   readonly clock: Clock;
-  readonly maxRounds: number;
+  readonly limits: ClientLimits;
   /** Answers one request of the server. */
   answer(method: string, params: Params | undefined, end: AbortSwitch): Promise<ClientResult>;
   /** Runs the work between two requests of the call. */
@@ -28,9 +29,11 @@ export async function answerInput(
   let result = asked;
   let pauses = 0;
   for (let round = 0; result.resultType === "input_required"; round++) {
-    if (round === rounds.maxRounds) throw tooManyRounds(method, round, result);
+    if (round === rounds.limits.maxRounds) throw tooManyRounds(method, round, result);
     const { inputRequests, requestState } = result as unknown as InputRequiredResult;
-    if (requestState === undefined && Object.keys(inputRequests ?? {}).length === 0) {
+    const count = Object.keys(inputRequests ?? {}).length;
+    if (count > rounds.limits.maxQuestions) throw tooManyQuestions(method, rounds.limits.maxQuestions);
+    if (requestState === undefined && count === 0) {
       throw new ProtocolError(`${method}: the server asked for input but not for what`);
     }
     const params: Record<string, unknown> = { ...first.params };
@@ -80,7 +83,15 @@ async function pauseBefore(count: number, lifetime: CallLifetime, clock: Clock):
   lifetime.heard();
 }
 
+/** The error for questions of the server beyond the bound of those that are open at once. */
+export function tooManyQuestions(method: string, most: number): McpError {
+  return new McpError(
+    "too_many_questions",
+    `${method}: the server asks more than ${most} questions at once (limits.maxQuestions)`,
+  );
+}
+
 function tooManyRounds(method: string, most: number, result: ClientResult): InputRequiredError {
-  const message = `${method}: the server asked for input more than ${most} times`;
+  const message = `${method}: the server asked for input more than ${most} times (limits.maxRounds)`;
   return new InputRequiredError("too_many_rounds", message, result as unknown as InputRequiredResult);
 }

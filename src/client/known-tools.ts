@@ -1,5 +1,6 @@
 import type { CallLifetime } from "../call/lifetime.js";
 import type { Connection } from "../era/client-era.js";
+import type { ClientLimits } from "../era/client-limits.js";
 import { findParamHeaders, type ParamHeader } from "../http/param-headers.js";
 import { OutputError } from "../protocol/errors.js";
 import type { CallToolResult, Tool } from "../protocol/types/index.js";
@@ -12,23 +13,25 @@ interface KnownOutput {
   check: CompiledSchema | undefined;
 }
 
-/** How many output schemas are remembered; the one that was listed longest ago goes first. */
-const MOST = 1000;
-
 /**
  * The tools that a client has listed: their output schemas, compiled when first needed and only then, and which of their
  * arguments travel in headers. Nothing is ever fetched to find out.
  */
 export class KnownTools {
+  readonly #limits: ClientLimits;
   readonly #outputs = new Map<string, KnownOutput>();
   readonly #headers = new Map<string, readonly ParamHeader[]>();
+  /** The size of all output schemas. */
+  #chars = 0;
   readonly #loadValidator: () => JsonSchemaValidator | Promise<JsonSchemaValidator>;
   readonly #warn: (message: string) => void;
 
   constructor(
+    limits: ClientLimits,
     loadValidator: () => JsonSchemaValidator | Promise<JsonSchemaValidator>,
     warn: (message: string) => void,
   ) {
+    this.#limits = limits;
     this.#loadValidator = loadValidator;
     this.#warn = warn;
   }
@@ -46,7 +49,11 @@ export class KnownTools {
 
   /** Lists all tools anew, for their headers. */
   async relearnHeaders(connection: Connection, lifetime: CallLifetime): Promise<void> {
-    const tools = new Pages<Tool>("tools", (params) => connection.call({ method: "tools/list", params }, lifetime));
+    const tools = new Pages<Tool>(
+      "tools",
+      (params) => connection.call({ method: "tools/list", params }, lifetime),
+      this.#limits,
+    );
     for await (const tool of tools) this.#learnHeaders(tool);
   }
 
@@ -76,15 +83,21 @@ export class KnownTools {
   /** An unchanged schema keeps its compiled form. */
   #learnOutput(tool: Tool): void {
     const before = this.#outputs.get(tool.name);
-    this.#outputs.delete(tool.name);
+    this.#forgetOutput(tool.name);
     if (tool.outputSchema === undefined) return;
     const text = textOf(tool.outputSchema);
     const same = before?.text === text ? before : undefined;
     this.#outputs.set(tool.name, same ?? { text, schema: tool.outputSchema, check: undefined });
+    this.#chars += text.length;
     for (const oldest of this.#outputs.keys()) {
-      if (this.#outputs.size <= MOST) break;
-      this.#outputs.delete(oldest);
+      if (this.#outputs.size <= this.#limits.maxTools && this.#chars <= this.#limits.maxSchemaChars) break;
+      this.#forgetOutput(oldest);
     }
+  }
+
+  #forgetOutput(tool: string): void {
+    this.#chars -= this.#outputs.get(tool)?.text.length ?? 0;
+    this.#outputs.delete(tool);
   }
 
   /** Most tools have no headers, and are not worth remembering. */
@@ -93,6 +106,8 @@ export class KnownTools {
     this.#headers.delete(name);
     if (!found.ok) this.#warn(`tool ${name} is left out: ${found.reason}`);
     else if (found.headers.length > 0) this.#headers.set(name, found.headers);
+    const [oldest] = this.#headers.keys();
+    if (this.#headers.size > this.#limits.maxTools && oldest !== undefined) this.#headers.delete(oldest);
     return found.ok;
   }
 }

@@ -6,10 +6,11 @@ import {
   type PriorKnowledge,
   WrongEraError,
 } from "../era/client-era.js";
+import { CLIENT_TIMES } from "../era/client-limits.js";
 import type { TransportTarget } from "../era/transport.js";
 import { ConnectionError, isVersionList, McpError, RpcError, VersionError } from "../protocol/errors.js";
 import { Attempt } from "./attempt.js";
-import { type ClientOptions, DEFAULTS } from "./options.js";
+import type { ClientOptions } from "./options.js";
 
 /** Which eras to try, in order, and with which of their versions. */
 export interface Plan {
@@ -22,6 +23,22 @@ export interface Plan {
 export interface EraMemory {
   get(server: string): string | undefined;
   set(server: string, era: string): void;
+}
+
+/** The servers that were connected to longest ago are forgotten first. */
+const MOST_REMEMBERED = 1000;
+
+export function createEraMemory(): EraMemory {
+  const eras = new Map<string, string>();
+  return {
+    get: (server) => eras.get(server),
+    set(server, era) {
+      eras.delete(server);
+      eras.set(server, era);
+      const [oldest] = eras.keys();
+      if (eras.size > MOST_REMEMBERED && oldest !== undefined) eras.delete(oldest);
+    },
+  };
 }
 
 /** Turns what the author wants into what to try. Throws for what cannot be. */
@@ -137,7 +154,7 @@ class Negotiation {
   }
 
   #begin({ era, versions }: Step, last: boolean, beside?: Attempt): Attempt {
-    const { signal, session, timeoutMs = DEFAULTS.timeoutMs } = this.#options;
+    const { signal, session, timeoutMs = CLIENT_TIMES.timeoutMs } = this.#options;
     const beforeUse = beside && (() => beside.giveWay());
     const discovered = this.#discovered;
     const open: OpenOptions = { versions, pinned: this.#plan.pinned, last, discovered, session, beforeUse };
@@ -152,7 +169,7 @@ class Negotiation {
   }
 
   get #probeTimeoutMs(): number {
-    return this.#options.probeTimeoutMs ?? DEFAULTS.probeTimeoutMs;
+    return this.#options.probeTimeoutMs ?? CLIENT_TIMES.probeTimeoutMs;
   }
 
   /** Decides how to go on after a step that failed; throws where it cannot go on. */

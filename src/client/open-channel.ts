@@ -1,13 +1,13 @@
 import { untilAborted } from "../call/abortable.js";
 import { CallLifetime } from "../call/lifetime.js";
 import { ChannelTransport } from "../era/channel-transport.js";
+import { CLIENT_TIMES } from "../era/client-limits.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
 import { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
 import {
   type ChannelTarget,
   type ClientOptions,
   type CommandTarget,
-  DEFAULTS,
   type LocalTarget,
   unknownTarget,
 } from "./options.js";
@@ -23,7 +23,7 @@ export async function openChannel(
   client: ClientCore,
   firstId: number,
 ): Promise<ChannelTransport> {
-  const { signal, timeoutMs = DEFAULTS.timeoutMs } = options;
+  const { signal, timeoutMs = CLIENT_TIMES.timeoutMs } = options;
   const transport = new ChannelTransport(await channelTo(spawn, target), firstId);
   // Until an era takes over, only problems are of interest.
   transport.receiver = { ...transport.receiver, onProblem: (problem) => client.onProblem(problem) };

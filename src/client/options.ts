@@ -62,9 +62,15 @@ export type ClientInterceptor = Interceptor<ClientCall, ClientResult>;
 export interface CallOptions {
   /** Ends the call with the signal's own reason. */
   readonly signal?: AbortSignal | undefined;
-  /** The longest silence; any sign of life starts it anew. 60 s unless told otherwise, `Infinity` for none. */
+  /**
+   * The longest silence; any sign of life starts it anew. `Infinity` for none.
+   * @default 60_000
+   */
   readonly timeoutMs?: number | undefined;
-  /** The longest the whole call may take. One hour unless told otherwise, none when `timeoutMs` is `Infinity`. */
+  /**
+   * The longest the whole call may take. None when `timeoutMs` is `Infinity`.
+   * @default 3_600_000
+   */
   readonly deadlineMs?: number | undefined;
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
   /** The id to send, instead of one that the client makes. */
@@ -227,8 +233,6 @@ export interface ClientOptions {
   readonly logLevel?: LoggingLevel;
   /** Whether pages that the server requires by an error are shown by `onElicitUrl`, before the call rejects. */
   readonly showRequiredUrls?: boolean;
-  /** How many pages of a list are followed. 1000 unless told otherwise. */
-  readonly maxPages?: number;
   /** How listings and resources are kept, as long as their server allows; `false` keeps none. */
   readonly cache?: false | ClientCacheOptions;
   /** What to do when a list of the server changes. */
@@ -245,13 +249,10 @@ export interface ClientOptions {
   readonly onClose?: (reason: Error | undefined) => void;
   /** `"manual"` hands results that ask for input to the callers instead of answering them. */
   readonly input?: "auto" | "manual";
-  /** How many times one call may come back with questions. */
-  readonly maxRounds?: number;
   /** HTTP: headers to send along, in any form that `fetch` takes, and another way to fetch. */
   readonly headers?: HeadersInit;
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
-  readonly maxMessageBytes?: number;
-  /** Bounds of what a server may do to this client. */
+  /** What one server can make this client keep, do at once, or wait for. */
   readonly limits?: Partial<ClientLimits>;
   /** HTTP: how streams that broke off are read on, in the era in which they can be. */
   readonly reconnect?: Partial<ReconnectOptions>;
@@ -266,15 +267,6 @@ export interface ClientOptions {
   readonly sse?: boolean | "any-4xx";
   readonly clock?: Clock;
 }
-
-export const DEFAULTS = {
-  timeoutMs: 60_000,
-  deadlineMs: 3_600_000,
-  probeTimeoutMs: 10_000,
-  maxRounds: 16,
-  maxPages: 1000,
-  maxMessageBytes: 32 * 1024 * 1024,
-} as const;
 
 /** A server process to start. */
 export interface CommandTarget {

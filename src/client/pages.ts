@@ -1,9 +1,11 @@
+import type { ClientLimits } from "../era/client-limits.js";
 import { McpError, ProtocolError, RpcError } from "../protocol/errors.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
-import { DEFAULTS } from "./options.js";
 
 /** Reads the first page, or the one at a cursor. */
 export type ReadPage = (at: { readonly cursor: string } | undefined) => Promise<object>;
+
+type PageLimits = Pick<ClientLimits, "maxPages" | "maxItems">;
 
 interface Page {
   readonly nextCursor?: string | null;
@@ -13,14 +15,14 @@ interface Page {
 export class Pages<T> implements AsyncIterable<T> {
   readonly #member: string;
   readonly #read: ReadPage;
-  readonly #most: number;
+  readonly #limits: PageLimits;
   readonly #onEndless: (() => void) | undefined;
 
   /** `onEndless` is told of pages that are given up because they have no end: none of them is worth keeping. */
-  constructor(member: string, read: ReadPage, most: number = DEFAULTS.maxPages, onEndless?: () => void) {
+  constructor(member: string, read: ReadPage, limits: PageLimits, onEndless?: () => void) {
     this.#member = member;
     this.#read = read;
-    this.#most = most;
+    this.#limits = limits;
     this.#onEndless = onEndless;
   }
 
@@ -50,26 +52,33 @@ export class Pages<T> implements AsyncIterable<T> {
         throw refused ? new BadCursor("a cursor was refused", { cause: error }) : error;
       }
     };
-    for await (const items of this.#follow(read)) all.push(...items);
+    // Not by spreading: a page may hold more items than a call takes arguments.
+    for await (const items of this.#follow(read)) for (const item of items) all.push(item);
     return all;
   }
 
   /** To the end, but not for ever: a server that hands out the same cursor twice is not followed in circles. */
   async *#follow(read: ReadPage): AsyncGenerator<readonly T[], void, void> {
+    const { maxPages, maxItems } = this.#limits;
     const seen = new Set<string>();
+    let count = 0;
     let at: { readonly cursor: string } | undefined;
     for (;;) {
       const page = (await read(at)) as Page & { readonly [member: string]: readonly T[] };
-      yield page[this.#member] as readonly T[];
+      const items = page[this.#member] as readonly T[];
+      count += items.length;
+      if (count > maxItems)
+        throw new McpError("too_many_items", `The server's list has more than ${maxItems} items (limits.maxItems)`);
+      yield items;
       const cursor = page.nextCursor;
       if (cursor === undefined || cursor === null) return;
       at = { cursor };
       const isKnown = seen.has(cursor);
-      if (!isKnown && seen.add(cursor).size < this.#most) continue;
+      if (!isKnown && seen.add(cursor).size < maxPages) continue;
       this.#onEndless?.();
       throw isKnown
         ? new ProtocolError("The server gave out the same cursor twice: its pages have no end")
-        : new McpError("too_many_pages", `The server's list goes on after ${this.#most} pages`);
+        : new McpError("too_many_pages", `The server's list goes on after ${maxPages} pages (limits.maxPages)`);
     }
   }
 }

@@ -4,12 +4,13 @@ import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
 import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ClientResult, ClientRuntime, Connection, Subscription, WatchEvents } from "../era/client-era.js";
-import { CLIENT_LIMITS, type ClientLimits } from "../era/client-limits.js";
+import { CLIENT_LIMITS, CLIENT_TIMES, type ClientLimits } from "../era/client-limits.js";
 import type { CloseOptions } from "../era/transport.js";
 import { type Deprecation, warnByProcess, warnOnce } from "../protocol/deprecations.js";
 import { McpError, notConnected, RpcError, toError, UrlElicitationRequiredError } from "../protocol/errors.js";
 import { INVALID_PARAMS } from "../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification } from "../protocol/jsonrpc/message.js";
+import { resolveLimits } from "../protocol/known-options.js";
 import { assertExtensionIds } from "../protocol/meta.js";
 import type { ClientCapabilities, Implementation, Root, SubscriptionFilter, Tool } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
@@ -18,8 +19,9 @@ import { assertCacheOptions, type CacheStats, ClientCache } from "./cache/cache.
 import { type CallingClient, ClientCalls } from "./call.js";
 import { capabilitiesOf, missingMethod } from "./capabilities.js";
 import type { Extensions } from "./extensions.js";
+import { tooManyQuestions } from "./input-rounds.js";
 import { KnownTools } from "./known-tools.js";
-import { type AnswerContext, type AnswerOptions, type CallOptions, type ClientOptions, DEFAULTS } from "./options.js";
+import type { AnswerContext, AnswerOptions, CallOptions, ClientOptions } from "./options.js";
 import { answerServerRequest, presentUrlElicitations } from "./server-requests.js";
 import type { Listening } from "./subscriptions/resilient.js";
 import { UrlElicitationWaits } from "./url-elicitations.js";
@@ -44,12 +46,14 @@ export class ClientCore implements ClientRuntime, CallingClient {
   options: ClientOptions;
   /** Declared to servers: the sum of the handlers. */
   capabilities: ClientCapabilities;
-  readonly #urlElicitations = new UrlElicitationWaits();
+  readonly #urlElicitations: UrlElicitationWaits;
   #cache: ClientCache | undefined;
   #connection: Connection | undefined;
   /** The last one that went away, in use or not. */
   #ended: { readonly connection: Connection; readonly reason: Error | undefined } | undefined;
   #closing: Promise<void> | undefined;
+  /** Questions that came with results and are open. */
+  #questions = 0;
 
   constructor(options: ClientOptions, clock: Clock, loadValidator: () => Promise<JsonSchemaValidator>) {
     assertExtensionIds("capabilities", options.capabilities?.extensions);
@@ -57,12 +61,14 @@ export class ClientCore implements ClientRuntime, CallingClient {
     this.identify = options.identify ?? true;
     this.capabilities = capabilitiesOf(options);
     this.clock = clock;
-    this.timeoutMs = options.timeoutMs ?? DEFAULTS.timeoutMs;
-    this.limits = { ...CLIENT_LIMITS, ...options.limits };
+    this.timeoutMs = options.timeoutMs ?? CLIENT_TIMES.timeoutMs;
+    this.limits = resolveLimits("connect", options.limits, CLIENT_LIMITS);
+    this.#urlElicitations = new UrlElicitationWaits(this.limits.maxUrlElicitations);
     this.options = options;
     if (options.cache) assertCacheOptions(options.cache);
     this.calls = new ClientCalls(this);
     this.tools = new KnownTools(
+      this.limits,
       () => options.validator ?? loadValidator(),
       (warning) => ignoreErrors(() => this.options.logger?.warn?.(warning)),
     );
@@ -80,7 +86,14 @@ export class ClientCore implements ClientRuntime, CallingClient {
       // Stores may outlive the process: without a clock of the author's own, time is the calendar's.
       const now = () => authors?.now() ?? Date.now();
       const onProblem = (problem: Error) => this.onProblem(problem);
-      this.#cache = new ClientCache(cache ?? {}, { connection, address, now, clock: this.clock, onProblem });
+      this.#cache = new ClientCache(cache ?? {}, {
+        connection,
+        address,
+        now,
+        clock: this.clock,
+        limits: this.limits,
+        onProblem,
+      });
     }
     this.#connection = connection;
     if (pings !== undefined) connection.keepPinging?.(pings);
@@ -156,8 +169,16 @@ export class ClientCore implements ClientRuntime, CallingClient {
     throw error;
   };
 
-  readonly answerInput: CallingClient["answerInput"] = (method, params, end) =>
-    answerServerRequest(this.options, method, params, end);
+  readonly answerInput: CallingClient["answerInput"] = async (method, params, end) => {
+    const { maxQuestions } = this.limits;
+    if (this.#questions >= maxQuestions) throw tooManyQuestions(method, maxQuestions);
+    this.#questions++;
+    try {
+      return await answerServerRequest(this.options, method, params, end);
+    } finally {
+      this.#questions--;
+    }
+  };
 
   async answer(
     method: string,

@@ -1,7 +1,7 @@
 import type { CallLifetime } from "../call/lifetime.js";
 
-/** More pages than this are not remembered; the oldest go first. */
-const MOST = 1000;
+/** Ids that are longer than this are no ids. */
+const LONGEST_ID = 1024;
 
 interface Page {
   done: boolean;
@@ -11,14 +11,21 @@ interface Page {
 /** The pages that the server asked to send the user to, and whether it has said that they are done. */
 export class UrlElicitationWaits {
   readonly #pages = new Map<string, Page>();
+  readonly #most: number;
+
+  /** More pages than `most` are not remembered; the oldest go first. */
+  constructor(most: number) {
+    this.#most = most;
+  }
 
   /** The server named this page; from now on its end is remembered. */
   expect(id: string): Page {
     const known = this.#pages.get(id);
     if (known !== undefined) return known;
-    const [oldest] = this.#pages.keys();
-    if (this.#pages.size >= MOST && oldest !== undefined) this.#pages.delete(oldest);
     const page: Page = { done: false, waiting: new Set() };
+    if (id.length > LONGEST_ID || this.#most < 1) return page;
+    const [oldest] = this.#pages.keys();
+    if (this.#pages.size >= this.#most && oldest !== undefined) this.#pages.delete(oldest);
     this.#pages.set(id, page);
     return page;
   }

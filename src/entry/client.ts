@@ -3,6 +3,7 @@ import { Client } from "../client/client.js";
 import { connectWith, type Dialer } from "../client/connect.js";
 import type { ServersConfig } from "../client/group/config.js";
 import { Group, type GroupOptions, type ServerTypes } from "../client/group/group.js";
+import { createEraMemory } from "../client/negotiate.js";
 import type { ClientOptions, Target } from "../client/options.js";
 import type { AnyServer } from "../client/server-types.js";
 import { legacyClient } from "../era/legacy/client/era.js";
@@ -11,7 +12,7 @@ import { sendBy } from "../http/client/send.js";
 
 const dialer: Dialer = {
   eras: [modernClient, legacyClient],
-  memory: new Map<string, string>(),
+  memory: createEraMemory(),
   validator: async () => (await import("../schema/json-schema/validator.js")).defaultValidator,
   send: async () =>
     isOnNode ? (await import("../node/undici/send.js")).directSend : sendBy((url, init) => fetch(url, init)),
@@ -85,6 +86,7 @@ export type { ListListener, ListListeners, ListUpdate } from "../client/subscrip
 export type { ResubscribeOptions } from "../client/subscriptions/resilient.js";
 export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/subscriptions/watch.js";
 export type { PriorKnowledge, ResumeToken, SavedSession } from "../era/client-era.js";
+export type { ClientLimits } from "../era/client-limits.js";
 export type { CloseOptions, ReconnectOptions } from "../era/transport.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export { toolChoiceOf } from "../protocol/sampling-rules.js";

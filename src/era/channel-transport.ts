@@ -76,12 +76,12 @@ export class ChannelTransport implements ClientTransport {
     return this.#peer.notify(method, params);
   }
 
-  respond(id: RequestId, result: JsonText): void {
-    this.#peer.respond(id, result);
+  respond(id: RequestId, result: JsonText): void | Promise<void> {
+    return this.#peer.respond(id, result);
   }
 
-  respondError(id: RequestId, error: RpcErrorObject): void {
-    this.#peer.respondError(id, error);
+  respondError(id: RequestId, error: RpcErrorObject): void | Promise<void> {
+    return this.#peer.respondError(id, error);
   }
 
   close(options?: CloseOptions): Promise<void> {

@@ -1,6 +1,7 @@
 import type { AbortSwitch } from "../call/abort-switch.js";
 import { cancelledByHand, type ReadResponse } from "../call/channel-request.js";
 import type { CallLifetime } from "../call/lifetime.js";
+import { Turns } from "../call/turns.js";
 import {
   fetchFailed,
   type HttpErrorResponse,
@@ -44,9 +45,11 @@ export class HttpWire {
   secret: string | undefined;
   readonly #target: HttpTarget;
   readonly #open = new Set<AbortSwitch>();
+  readonly #turns: Turns;
 
   constructor(target: HttpTarget) {
     this.#target = target;
+    this.#turns = new Turns(target.limits.maxConnections);
     this.headers = createClientHeaders(target.headers);
   }
 
@@ -65,6 +68,18 @@ export class HttpWire {
     }
   }
 
+  /** The same for work that begins when it is its turn, unless that has been given up by then. */
+  async holdInTurn(wire: AbortSwitch, begin: () => Promise<void>): Promise<void> {
+    this.#open.add(wire);
+    const hasTurn = this.#turns.take() || (await this.#turns.wait(wire));
+    try {
+      if (hasTurn) await begin();
+    } finally {
+      this.#open.delete(wire);
+      if (hasTurn) this.#turns.give();
+    }
+  }
+
   abortAll(): void {
     for (const wire of this.#open) drop(wire);
   }
@@ -77,9 +92,9 @@ export class HttpWire {
     end: AbortSwitch,
     patience?: CallLifetime,
   ): Promise<Reply> {
-    const { send, url, server = url } = this.#target;
+    const { send, url, server = url, limits } = this.#target;
     const sending = { method, headers, body, end, patience, server };
-    return followSameOrigin(url, method === "GET", (at) => send(at, sending));
+    return followSameOrigin(url, method === "GET", (at) => send(at, sending), limits.maxRedirects);
   }
 
   /** Posts a message that has no answer; resolves when the server has taken it, else rejects. */
@@ -141,7 +156,7 @@ export class HttpWire {
 
   /** Reads one connection of a call's stream. After the answer the server is given a little time to end it. */
   async readStream(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
-    const { clock, maxMessageBytes } = this.#target;
+    const { clock, limits } = this.#target;
     let linger: unknown;
     const take = (parsed: Parsed) => {
       if (call.over) return;
@@ -150,7 +165,7 @@ export class HttpWire {
       if (call.over) linger = clock.schedule(() => drop(call.abortSwitch), LINGER_MS);
     };
     const onEventId = call.onEventId && ((id: string) => this.guard(() => call.onEventId?.(id)));
-    const trace = await readEvents(response, maxMessageBytes, call.abortSwitch, take, clock, onEventId);
+    const trace = await readEvents(response, limits.maxMessageBytes, call.abortSwitch, take, clock, onEventId);
     if (linger !== undefined) clock.cancel(linger);
     return trace;
   }
@@ -182,7 +197,7 @@ export class HttpWire {
   async #readJson(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<void> {
     let text: string;
     try {
-      text = await readText(response, this.#target.maxMessageBytes, call.abortSwitch);
+      text = await readText(response, this.#target.limits.maxMessageBytes, call.abortSwitch);
     } catch (cause) {
       call.fail(call.lost(`the response could not be read (${describe(cause)})`, { cause }));
       return;
@@ -261,7 +276,9 @@ export abstract class HttpTransport {
     const run = prepare(call);
     this.inflight.add(call);
     call.follow();
-    void this.wire.hold(call.abortSwitch, run());
+    // Streams that stay open, and what a busy client cannot do without, take nobody's turn.
+    if (request.waitsTurn === false || !request.cancellable) void this.wire.hold(call.abortSwitch, run());
+    else void this.wire.holdInTurn(call.abortSwitch, run);
     return call.answered;
   }
 

@@ -13,6 +13,7 @@ import type {
   RpcRequest,
   RpcResponse,
 } from "../protocol/jsonrpc/message.js";
+import type { ClientLimits } from "./client-limits.js";
 
 export interface TransportRequest {
   readonly id?: RequestId | undefined;
@@ -25,6 +26,8 @@ export interface TransportRequest {
   readonly onProgress?: ((params: Params) => void) | undefined;
   /** Called with the id that the request goes out under, before it is written. */
   readonly onId?: ((id: RequestId) => void) | undefined;
+  /** Whether it waits while too many calls are on the wire. It does unless told otherwise. */
+  readonly waitsTurn?: boolean | undefined;
   /** Nothing is sent: the answer to a request that was sent earlier, under this id, is read on. */
   readonly resume?: { readonly id: RequestId; readonly lastEventId: string } | undefined;
   /** Called with each place from which the answer can be read on. */
@@ -64,9 +67,9 @@ export interface ClientTransport {
   /** Gives the value that is read of the response, in the turn in which it comes, where the transport can. */
   exchange<T>(request: TransportRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
-  /** Answers a request that came through `receiver`. */
-  respond(id: RequestId, result: JsonText): void;
-  respondError(id: RequestId, error: RpcErrorObject): void;
+  /** Answers a request that came through `receiver`. Resolves when the answer is written or has failed; never rejects. */
+  respond(id: RequestId, result: JsonText): void | Promise<void>;
+  respondError(id: RequestId, error: RpcErrorObject): void | Promise<void>;
   /** Ends every call at once and lets go of everything. Idempotent. */
   close(options?: CloseOptions): Promise<void>;
 }
@@ -117,7 +120,7 @@ export interface HttpTarget {
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
   /** Which params member names what a method of an extension is about. */
   nameFrom?(method: string): string | undefined;
-  readonly maxMessageBytes: number;
+  readonly limits: ClientLimits;
   /** How lost streams are read on, in the era in which they can be. */
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
   /** Whether the transport of 2024-11-05 is tried when the first POST is refused, and on which refusals. */

@@ -17,14 +17,23 @@ export function assertOptions(where: string, given: unknown, known: object): voi
   }
 }
 
-/** Fills in the limits that were not given; refuses a limit that is unknown or no positive number. */
-export function resolveLimits<Limits extends object>(where: string, given: Partial<Limits>, defaults: Limits): Limits {
-  assertOptions(where, given, defaults);
-  for (const [name, value] of Object.entries(given)) {
-    if (!((value as number) > 0))
-      throw new DefinitionError(`${where}: ${name} must be a positive number, or Infinity for no limit, not ${value}`);
+/** Fills in the limits that were not given. Refuses a limit that is unknown or no number, and one below 0. */
+export function resolveLimits<Limits extends object>(
+  where: string,
+  given: Partial<Limits> | undefined,
+  defaults: Limits,
+): Limits {
+  const limits = { ...defaults };
+  assertOptions(`${where}: limits`, given ?? {}, defaults);
+  for (const [name, value] of Object.entries(given ?? {})) {
+    if (value === undefined) continue;
+    if (typeof value !== "number" || !(value >= 0))
+      throw new DefinitionError(
+        `${where}: limits.${name} must be a number, 0 or more, or Infinity for no limit, not ${value}`,
+      );
+    limits[name as keyof Limits] = value as Limits[keyof Limits];
   }
-  return { ...defaults, ...given };
+  return limits;
 }
 
 /** How much of two names is the same from the beginning and from the end, from 0 to 1. */

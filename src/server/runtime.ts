@@ -53,7 +53,7 @@ export class ServerCore implements ServerRuntime {
       );
     assertOptions("McpServer", options, SERVER);
     assertExtensionIds("capabilities", options.capabilities?.extensions);
-    this.limits = resolveLimits("McpServer limits", options.limits ?? {}, SERVER_LIMITS);
+    this.limits = resolveLimits("McpServer", options.limits, SERVER_LIMITS);
     this.info = info;
     this.clock = clockOf(options);
     this.versions = supportedVersions(eras, options.versions);

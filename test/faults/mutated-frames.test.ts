@@ -133,7 +133,7 @@ describe("mutated frames", { timeout: 240_000 }, () => {
             {
               ...speaking(era),
               onElicit: () => ({ action: "decline" }),
-              maxRounds: 2,
+              limits: { maxRounds: 2 },
               timeoutMs: Number.POSITIVE_INFINITY,
               clock,
             },

@@ -2,6 +2,7 @@ import type { TestContext } from "node:test";
 import { RetryWaits } from "#src/call/backoff.js";
 import { type Clock, systemClock } from "#src/call/clock.js";
 import { CallLifetime, type LifetimeLimits } from "#src/call/lifetime.js";
+import { CLIENT_LIMITS, type ClientLimits } from "#src/era/client-limits.js";
 import { type LegacyHttpOptions, LegacyHttpTransport } from "#src/era/legacy/client/http.js";
 import { ModernHttpTransport } from "#src/era/modern/client/http.js";
 import type { ClientTransport, HttpTarget, TransportReceiver, TransportRequest } from "#src/era/transport.js";
@@ -54,9 +55,12 @@ export const MODERN = "2026-07-28";
 export const LEGACY = "2025-11-25";
 
 /** Where a link goes, and how, if not as on node. */
-export type TargetOptions = Partial<HttpTarget> & { readonly fetch?: Fetch };
+export type TargetOptions = Partial<Omit<HttpTarget, "limits">> & {
+  readonly fetch?: Fetch;
+  readonly limits?: Partial<ClientLimits>;
+};
 
-export function createTarget(url: URL, { fetch, ...more }: TargetOptions = {}): HttpTarget {
+export function createTarget(url: URL, { fetch, limits, ...more }: TargetOptions = {}): HttpTarget {
   return {
     url,
     send: fetch === undefined ? directSend : sendBy(fetch),
@@ -64,7 +68,7 @@ export function createTarget(url: URL, { fetch, ...more }: TargetOptions = {}): 
     clock: systemClock,
     waits: new RetryWaits(),
     paramHeaders: () => undefined,
-    maxMessageBytes: 1 << 20,
+    limits: { ...CLIENT_LIMITS, maxMessageBytes: 1 << 20, ...limits },
     ...more,
   };
 }

@@ -5,6 +5,7 @@ import { readSse, type SseEvent, SseEventTooLarge, SseReader } from "#src/http/s
 import { formatSseEvent, SSE_HEADERS, type SseFields, sseComment } from "#src/http/sse/writer.js";
 
 const utf8 = new TextEncoder();
+const BOUND = { maxEventSize: 1 << 20 };
 
 function read(chunks: ReadonlyArray<Uint8Array | string>): {
   events: SseEvent[];
@@ -12,7 +13,7 @@ function read(chunks: ReadonlyArray<Uint8Array | string>): {
   retryMs: unknown;
 } {
   const events: SseEvent[] = [];
-  const reader = new SseReader((event) => events.push(event));
+  const reader = new SseReader((event) => events.push(event), BOUND);
   for (const chunk of chunks) reader.push(chunk);
   reader.end();
   return { events, lastEventId: reader.lastEventId, retryMs: reader.retryMs };
@@ -100,7 +101,7 @@ describe("SseReader", () => {
 
   it("acts on a line end at the end of a chunk at once, CR included", () => {
     const seen: string[] = [];
-    const reader = new SseReader((event) => seen.push(event.data));
+    const reader = new SseReader((event) => seen.push(event.data), BOUND);
     reader.push("data: a\r\r");
     deepEqual(seen, ["a"]);
     reader.push("\ndata: b\n\n");
@@ -180,7 +181,7 @@ describe("SseReader", () => {
     const reader: SseReader = new SseReader((event) => {
       seen.push(event.data);
       reader.end();
-    });
+    }, BOUND);
     reader.push("data: a\n\ndata: b\n\n");
     deepEqual(seen, ["a"]);
   });
@@ -236,13 +237,13 @@ describe("readSse", () => {
     const { body, controller } = createBody("data: a\n", "\ndata: b\n\n");
     controller.close();
     const seen: string[] = [];
-    await readSse(body, new SseReader((event) => seen.push(event.data)));
+    await readSse(body, new SseReader((event) => seen.push(event.data), BOUND));
     deepEqual(seen, ["a", "b"]);
   });
 
   it("cancels the body when the listener has seen enough", async () => {
     const { body, cancel } = createBody("data: a\n\ndata: b\n\n");
-    const reader: SseReader = new SseReader(() => reader.end());
+    const reader: SseReader = new SseReader(() => reader.end(), BOUND);
     await readSse(body, reader);
     equal(await cancel, undefined);
   });
@@ -251,7 +252,7 @@ describe("readSse", () => {
     const { body, cancel } = createBody("data: a\n\n");
     const abort = new AbortController();
     const reason = new Error("enough");
-    const reading = readSse(body, new SseReader(() => abort.abort(reason)), abort);
+    const reading = readSse(body, new SseReader(() => abort.abort(reason), BOUND), abort);
     await rejects(reading, (error) => error === reason);
     equal(await cancel, reason);
   });
@@ -260,7 +261,7 @@ describe("readSse", () => {
     const { body, cancel } = createBody("data: a\n\n");
     const seen: SseEvent[] = [];
     await rejects(
-      readSse(body, new SseReader((event) => seen.push(event)), { signal: AbortSignal.abort("no") }),
+      readSse(body, new SseReader((event) => seen.push(event), BOUND), { signal: AbortSignal.abort("no") }),
       (error) => error === "no",
     );
     equal(await cancel, "no");
@@ -271,7 +272,7 @@ describe("readSse", () => {
     const broken = createBody();
     const failure = new Error("reset");
     broken.controller.error(failure);
-    await rejects(readSse(broken.body, new SseReader(() => {})), (error) => error === failure);
+    await rejects(readSse(broken.body, new SseReader(() => {}, BOUND)), (error) => error === failure);
     const long = createBody("data: long\n\n");
     await rejects(readSse(long.body, new SseReader(() => {}, { maxEventSize: 5 })), SseEventTooLarge);
     equal((await long.cancel) instanceof SseEventTooLarge, true);

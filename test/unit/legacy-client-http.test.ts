@@ -40,6 +40,13 @@ test("a cursor obeys no wish for haste while connections end as they begin, what
   equal(cursor.delayMs, 5000);
 });
 
+test("a cursor does not keep an event id that no header can carry back", () => {
+  const cursor = new StreamCursor({ maxFruitless: 3, minDelayMs: 100, firstDelayMs: 1000, maxDelayMs: 30_000 });
+  cursor.ended({ ...NOTHING, lastEventId: "a" });
+  cursor.ended({ ...NOTHING, lastEventId: "x".repeat(8193) });
+  equal(cursor.lastEventId, "a");
+});
+
 test("a cursor waits ever longer for a server that is away, also where it wished for haste before", () => {
   const cursor = new StreamCursor({ maxFruitless: 3, minDelayMs: 100, firstDelayMs: 1000, maxDelayMs: 30_000 });
   cursor.ended({ ...NOTHING, retryMs: 0 });

@@ -154,7 +154,7 @@ test("a fetch that throws or ignores its signal does no harm", async () => {
 });
 
 test("a message above the limit fails its call", async (t) => {
-  const { script, call } = await modernWorld(t, { maxMessageBytes: 1000 });
+  const { script, call } = await modernWorld(t, { limits: { maxMessageBytes: 1000 } });
   for (const streaming of [false, true]) {
     const answered = call();
     const received = await script.next("POST");

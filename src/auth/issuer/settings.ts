@@ -1,6 +1,5 @@
 import { DefinitionError } from "../../protocol/errors.js";
-import { assertOptions, type Known } from "../../protocol/known-options.js";
-import { toLimits } from "../limits.js";
+import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
 import { normalizeResource } from "../resource.js";
 import { isScope } from "../scopes.js";
 import { parseWebAddress } from "../web-address.js";
@@ -75,7 +74,7 @@ export function createCore(options: IssuerOptions): IssuerCore {
   assertOptions("createIssuer", options, OPTIONS);
   assertIssuer(options.issuer);
   const { issuer, now = Date.now } = options;
-  const limits = toLimits("createIssuer", ISSUER_LIMITS, options.limits);
+  const limits = resolveLimits("createIssuer", options.limits, ISSUER_LIMITS);
   const store = options.store ?? createMemoryIssuerStore({ limits, now });
   const seal = new Seal(options.secrets, now);
   const lifetimes = toLifetimes(options.lifetimes);

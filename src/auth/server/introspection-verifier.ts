@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import { resolveLimits } from "../../protocol/known-options.js";
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { chooseMethod, type KnownClient, toClientAuth } from "../client-auth.js";
-import { toLimits } from "../limits.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
@@ -24,7 +24,7 @@ export function introspectionVerifier(
   options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
 ): TokenVerifier {
   const { issuer, endpoint } = options;
-  const limits = toLimits("introspectionVerifier", GATE_LIMITS, options.limits);
+  const limits = resolveLimits("introspectionVerifier", options.limits, GATE_LIMITS);
   const { introspectedTokenMs, maxIntrospections } = limits;
   if (issuer === undefined && endpoint === undefined) {
     throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing");

@@ -1,6 +1,6 @@
 import { errors, type JWTPayload } from "jose";
+import { resolveLimits } from "../../protocol/known-options.js";
 import { type IssuerKeyOptions, IssuerKeys, toJwtType } from "../issuer-keys.js";
-import { toLimits } from "../limits.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
@@ -33,7 +33,7 @@ const DEFAULT_TYPES = ["", "jwt", ACCESS_TOKEN];
 /** Verifies access tokens that are signed JWTs, by the public keys of their issuer. */
 export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
   const { audience } = options;
-  const limits = toLimits("jwtVerifier", GATE_LIMITS, options.limits);
+  const limits = resolveLimits("jwtVerifier", options.limits, GATE_LIMITS);
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options, limits);
   // A client sends the same token over and over.

@@ -1,9 +1,9 @@
 import type { GateAdmission, GateRefusal, HttpExchange } from "../../http/exchange.js";
 import type { HttpGate } from "../../http/gate.js";
 import { DefinitionError } from "../../protocol/errors.js";
+import { resolveLimits } from "../../protocol/known-options.js";
 import { AuthorizationServerClient, type AuthorizationServerOptions } from "../authorization-server.js";
 import { DpopCheck, type DpopOptions } from "../dpop/check.js";
-import { toLimits } from "../limits.js";
 import { assertResource, resourceMetadataUrl } from "../resource.js";
 import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { assertIssuers, createMirror, type DocumentReply, ResourceDocuments, toMetadata } from "./documents.js";
@@ -64,7 +64,7 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
       "authorizationServers needs the resource: without it there is no metadata to name them in",
     );
   }
-  const limits = toLimits("protect", GATE_LIMITS, options.limits);
+  const limits = resolveLimits("protect", options.limits, GATE_LIMITS);
   const canonical = resource === undefined ? undefined : assertResource(resource);
   const scopes = new ScopeRules(options);
   const dpop = options.dpop === undefined ? undefined : new DpopCheck(toDpop(options.dpop), canonical, limits, now);

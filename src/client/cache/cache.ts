@@ -3,6 +3,7 @@ import { untilAborted } from "../../call/abortable.js";
 import type { Clock } from "../../call/clock.js";
 import type { CallLifetime } from "../../call/lifetime.js";
 import type { ClientResult, Connection, ConnectionCall } from "../../era/client-era.js";
+import type { ClientLimits } from "../../era/client-limits.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
 import type { Change } from "../../store/change-bus.js";
@@ -25,8 +26,6 @@ export interface ClientCacheOptions {
   readonly maxTtlMs?: number;
   /** Answer with what is out of date, marked `bowline/stale` in `_meta`, when fetching anew fails. */
   readonly staleOnError?: boolean;
-  /** How many resources the store of this client keeps. 1000 unless told otherwise. */
-  readonly maxEntries?: number;
 }
 
 /** Throws for options that cannot work, before anything is connected. */
@@ -42,6 +41,7 @@ export interface CachingClient {
   readonly address: string;
   readonly now: () => number;
   readonly clock: Clock;
+  readonly limits: ClientLimits;
   readonly onProblem: (problem: Error) => void;
 }
 
@@ -88,7 +88,7 @@ export class ClientCache {
     this.#options = options;
     this.#client = client;
     this.#store = new GuardedStore(
-      options.store ?? new MemoryCacheStore(options.maxEntries),
+      options.store ?? new MemoryCacheStore(client.limits.maxCacheEntries, client.limits.maxCacheChars),
       client.clock,
       client.onProblem,
     );

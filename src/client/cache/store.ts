@@ -1,4 +1,5 @@
 import type { ClientResult } from "../../era/client-era.js";
+import { CLIENT_LIMITS } from "../../era/client-limits.js";
 
 /** A result that is kept, as plain JSON. */
 export interface CachedResult {
@@ -19,14 +20,20 @@ export interface CacheStore {
   delete(key: string): void | Promise<void>;
 }
 
-/** Keeps results in this process. Resources push each other out, the least recently used first; lists stay. */
+/** Keeps results in this process. They push each other out, the least recently used first, resources before lists. */
 export class MemoryCacheStore implements CacheStore {
   readonly #lists = new Map<string, CacheRecord>();
   readonly #reads = new Map<string, CacheRecord>();
   readonly #most: number;
+  readonly #maxChars: number;
+  /** A part is written once, however often its record is. */
+  readonly #sizes = new WeakMap<CacheRecord[number], number>();
+  #chars = 0;
 
-  constructor(most = 1000) {
+  /** `most`: how many lists and how many resources are kept. `maxChars`: the size of all of them as JSON. */
+  constructor(most: number = CLIENT_LIMITS.maxCacheEntries, maxChars: number = CLIENT_LIMITS.maxCacheChars) {
     this.#most = most;
+    this.#maxChars = maxChars;
   }
 
   get size(): number {
@@ -43,16 +50,41 @@ export class MemoryCacheStore implements CacheStore {
 
   set(key: string, record: CacheRecord, kind: "list" | "read"): void {
     const records = kind === "list" ? this.#lists : this.#reads;
-    records.delete(key);
+    const size = this.#sizeOf(record);
+    this.#remove(records, key);
+    if (size > this.#maxChars) return;
     records.set(key, record);
+    this.#chars += size;
     for (const oldest of records.keys()) {
       if (records.size <= this.#most) break;
-      records.delete(oldest);
+      this.#remove(records, oldest);
+    }
+    for (const pushed of [this.#reads, this.#lists]) {
+      for (const oldest of pushed.keys()) {
+        if (this.#chars <= this.#maxChars) return;
+        this.#remove(pushed, oldest);
+      }
     }
   }
 
   delete(key: string): void {
-    this.#lists.delete(key);
-    this.#reads.delete(key);
+    this.#remove(this.#lists, key);
+    this.#remove(this.#reads, key);
+  }
+
+  #remove(records: Map<string, CacheRecord>, key: string): void {
+    const record = records.get(key);
+    if (record !== undefined) this.#chars -= this.#sizeOf(record);
+    records.delete(key);
+  }
+
+  #sizeOf(record: CacheRecord): number {
+    let chars = 0;
+    for (const part of record) {
+      const size = this.#sizes.get(part) ?? JSON.stringify(part).length;
+      this.#sizes.set(part, size);
+      chars += size;
+    }
+    return chars;
   }
 }

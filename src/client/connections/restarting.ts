@@ -11,6 +11,7 @@ import type {
   Subscription,
   WatchEvents,
 } from "../../era/client-era.js";
+import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { ConnectionError, notConnected, toError } from "../../protocol/errors.js";
 import type { Params } from "../../protocol/jsonrpc/message.js";
 import type { LoggingLevel, SubscriptionFilter } from "../../protocol/types/index.js";
@@ -85,7 +86,7 @@ export class RestartingConnection extends WrappedConnection implements Connectio
   private constructor(runtime: ClientRuntime, limits: RestartLimits, reopen: Reopen) {
     super();
     this.#runtime = runtime;
-    this.#limits = { attempts: 5, delayMs: 250, maxDelayMs: 30_000, maxMissedPings: Number.POSITIVE_INFINITY, ...limits };
+    this.#limits = { ...CLIENT_TIMES.restart, ...limits };
     this.#reopen = reopen;
   }
 

@@ -1,6 +1,7 @@
 import { runWithin } from "../../call/abortable.js";
 import { type Clock, systemClock } from "../../call/clock.js";
 import { ignoreErrors } from "../../call/maybe-promise.js";
+import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { McpError, RpcError, TimeoutError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
 import type {
@@ -20,7 +21,7 @@ import type { WatchFilter } from "../subscriptions/watch.js";
 import { environment, mergeHeaders, planServers, type ServersConfig, type Variables } from "./config.js";
 import { GroupListing } from "./listing.js";
 import { type BackoffOptions, GroupMember, type MemberContext, type ServerStatus } from "./member.js";
-import { assertNameRules, LONGEST_NAME, type NameRules, namesUnder, prefixesOf } from "./names.js";
+import { assertNameRules, type NameRules, namesUnder, prefixesOf } from "./names.js";
 import { GroupWatch } from "./watch.js";
 
 /** The definitions of a group's servers, as types. Without them, any name goes. */
@@ -62,15 +63,27 @@ export interface GroupOptions {
   readonly process?: ProcessOptions | ((server: string) => ProcessOptions) | undefined;
   /** Between the name of the server and the name that it gave: one to four of `_`, `-` or `.`. `__` unless given. */
   readonly separator?: string | undefined;
-  /** The longest name of a tool or prompt in the group. 128 unless given. */
+  /**
+   * The longest name of a tool or prompt in the group.
+   * @default 128
+   */
   readonly maxNameLength?: number | undefined;
   /** Values for `${NAME}` in the configuration. The environment of this process unless given. */
   readonly variables?: Variables | undefined;
-  /** How long connecting to one server may take. 30000 unless given. */
+  /**
+   * How long connecting to one server may take.
+   * @default 30_000
+   */
   readonly connectTimeoutMs?: number | undefined;
-  /** How long one server may take for a listing, connecting included. 15000 unless given. */
+  /**
+   * How long one server may take for a listing, connecting included.
+   * @default 15_000
+   */
   readonly listTimeoutMs?: number | undefined;
-  /** How many items of one listing are taken from one server. 5000 unless given. */
+  /**
+   * How many items of one listing are taken from one server.
+   * @default 5000
+   */
   readonly maxItems?: number | undefined;
   readonly backoff?: BackoffOptions | undefined;
   /** Whatever goes wrong with one server and has no caller to tell, or concerns one server of a listing. */
@@ -84,7 +97,7 @@ export type ProcessOptions = Omit<CommandTarget, "command" | "args" | "env" | "c
 type Connect = (target: Target, options: ClientOptions) => Promise<Client>;
 type Kind = "tools" | "prompts" | "resources" | "resourceTemplates";
 
-const DEFAULTS = { connectTimeoutMs: 30_000, listTimeoutMs: 15_000, maxItems: 5000, delayMs: 1000, maxDelayMs: 60_000 };
+const DEFAULTS = CLIENT_TIMES.group;
 const ALL_LISTS: WatchFilter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
 
 /**
@@ -99,7 +112,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
   readonly #watches = new Set<GroupWatch>();
 
   constructor(config: ServersConfig, options: GroupOptions, connect: Connect) {
-    const { separator = "__", maxNameLength = LONGEST_NAME } = options;
+    const { separator = "__", maxNameLength = DEFAULTS.maxNameLength } = options;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#names = { separator, maxLength: maxNameLength };
@@ -210,7 +223,7 @@ export class Group<M extends ServerTypes = ServerTypes> {
 
   #memberHost(connect: Connect): MemberContext {
     const { connectTimeoutMs = DEFAULTS.connectTimeoutMs, backoff = {}, variables } = this.#options;
-    const { delayMs = DEFAULTS.delayMs, maxDelayMs = DEFAULTS.maxDelayMs } = backoff;
+    const { delayMs = DEFAULTS.backoff.delayMs, maxDelayMs = DEFAULTS.backoff.maxDelayMs } = backoff;
     return {
       clock: this.#clock,
       backoff: { delayMs, maxDelayMs },

@@ -18,9 +18,15 @@ export type ServerStatus =
 
 /** How long servers that fail are left alone. */
 export interface BackoffOptions {
-  /** After the first failure; twice as long after each further one. 1000 unless given. */
+  /**
+   * After the first failure; twice as long after each further one.
+   * @default 1000
+   */
   readonly delayMs?: number | undefined;
-  /** At most. 60000 unless given. A server that has lived for longer is counted anew. */
+  /**
+   * At most. A server that has lived for longer is counted anew.
+   * @default 60_000
+   */
   readonly maxDelayMs?: number | undefined;
 }
 

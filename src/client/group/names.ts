@@ -8,7 +8,7 @@ export interface NameRules {
 }
 
 /** The longest that the protocol wants the name of a tool to be. */
-export const LONGEST_NAME = 128;
+const LONGEST_NAME = 128;
 const SHORTEST_LIMIT = 48;
 const SEPARATOR = /^(_{1,4}|-{1,4}|\.{1,4})$/;
 /** What is left of the longest name for what servers call their tools. */

@@ -1,6 +1,7 @@
 import { backoffMs, type RetryWaits } from "../../call/backoff.js";
 import type { Clock } from "../../call/clock.js";
 import type { Subscription, WatchEvents } from "../../era/client-era.js";
+import { CLIENT_TIMES } from "../../era/client-limits.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { RpcError, toError } from "../../protocol/errors.js";
 import { METHOD_NOT_FOUND } from "../../protocol/jsonrpc/errors.js";
@@ -72,7 +73,8 @@ export class ResilientSubscription implements Subscription, Listening {
     isEndless: boolean,
   ) {
     const given = options === false ? { attempts: 0 } : options;
-    const { attempts = Number.POSITIVE_INFINITY, delayMs = 250, maxDelayMs = 30_000 } = given;
+    const { relisten } = CLIENT_TIMES;
+    const { attempts = relisten.attempts, delayMs = relisten.delayMs, maxDelayMs = relisten.maxDelayMs } = given;
     this.#runtime = runtime;
     this.#filter = filter;
     this.#events = events;

@@ -43,11 +43,12 @@ export async function followSameOrigin<R extends Reply>(
   url: URL,
   isGet: boolean,
   send: (url: URL) => Promise<R>,
+  maxHops = MAX_HOPS,
 ): Promise<R> {
   let at = url;
   for (let hops = 0; ; hops++) {
     const reply = await send(at);
-    const next = hops < MAX_HOPS ? nextHop(reply, at, isGet) : undefined;
+    const next = hops < maxHops ? nextHop(reply, at, isGet) : undefined;
     if (next === undefined) return reply;
     discard(reply);
     at = next;

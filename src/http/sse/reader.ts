@@ -11,8 +11,8 @@ export interface SseEvent {
 }
 
 export interface SseReaderOptions {
-  /** The most characters that the lines of one event may hold together. 4 Mi unless given. */
-  readonly maxEventSize?: number;
+  /** The most characters that the lines of one event may hold together. */
+  readonly maxEventSize: number;
 }
 
 export class SseEventTooLarge extends Error {
@@ -22,7 +22,6 @@ export class SseEventTooLarge extends Error {
   }
 }
 
-const DEFAULT_MAX_EVENT_SIZE = 4 * 1024 * 1024;
 const DIGITS = /^[0-9]+$/;
 const LF = 10;
 const SPACE = 32;
@@ -61,9 +60,9 @@ export class SseReader {
   /** Characters of the data lines of the event in progress. */
   #size = 0;
 
-  constructor(onEvent: (event: SseEvent) => void, options?: SseReaderOptions) {
+  constructor(onEvent: (event: SseEvent) => void, { maxEventSize }: SseReaderOptions) {
     this.#onEvent = onEvent;
-    this.#maxEventSize = options?.maxEventSize ?? DEFAULT_MAX_EVENT_SIZE;
+    this.#maxEventSize = maxEventSize;
   }
 
   /** True after `end`, and after an error. */

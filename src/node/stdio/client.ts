@@ -269,7 +269,11 @@ async function start(options: ServerProcessOptions, stderr: "pipe" | "ignore"): 
 }
 
 function notSent(cause: ConnectionError): ConnectionError {
-  return new ConnectionError(`${cause.message}: the frame was not sent`, { ...endOf(cause), delivery: "not_sent", cause });
+  return new ConnectionError(`${cause.message}: the frame was not sent`, {
+    ...endOf(cause),
+    delivery: "not_sent",
+    cause,
+  });
 }
 
 function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {

@@ -119,12 +119,12 @@ export class Peer {
     if (this.#closed === undefined) return this.#write(formatNotification(method, params));
   }
 
-  respond(id: RequestId, result: JsonText): void {
-    if (this.#closed === undefined) this.#write(formatResult(id, result));
+  respond(id: RequestId, result: JsonText): void | Promise<void> {
+    if (this.#closed === undefined) return this.#write(formatResult(id, result));
   }
 
-  respondError(id: RequestId | undefined, error: RpcErrorObject): void {
-    if (this.#closed === undefined) this.#write(formatFailure(id, error));
+  respondError(id: RequestId | undefined, error: RpcErrorObject): void | Promise<void> {
+    if (this.#closed === undefined) return this.#write(formatFailure(id, error));
   }
 
   /** Ends the channel; pending requests are told so at once. */

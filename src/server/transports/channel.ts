@@ -150,7 +150,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
   }
 
   #refuse(request: RpcRequest, era: ServerEra, error: unknown): void {
-    if (error instanceof RpcError) return this.#peer.respondError(request.id, era.encodeError(error, undefined));
+    if (error instanceof RpcError) return void this.#peer.respondError(request.id, era.encodeError(error, undefined));
     this.#runtime.report(error, { where: "decode", method: request.method, id: request.id });
     this.#peer.respondError(request.id, { code: INTERNAL_ERROR, message: "Internal error" });
   }

@@ -396,7 +396,8 @@ proves("caching:client:bounded", modern, "a flood of resources costs no list", a
   const { client, sent } = await setting(
     t,
     { "tools/list": () => tools(1e6), "resources/read": ({ uri }) => text(uri, 1e6) },
-    { maxEntries: 100 },
+    {},
+    { limits: { maxCacheEntries: 100 } },
   );
   await client.listTools();
   for (let n = 0; n < 1000; n++) {

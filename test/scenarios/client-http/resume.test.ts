@@ -99,7 +99,7 @@ proves(
     let waits = 0;
     const resume = async (text: string) => {
       await clock.started(++waits);
-      clock.advance(500);
+      clock.advance(1000);
       (await script.next("GET")).stream().raw(text).end();
     };
     for (let n = 0; n < 10; n++) await resume(`id: n${n}\ndata:\n\n`);

@@ -210,7 +210,7 @@ verifies("protocol:meta:server-identity", modernWires, async ({ connect: dial })
       })
       .method("vendor/empty", {}, () => undefined);
   for (const identify of [true, false]) {
-    const client = await dial(define(identify), { roots: [], maxRounds: 0 });
+    const client = await dial(define(identify), { roots: [], limits: { maxRounds: 0 } });
     await client.request("server/discover");
     await client.listTools();
     const called = await client.callTool("t");

@@ -169,7 +169,7 @@ proves("mrtr:client:state-only-retry", wire, "a server that only wants its state
   const clock = new FakeClock();
   const only = (count: number): Round[] => Array.from({ length: count }, (_, index) => ({ requestState: `${index}` }));
   const script = asking(...only(8), { requestState: "x", inputRequests: { k: form("k") } }, ...only(1));
-  const client = await dial(t, script, { clock, timeoutMs: Number.POSITIVE_INFINITY, maxRounds: 20 });
+  const client = await dial(t, script, { clock, timeoutMs: Number.POSITIVE_INFINITY, limits: { maxRounds: 20 } });
   const started = clock.delays.length;
   const call = client.callTool("t");
   for (let pause = 1; pause <= 9; pause++) {
@@ -184,8 +184,8 @@ proves("mrtr:client:state-only-retry", wire, "a server that only wants its state
 proves("typescript:mrtr:rounds-cap", wire, "a server cannot ask for ever", async (t) => {
   for (const [options, requests] of [
     [{}, 17],
-    [{ maxRounds: 2 }, 3],
-    [{ maxRounds: 0 }, 1],
+    [{ limits: { maxRounds: 2 } }, 3],
+    [{ limits: { maxRounds: 0 } }, 1],
   ] as const) {
     const endless = Array.from({ length: 40 }, (_, index) => ({
       inputRequests: { k: form("k") },

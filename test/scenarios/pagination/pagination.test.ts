@@ -99,7 +99,7 @@ verifies("pagination:client:no-persist", legacyAsking, async (server, t) => {
 verifies("pagination:client:loop-guard", askingServers, async (server) => {
   const endless = () => ({ prompts: [{ name: "p" }], nextCursor: "same", ttlMs: 60_000, cacheScope: "public" });
   server.results.set("prompts/list", endless);
-  const client = await server.connect({ maxPages: 3 });
+  const client = await server.connect({ limits: { maxPages: 3 } });
   await rejects(client.prompts().all(), { code: "protocol_error", message: /cursor twice/ });
   equal(server.requests("prompts/list").length, 2);
   // Nothing of it was kept.

@@ -1,4 +1,4 @@
-import { toLimits } from "../../limits.js";
+import { resolveLimits } from "../../../protocol/known-options.js";
 import { ISSUER_LIMITS, type IssuerLimits } from "../limits.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerStore, Keeping } from "./store.js";
@@ -15,7 +15,7 @@ export interface MemoryIssuerStoreOptions {
  * Where that leaves no room, the value is refused with status 503.
  */
 export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
-  const limits = toLimits("createMemoryIssuerStore", ISSUER_LIMITS, options.limits);
+  const limits = resolveLimits("createMemoryIssuerStore", options.limits, ISSUER_LIMITS);
   const tables = new Tables(limits, options.now ?? Date.now);
   return {
     get: async (key) => tables.find(key)?.value,

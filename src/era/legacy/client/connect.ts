@@ -16,6 +16,7 @@ import {
   type SavedSession,
   WrongEraError,
 } from "../../client-era.js";
+import { assertDescription } from "../../client-limits.js";
 import { type ClientTransport, type HttpTarget, NO_RECEIVER, type TransportTarget } from "../../transport.js";
 import { supportedIn } from "../../versions.js";
 import { capabilitiesAt, identityAt } from "../initialize.js";
@@ -148,6 +149,7 @@ async function initialize(
     .request({ method: "initialize", params, cancellable: false }, lifetime)
     .catch((error: unknown) => Promise.reject(last ? error : refusedByStatus(error)));
   if ("error" in response) throw refusal(response.error, last);
+  assertDescription("initialize", response.result, runtime.limits);
   const result = asInitialized(response.result);
   if (versions.includes(result.protocolVersion)) return result;
   throw new VersionError(

@@ -114,7 +114,8 @@ export class LegacyConnection implements Connection {
     if (method === "initialize") return Promise.reject(alreadyInitialized());
     if (resume !== undefined && resume.session.id !== this.session?.id) return Promise.reject(cannotResume(method));
     const onEventId = this.#tokenMaker(call);
-    const request = { id, method, params, cancellable: true, onProgress, resume, onEventId };
+    const waitsTurn = method !== "ping";
+    const request = { id, method, params, cancellable: true, waitsTurn, onProgress, resume, onEventId };
     const read = (response: RpcResponse) => readResult(method, response);
     return this.#reopen === undefined
       ? this.#transport.exchange(request, lifetime, read)

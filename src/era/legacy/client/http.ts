@@ -13,12 +13,14 @@ import {
 } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
+import { CLIENT_TIMES } from "../../client-limits.js";
 import type { HttpCall } from "../../http-call.js";
 import { drop, HttpTransport, nextMicrotask } from "../../http-transport.js";
 import type { ClientTransport, CloseOptions, HttpTarget, ReconnectOptions, TransportRequest } from "../../transport.js";
+import { sayFarewell } from "./farewell.js";
 import { Incoming } from "./incoming.js";
 import { ClientSession, isSessionId, SessionLost } from "./session.js";
-import { followReply, listenToServer, RECONNECT_DEFAULTS, resumeReply, type SessionStreams } from "./streams.js";
+import { followReply, listenToServer, resumeReply, type SessionStreams } from "./streams.js";
 
 export interface LegacyHttpOptions {
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
@@ -31,9 +33,6 @@ export interface LegacyHttpOptions {
   /** Where ids begin: those below may have been used by others in the same session. */
   readonly firstId?: number | undefined;
 }
-
-const DEFAULT_COURTESY_MS = 1000;
-const DEFAULT_OPEN_MS = 250;
 
 /**
  * Carries calls over HTTP within a session: each message by its own POST, the server's own messages on the streams of
@@ -60,16 +59,16 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
     super(target, options.firstId);
-    this.#courtesyMs = options.courtesyMs ?? DEFAULT_COURTESY_MS;
-    this.#openMs = options.openMs ?? DEFAULT_OPEN_MS;
+    this.#courtesyMs = options.courtesyMs ?? target.limits.courtesyMs;
+    this.#openMs = options.openMs ?? target.limits.streamOpenMs;
     const reconnect = { ...target.reconnect, ...options.reconnect };
     this.#streams = {
       wire: this.wire,
       clock: target.clock,
       waits: target.waits,
-      reconnect: { ...RECONNECT_DEFAULTS, ...reconnect },
+      reconnect: { ...CLIENT_TIMES.reconnect, ...reconnect },
       maxOwnFruitless: reconnect.maxFruitless ?? Number.POSITIVE_INFINITY,
-      maxMessageBytes: target.maxMessageBytes,
+      maxMessageBytes: target.limits.maxMessageBytes,
       resuming: new Set(),
     };
     this.#incoming = new Incoming(this.wire, this.inflight);
@@ -110,12 +109,12 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     if (accepted && method === "notifications/initialized") await this.listen();
   }
 
-  respond(id: RequestId, result: JsonText): void {
-    if (!this.closed) void this.#post("answer", formatResult(id, result));
+  respond(id: RequestId, result: JsonText): void | Promise<void> {
+    if (!this.closed) return this.#post("answer", formatResult(id, result)).then(() => {});
   }
 
-  respondError(id: RequestId, error: RpcErrorObject): void {
-    if (!this.closed) void this.#post("answer", formatFailure(id, error));
+  respondError(id: RequestId, error: RpcErrorObject): void | Promise<void> {
+    if (!this.closed) return this.#post("answer", formatFailure(id, error)).then(() => {});
   }
 
   /** Ends the session on the server, if there is one. Rejects when the server refuses, save that it has none such. */
@@ -124,9 +123,10 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     const headers = { ...this.wire.headers.bare, ...this.#session.headers };
     this.#session = this.#session.ended();
     const wire = new AbortSwitch();
-    const ended = this.wire.hold(wire, this.#delete(headers, wire));
+    const { url, clock } = this.target;
+    const tell = () => this.wire.hold(wire, this.#delete(headers, wire));
     try {
-      await Promise.race([ended, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
+      await sayFarewell(url.origin, tell, wire, clock, this.#courtesyMs);
     } finally {
       drop(wire);
     }
@@ -281,12 +281,12 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     const wire = new AbortSwitch();
     const method = "notifications/cancelled";
     const body = formatNotification(method, cancelParams(call.id, reason));
-    const told = this.wire.deliver(method, { ...this.wire.headers.post, ...session.headers }, body, wire);
-    const tried = told.catch((error: unknown) => {
+    const tell = () => this.wire.deliver(method, { ...this.wire.headers.post, ...session.headers }, body, wire);
+    const { url, clock } = this.target;
+    await sayFarewell(url.origin, tell, wire, clock, this.#courtesyMs).catch((error: unknown) => {
       const isGone = error instanceof ConnectionError && error.status === 404;
       if (!wire.aborted && !isGone) this.wire.report(toError(error));
     });
-    await Promise.race([tried, pause(this.target.clock, this.#courtesyMs, wire.signal)]);
     drop(wire);
     drop(call.abortSwitch);
   }

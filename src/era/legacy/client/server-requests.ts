@@ -5,7 +5,7 @@ import type { CallLifetime } from "../../../call/lifetime.js";
 import { progressTokenOf } from "../../../call/progress.js";
 import { ProgressReporter, toReport } from "../../../call/progress-reporter.js";
 import { type Served, ServedCalls } from "../../../call/served-calls.js";
-import { RpcError, toError } from "../../../protocol/errors.js";
+import { ProtocolError, RpcError, toError } from "../../../protocol/errors.js";
 import { INTERNAL_ERROR, toErrorObject } from "../../../protocol/jsonrpc/errors.js";
 import { isWritable } from "../../../protocol/jsonrpc/format.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
@@ -24,7 +24,9 @@ export class ServerRequests {
   readonly #transport: ClientTransport;
   readonly #runtime: ClientRuntime;
   readonly #version: () => string;
+  /** Each until its answer is written. */
   readonly #served = new ServedCalls<ServedRequest>();
+  #isFlooded = false;
 
   constructor(transport: ClientTransport, runtime: ClientRuntime, version: () => string) {
     this.#transport = transport;
@@ -32,28 +34,42 @@ export class ServerRequests {
     this.#version = version;
   }
 
-  /** Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. */
+  /**
+   * Answers a request of the server, unless it, or the call that it belongs to, is called off meanwhile. One too many is
+   * refused; while too many refusals wait to be written, it is dropped.
+   */
   async serve(request: RpcRequest, call: CallLifetime | undefined): Promise<void> {
+    const { maxQuestions } = this.#runtime.limits;
+    if (this.#served.size >= 2 * maxQuestions) return this.#drop(request);
+    const refusal = this.#served.size >= maxQuestions ? tooManyQuestions(maxQuestions) : undefined;
+    this.#isFlooded = false;
     const end = new AbortSwitch();
     const endWithCall = (reason: unknown) => end.abort(reason);
     call?.onAbort(endWithCall);
     const served: ServedRequest = { id: request.id, method: request.method, end };
     this.#served.add(served);
     try {
+      if (refusal !== undefined) throw refusal;
       const result = request.method === "ping" ? {} : await this.#answer(request, end);
       if (end.aborted) return;
       const answer = answerAt(this.#version(), request.method, toResult(result, request.method) as ClientResult);
-      this.#transport.respond(request.id, JSON.stringify(answer));
+      await this.#transport.respond(request.id, JSON.stringify(answer));
     } catch (error) {
-      this.#fail(served, error);
+      await this.#fail(served, error);
     } finally {
       this.#served.remove(served);
       call?.offAbort(endWithCall);
     }
   }
 
+  /** A flood is reported once. */
+  #drop({ method }: RpcRequest): void {
+    if (!this.#isFlooded) this.#runtime.onProblem(new ProtocolError(`${method} was dropped: the server asks too much`));
+    this.#isFlooded = true;
+  }
+
   /** A deliberate error goes out as it is; anything else is told here and stays opaque there. */
-  #fail({ id, end }: ServedRequest, error: unknown): void {
+  #fail({ id, end }: ServedRequest, error: unknown): void | Promise<void> {
     const deliberate = error instanceof RpcError;
     if (!deliberate && !end.isEchoedBy(error)) {
       this.#runtime.onProblem(toError(error));
@@ -61,7 +77,7 @@ export class ServerRequests {
     if (end.aborted) return;
     const answer = deliberate ? toErrorObject(error) : undefined;
     const writable = answer !== undefined && isWritable(answer.data);
-    this.#transport.respondError(id, writable ? answer : { code: INTERNAL_ERROR, message: "Internal error" });
+    return this.#transport.respondError(id, writable ? answer : { code: INTERNAL_ERROR, message: "Internal error" });
   }
 
   #answer({ method, params }: RpcRequest, end: AbortSwitch): Promise<ClientResult> {
@@ -94,4 +110,11 @@ export class ServerRequests {
   abortAll(reason: Error): void {
     this.#served.abortAll(reason);
   }
+}
+
+function tooManyQuestions(most: number): RpcError {
+  return new RpcError(INTERNAL_ERROR, `This client answers at most ${most} requests of a server at once`, {
+    limit: "maxQuestions",
+    max: most,
+  });
 }

@@ -14,8 +14,6 @@ import { describe } from "../../http-call.js";
 import { drop, HttpWire } from "../../http-transport.js";
 import type { ClientTransport, HttpTarget } from "../../transport.js";
 
-/** How long an open stream may leave open where to post. */
-const ENDPOINT_MS = 5_000;
 const STREAM = "The server's stream";
 
 /** Opens the transport of 2024-11-05 at an address. Rejects when the server does not speak it there. */
@@ -66,10 +64,10 @@ class SseClientChannel implements Channel {
         problem = this.#adopt(event.data, base);
         named.abort();
       },
-      { maxEventSize: this.#target.maxMessageBytes },
+      { maxEventSize: this.#target.limits.maxMessageBytes },
     );
     const read = this.#read(response, reader).finally(() => named.abort());
-    await pause(this.#target.clock, ENDPOINT_MS, named.signal);
+    await pause(this.#target.clock, this.#target.limits.sseEndpointMs, named.signal);
     if (this.#poster === undefined) {
       await this.close();
       await read;

@@ -126,6 +126,7 @@ export async function listenToServer(
   const what = "The server's own stream";
   const { clock, reconnect, maxOwnFruitless: maxFruitless } = streams;
   const cursor = new StreamCursor({ ...reconnect, maxFruitless });
+  const isEndless = maxFruitless === Number.POSITIVE_INFINITY;
   let opened = await openStream(streams, cursor, sessionHeaders, what, end);
   listener.onFirstTry();
   let wasOpen = false;
@@ -139,7 +140,7 @@ export async function listenToServer(
       cursor.ended(trace, clock.now() - began);
     }
     if (end.aborted) return;
-    if (cursor.attempt === MANY && !cursor.exhausted) listener.onTrouble(gaveUp(what, cursor, "tries to read"));
+    if (cursor.attempt === MANY && isEndless) listener.onTrouble(gaveUp(what, cursor, "tries to read"));
     if (cursor.exhausted) return listener.onGivenUp(gaveUp(what, cursor));
     opened = await reopen(streams, cursor, sessionHeaders, what, end);
     if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
@@ -236,14 +237,9 @@ function whyGivenUp({ lastError }: StreamCursor, outcome = "gave up reading"): s
   return `${outcome} the stream on (${lastError === undefined ? "nothing more came" : describe(lastError)})`;
 }
 
-export const RECONNECT_DEFAULTS: ReconnectOptions = {
-  maxFruitless: 3,
-  minDelayMs: 100,
-  firstDelayMs: 1000,
-  maxDelayMs: 30_000,
-};
-
 const GROWTH = 1.5;
+/** A longer event id could not be sent back: servers bound their headers. */
+const LONGEST_ID = 8192;
 
 /** Where a stream stands across its connections, and when the next one is due. */
 export class StreamCursor {
@@ -269,8 +265,9 @@ export class StreamCursor {
 
   /** A connection is over. It was of use if it brought a message, a new event id or a wish for when to come back. */
   ended(trace: StreamTrace, livedMs = Number.POSITIVE_INFINITY): void {
-    const moved = trace.lastEventId !== "" && trace.lastEventId !== this.lastEventId;
-    if (moved) this.lastEventId = trace.lastEventId;
+    const { lastEventId: id } = trace;
+    const moved = id !== "" && id !== this.lastEventId && id.length <= LONGEST_ID;
+    if (moved) this.lastEventId = id;
     if (trace.retryMs !== undefined) this.wishMs = trace.retryMs;
     this.#fruitless = moved || trace.spoke || trace.retryMs !== undefined ? 0 : this.#fruitless + 1;
     this.#silent = trace.spoke ? 0 : this.#silent + 1;

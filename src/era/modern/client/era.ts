@@ -10,6 +10,7 @@ import {
   type OpenOptions,
   WrongEraError,
 } from "../../client-era.js";
+import { assertDescription } from "../../client-limits.js";
 import type { TransportTarget } from "../../transport.js";
 import { STATELESS_VERSIONS, supportedIn } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY } from "../envelope.js";
@@ -55,7 +56,11 @@ async function open(
   const transport = wire.kind === "channel" ? wire.transport : new ModernHttpTransport(wire.target, version);
   const connection = new ModernConnection(modernClient, transport, runtime, options.versions, version);
   if (options.discovered !== undefined) connection.adopt(asDiscovered(options.discovered, options.versions));
-  else if (!options.pinned) connection.adopt(await probe(connection, options, lifetime));
+  else if (!options.pinned) {
+    const discovered = await probe(connection, options, lifetime);
+    assertDescription("server/discover", discovered, runtime.limits);
+    connection.adopt(discovered);
+  }
   return connection;
 }
 

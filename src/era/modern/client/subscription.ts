@@ -26,7 +26,7 @@ export class ListenSubscriptions {
   async listen(params: Params, events: WatchEvents, opening: CallLifetime): Promise<Subscription> {
     opening.throwIfAborted();
     const life = new CallLifetime("subscriptions/listen", {}, this.#clock);
-    const subscription = new ListenSubscription(events, life);
+    const subscription = new ListenSubscription(params.notifications as SubscriptionFilter, events, life);
     let id: RequestId | undefined;
     const giveUp = (reason: unknown) => life.abort(reason);
     opening.onAbort(giveUp);
@@ -35,7 +35,7 @@ export class ListenSubscriptions {
       this.#open.set(idKey(used), subscription);
     };
     this.#transport
-      .request({ method: "subscriptions/listen", params, cancellable: true, onId }, life)
+      .request({ method: "subscriptions/listen", params, cancellable: true, waitsTurn: false, onId }, life)
       .then(
         (response) => subscription.answered(response),
         (error: unknown) => subscription.failed(error),
@@ -67,6 +67,8 @@ export class ListenSubscriptions {
 /** One listen request of this client, from its acknowledgment to its end. */
 class ListenSubscription implements Subscription {
   readonly acknowledged: Promise<void>;
+  /** Nothing else is heard of, whatever the server acknowledges. */
+  readonly #wanted: SubscriptionFilter;
   readonly #events: WatchEvents;
   readonly #life: CallLifetime;
   #state: "opening" | "open" | "over" = "opening";
@@ -74,7 +76,8 @@ class ListenSubscription implements Subscription {
   #resolve: () => void = () => {};
   #reject: (reason: unknown) => void = () => {};
 
-  constructor(events: WatchEvents, life: CallLifetime) {
+  constructor(wanted: SubscriptionFilter, events: WatchEvents, life: CallLifetime) {
+    this.#wanted = wanted;
     this.#events = events;
     this.#life = life;
     this.acknowledged = new Promise((resolve, reject) => {
@@ -120,7 +123,12 @@ class ListenSubscription implements Subscription {
   #onAcknowledged(notification: RpcNotification): void {
     if (this.#state !== "opening") return;
     this.#state = "open";
-    this.#honoured = (notification.params?.notifications ?? {}) as SubscriptionFilter;
+    const { resourceSubscriptions, ...lists } = (notification.params?.notifications ?? {}) as SubscriptionFilter;
+    const wanted = new Set(this.#wanted.resourceSubscriptions);
+    this.#honoured =
+      resourceSubscriptions === undefined
+        ? lists
+        : { ...lists, resourceSubscriptions: resourceSubscriptions.filter((uri) => wanted.has(uri)) };
     this.#resolve();
   }
 
