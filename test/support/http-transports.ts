@@ -104,7 +104,7 @@ export async function sessionWorld(
   options: LegacyHttpOptions = {},
   version: string = LEGACY,
 ): Promise<World<LegacyHttpTransport>> {
-  const made = await legacyWorld(t, more, { openMs: 0, ...options });
+  const made = await legacyWorld(t, { ...more, limits: { streamOpenMs: 0, ...more.limits } }, options);
   const { script, link, call } = made;
   const opened = call({ method: "initialize", params: { protocolVersion: LEGACY }, cancellable: false });
   (await script.next("initialize")).result({ protocolVersion: version }, { "mcp-session-id": SESSION });

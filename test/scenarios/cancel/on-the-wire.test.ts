@@ -79,7 +79,7 @@ for (const era of ["modern", "legacy"]) {
 
 proves("protocol:cancel:bounded-write", { wire: "legacy-http" }, "a POST that is never taken", async (t) => {
   const clock = new FakeClock();
-  const { script, link, call } = await sessionWorld(t, { clock }, { courtesyMs: 100 });
+  const { script, link, call } = await sessionWorld(t, { clock, limits: { courtesyMs: 100 } });
   const abort = new AbortController();
   const answered = call({}, { signal: abort.signal });
   const received = await script.next("tools/call");

@@ -24,10 +24,6 @@ import { followReply, listenToServer, resumeReply, type SessionStreams } from ".
 
 export interface LegacyHttpOptions {
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
-  /** How long a cancellation, or the end of a session, may take to be told. */
-  readonly courtesyMs?: number | undefined;
-  /** How long the end of the handshake waits for the server's own stream to open. */
-  readonly openMs?: number | undefined;
   /** A session to go on with, and the version that was agreed on in it. */
   readonly session?: { readonly id: string; readonly version: string } | undefined;
   /** Where ids begin: those below may have been used by others in the same session. */
@@ -48,8 +44,6 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
   onDeaf: (reason: Error) => void = (reason) => this.wire.report(reason);
   /** The HTTP status that the last handshake was answered with. */
   handshakeStatus: number | undefined;
-  readonly #courtesyMs: number;
-  readonly #openMs: number;
   readonly #streams: SessionStreams;
   #session: ClientSession;
   readonly #incoming: Incoming;
@@ -59,8 +53,6 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
 
   constructor(target: HttpTarget, options: LegacyHttpOptions = {}) {
     super(target, options.firstId);
-    this.#courtesyMs = options.courtesyMs ?? target.limits.courtesyMs;
-    this.#openMs = options.openMs ?? target.limits.streamOpenMs;
     const reconnect = { ...target.reconnect, ...options.reconnect };
     this.#streams = {
       wire: this.wire,
@@ -123,10 +115,10 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     const headers = { ...this.wire.headers.bare, ...this.#session.headers };
     this.#session = this.#session.ended();
     const wire = new AbortSwitch();
-    const { url, clock } = this.target;
+    const { url, clock, limits } = this.target;
     const tell = () => this.wire.hold(wire, this.#delete(headers, wire));
     try {
-      await sayFarewell(url.origin, tell, wire, clock, this.#courtesyMs);
+      await sayFarewell(url.origin, tell, wire, clock, limits.courtesyMs);
     } finally {
       drop(wire);
     }
@@ -253,7 +245,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
       onGivenUp: (error: Error) => this.wire.guard(() => this.onDeaf(error)),
     };
     void this.wire.hold(wire, listenToServer(this.#streams, session.headers, wire, listener));
-    if (this.#openMs > 0) await pause(this.target.clock, this.#openMs, tried.signal);
+    const { clock, limits } = this.target;
+    if (limits.streamOpenMs > 0) await pause(clock, limits.streamOpenMs, tried.signal);
   }
 
   /** A server may have no such stream; one that has forgotten the session has more to tell. */
@@ -282,8 +275,8 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     const method = "notifications/cancelled";
     const body = formatNotification(method, cancelParams(call.id, reason));
     const tell = () => this.wire.deliver(method, { ...this.wire.headers.post, ...session.headers }, body, wire);
-    const { url, clock } = this.target;
-    await sayFarewell(url.origin, tell, wire, clock, this.#courtesyMs).catch((error: unknown) => {
+    const { url, clock, limits } = this.target;
+    await sayFarewell(url.origin, tell, wire, clock, limits.courtesyMs).catch((error: unknown) => {
       const isGone = error instanceof ConnectionError && error.status === 404;
       if (!wire.aborted && !isGone) this.wire.report(toError(error));
     });
