@@ -33,6 +33,7 @@ test("every session of many clients that close together is ended, however long t
     clock.advance(900);
     waiting.shift()?.status(200);
     while (closed === answered) await new Promise(setImmediate);
+    equal(closed, answered + 1);
   }
   await Promise.all(closing);
   equal(new Set(script.all("DELETE").map(({ headers }) => headers["mcp-session-id"])).size, 200);
