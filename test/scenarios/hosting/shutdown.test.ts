@@ -165,17 +165,20 @@ proves("hosting:http:graceful-shutdown", { wire: "http" }, "it is over as soon a
 proves("hosting:http:graceful-shutdown", { wire: "http" }, "the process exits by itself", async () => {
   const program = `
     import { serveHttp } from "bowline/node";
-    import { connect, McpError } from "bowline/client";
+    import { connect } from "bowline/client";
     import { McpServer } from "bowline/server";
     const server = new McpServer({ name: "a", version: "1" }).tool("wait", {}, (_, ctx) => new Promise((_, no) =>
       ctx.signal.addEventListener("abort", () => no(ctx.signal.reason))));
     const running = await serveHttp(server, { lameDuckMs: 0 });
+    const clients = [];
     for (const era of ["modern", "legacy"]) {
       const client = await connect(running.url, { era });
+      clients.push(client);
       client.callTool("wait").catch(() => {});
     }
     await running.drain(50);
     console.log("drained");
+    for (const client of clients) await client.close();
   `;
   const cwd = fileURLToPath(new URL("../../../../", import.meta.url));
   const run = promisify(execFile);
