@@ -26,7 +26,7 @@ export interface KeyLimits extends RequestLimits {
   readonly keysMs: number;
   /**
    * How long keys are used while the issuer cannot be asked.
-   * @default 86_400_000 (a day)
+   * @default 86_400_000
    */
   readonly staleKeysMs: number;
   /**

@@ -21,3 +21,11 @@ export const STDIO_LIMITS = {
   /** Client: text of the server's standard error is dropped while more than this waits to be read. */
   maxUnreadStderrBytes: MIB,
 } as const;
+
+/** The times of a server that listens, where the author gives none. */
+export const SERVE_HTTP_LIMITS = {
+  /** A draining server serves on so long before it stops listening. */
+  lameDuckMs: 5_000,
+  /** A connection is kept so long without a request. */
+  connectionIdleMs: 75_000,
+} as const;

@@ -11,7 +11,7 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
   readonly maxClients: number;
   /**
    * How long a registered client is kept that no user has approved, and after its last grant has ended.
-   * @default 86_400_000 (a day)
+   * @default 86_400_000
    */
   readonly unusedClientMs: number;
   /**
@@ -51,7 +51,7 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
   readonly maxLoginsPerBrowser: number;
   /**
    * How long a browser is known between two pages of a login.
-   * @default 86_400_000 (a day)
+   * @default 86_400_000
    */
   readonly browserMs: number;
   /**
@@ -107,7 +107,7 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
   readonly documentMs: number;
   /**
    * The longest that a metadata document is reused. Its own headers may shorten that.
-   * @default 86_400_000 (a day)
+   * @default 86_400_000
    */
   readonly documentAgeMs: number;
   /**
@@ -152,7 +152,7 @@ export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowM
   readonly clientAssertionMs: number;
   /**
    * The longest that the assertion of an identity provider or a platform may be good for.
-   * @default 86_400_000 (a day)
+   * @default 86_400_000
    */
   readonly grantAssertionMs: number;
 }

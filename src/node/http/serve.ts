@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, pause, systemClock } from "../../call/clock.js";
 import type { HttpExchange } from "../../http/exchange.js";
 import { assertOptions, type Known } from "../../protocol/known-options.js";
+import { SERVE_HTTP_LIMITS } from "../limits.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 
@@ -121,7 +122,7 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
   if (typeof server?.handle !== "function") throw new TypeError("serveHttp needs a server, such as an McpServer");
   assertOptions("serveHttp", options, OPTIONS);
   const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
-  const { lameDuckMs = 5_000, connectionIdleMs = 75_000 } = options;
+  const { lameDuckMs, connectionIdleMs } = { ...SERVE_HTTP_LIMITS, ...options };
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new TypeError(`serveHttp: the port ${JSON.stringify(port)} must be a number from 0 to 65535`);
   if (!path.startsWith("/")) throw new TypeError(`serveHttp: the path ${JSON.stringify(path)} must begin with /`);
