@@ -1,6 +1,7 @@
 import { ProtocolError } from "../protocol/errors.js";
 import type { Check } from "../protocol/json.js";
-import type { RpcNotification } from "../protocol/jsonrpc/message.js";
+import { INVALID_REQUEST, invalidParams, Refusal } from "../protocol/jsonrpc/errors.js";
+import type { RequestId, RpcNotification, RpcRequest } from "../protocol/jsonrpc/message.js";
 import { LOGGING_LEVELS } from "../protocol/logging.js";
 import { completionReference, params } from "../protocol/shapes/common.js";
 import {
@@ -16,6 +17,7 @@ import {
   uri,
 } from "../protocol/shapes/kit.js";
 import type { MethodShape, NotificationTable } from "./server-era.js";
+import type { ServerLimits } from "./server-limits.js";
 
 /** Methods that mean the same in every protocol version; each era adds its own members. */
 
@@ -68,6 +70,26 @@ export const notifications: ReadonlyMap<string, Check> = new Map([
   ["notifications/tools/list_changed", noParams],
   ["notifications/prompts/list_changed", noParams],
 ]);
+
+/** Refuses a request whose id, or whose progress token, is too long to be kept and repeated. */
+export function longIdRefusal(
+  { id, method }: RpcRequest,
+  progressToken: RequestId | undefined,
+  { maxIdChars }: ServerLimits,
+): Refusal | undefined {
+  if (isLong(id, maxIdChars))
+    return new Refusal(INVALID_REQUEST, `Invalid request: id must be ${shortText(maxIdChars)}`);
+  if (!isLong(progressToken, maxIdChars)) return undefined;
+  return invalidParams(method, { path: "/_meta/progressToken", expected: shortText(maxIdChars) });
+}
+
+function shortText(most: number): string {
+  return `at most ${most} characters long (limits.maxIdChars)`;
+}
+
+function isLong(id: RequestId | undefined, most: number): boolean {
+  return typeof id === "string" && id.length > most;
+}
 
 /** What is wrong with a notification by the rules of an era; one that the era does not know may carry anything. */
 export function notificationProblem(

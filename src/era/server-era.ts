@@ -210,6 +210,13 @@ export interface RuntimeOptions {
     | undefined;
 }
 
+/** The subscriptions that are open in all eras of a server. A resource that a client watches counts as one. */
+export interface OpenSubscriptions {
+  open: number;
+  /** By principal, or by connection where no gate names a principal. */
+  readonly byOwner: Map<unknown, number>;
+}
+
 /** What an era may ask of the server that it serves. */
 export interface ServerRuntime {
   readonly options: RuntimeOptions;
@@ -226,8 +233,7 @@ export interface ServerRuntime {
   plainStamp?: string | undefined;
   /** Whether new requests are refused. */
   readonly draining: boolean;
-  /** How many subscriptions are open. */
-  readonly subscriptions: { open: number };
+  readonly subscriptions: OpenSubscriptions;
   /** Every version that this server speaks, newest first. */
   readonly versions: readonly string[];
   /** Serves one call to its end: in this turn, unless something in it takes time. Never throws or rejects. */

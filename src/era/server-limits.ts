@@ -14,15 +14,50 @@ export interface ServerLimits {
    */
   readonly maxSessions: number;
   /**
+   * Sessions that one principal has open at once, where a gate names principals.
+   * @default 1_000
+   */
+  readonly maxSessionsPerPrincipal: number;
+  /**
+   * How long a session lives before its client has sent anything but the handshake.
+   * @default 30_000
+   */
+  readonly sessionSetupMs: number;
+  /**
    * How long a session lives without being used.
    * @default 1_800_000
    */
   readonly sessionIdleMs: number;
   /**
-   * Subscriptions that are open at once, over all connections.
+   * Characters of JSON that a session keeps of its client's description, and that a subscription brings beside its URIs.
+   * @default 8_192
+   */
+  readonly maxClientChars: number;
+  /**
+   * Characters of the id of a request and of its progress token.
+   * @default 256
+   */
+  readonly maxIdChars: number;
+  /**
+   * Characters of a URI that a client watches.
+   * @default 16_384
+   */
+  readonly maxUriChars: number;
+  /**
+   * Messages of one batch, in the version that has batches.
+   * @default 64
+   */
+  readonly maxBatchItems: number;
+  /**
+   * Subscriptions that are open at once, over all connections. Each watched resource counts as one.
    * @default 10_000
    */
   readonly maxSubscriptions: number;
+  /**
+   * Subscriptions of one principal, or of one connection where no gate names a principal.
+   * @default 1_000
+   */
+  readonly maxSubscriptionsPerPrincipal: number;
   /**
    * How long a subscription, or the stream of a session for messages that belong to no call, stays open.
    * @default Infinity
@@ -73,8 +108,15 @@ export interface ServerLimits {
 export const SERVER_LIMITS: ServerLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
   maxSessions: 10_000,
+  maxSessionsPerPrincipal: 1_000,
+  sessionSetupMs: 30_000,
   sessionIdleMs: 30 * 60_000,
+  maxClientChars: 8_192,
+  maxIdChars: 256,
+  maxUriChars: 16_384,
+  maxBatchItems: 64,
   maxSubscriptions: 10_000,
+  maxSubscriptionsPerPrincipal: 1_000,
   maxSubscriptionMs: Number.POSITIVE_INFINITY,
   maxWaitingChanges: 1024,
   maxBehind: 8 * 1024 * 1024,

@@ -1,7 +1,14 @@
 import type { Clock } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
 import { andThen, attempt, ignoreErrors } from "../call/maybe-promise.js";
-import type { Call, LogMessage, OfferedEra, ReportContext, ServerRuntime } from "../era/server-era.js";
+import type {
+  Call,
+  LogMessage,
+  OfferedEra,
+  OpenSubscriptions,
+  ReportContext,
+  ServerRuntime,
+} from "../era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import type { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
@@ -31,7 +38,7 @@ export class ServerCore implements ServerRuntime {
   readonly #logListeners = new Set<(message: LogMessage) => void>();
   #droppedLog = false;
   plainStamp: string | undefined;
-  readonly subscriptions = { open: 0 };
+  readonly subscriptions: OpenSubscriptions = { open: 0, byOwner: new Map() };
   readonly notifications = new NotificationQueue();
   readonly versions: readonly string[];
   readonly registry: Registry;

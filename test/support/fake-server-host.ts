@@ -26,7 +26,7 @@ export class FakeServerHost implements ServerRuntime {
   readonly clock = new FakeClock();
   readonly urlElicitations: UrlElicitations = new Map();
   readonly watched = new Map<string, number>();
-  readonly subscriptions = { open: 0 };
+  readonly subscriptions = { open: 0, byOwner: new Map<unknown, number>() };
   readonly draining = false;
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
   readonly handlers = new Map<string, FakeHandler>();

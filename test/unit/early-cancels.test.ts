@@ -1,11 +1,13 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
-import { EarlyCancels } from "#src/era/legacy/server/calls.js";
+import { createCancelQueue, EarlyCancels } from "#src/era/legacy/server/early-cancels.js";
 import { answer, LegacyEndpoint, messages, settle, status, textOf } from "../support/legacy-endpoint.js";
 
+const createCancels = (clock = new FakeClock()) => new EarlyCancels(clock, createCancelQueue(clock), 8);
+
 test("a cancellation that overtook its request is found by it, once, in either spelling of the id", () => {
-  const early = new EarlyCancels(new FakeClock());
+  const early = createCancels();
   for (const [kept, taken] of [
     [7, 7],
     [7, "7"],
@@ -22,7 +24,7 @@ test("a cancellation that overtook its request is found by it, once, in either s
 });
 
 test("of two spellings the exact one is taken", () => {
-  const early = new EarlyCancels(new FakeClock());
+  const early = createCancels();
   early.keep(7);
   early.keep("7");
   equal(early.take("7"), true);
@@ -31,7 +33,7 @@ test("of two spellings the exact one is taken", () => {
 
 test("it is not kept for long, nor are many", () => {
   const clock = new FakeClock();
-  const early = new EarlyCancels(clock);
+  const early = createCancels(clock);
   early.keep("old");
   clock.advance(10_000);
   equal(early.take("old"), false);
@@ -43,7 +45,7 @@ test("it is not kept for long, nor are many", () => {
 
 test("one that comes after the end of its call is not kept for a call that has the same id later", () => {
   const clock = new FakeClock();
-  const early = new EarlyCancels(clock);
+  const early = createCancels(clock);
   early.onOver(7);
   early.keep(7);
   early.keep("7");

@@ -91,7 +91,8 @@ verifies(
   async ({ serve }) => {
     // Equal changes count once while they wait, so it takes many different ones.
     const uris = Array.from({ length: 30 }, (_, index) => `note://${index}${"x".repeat(100_000)}`);
-    const server = defineServer({ limits: { maxWaitingChanges: 20 } }).resource(
+    const clock = new FakeClock();
+    const server = defineServer({ clock, limits: { maxWaitingChanges: 20, maxUriChars: 200_000 } }).resource(
       "note://{id}",
       { name: "note" },
       () => "text",
@@ -105,6 +106,7 @@ verifies(
     while (server.stats().openRequests === 2) {
       server.changes.resourceUpdated(uris[published % uris.length] as string);
       published += 1;
+      clock.advance(20);
       equal((await healthy.next())?.method, "notifications/resources/updated");
       ok(published < 1000, "the stalled stream is never let go");
     }

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { type Channel, McpServer } from "bowline/server";
 import { FakeClock, type RecordedMessage } from "bowline/testing";
 import { modernChannels, modernWires, type World } from "../../support/each-wire.js";
@@ -143,7 +143,7 @@ verifies(
     await opened(client, 1);
     clock.advance(59_999);
     await client.settled();
-    equal(server.stats().subscriptions, 1);
+    equal(server.stats().subscriptions, 2, "each resource that is watched counts");
     server.changes.toolsChanged();
     clock.advance(1);
     await client.until((heard) => heard.some(({ id, result }) => id === 1 && result !== undefined));
@@ -185,9 +185,9 @@ verifies("subscriptions:listen:server-stops-after-cancel", modernWires, async (w
   const client = await rawClient(world, server, t);
   await opened(client, "mine");
   await opened(client, "other", { toolsListChanged: true });
-  equal(server.stats().subscriptions, 2);
+  equal(server.stats().subscriptions, 3);
   client.abandon("mine");
-  while (server.stats().subscriptions === 2) await client.settled();
+  while (server.stats().subscriptions === 3) await client.settled();
   publishAll(server);
   await client.until(() => heardFor(client, "other").length === 2);
   await client.settled();
@@ -222,7 +222,7 @@ verifies("subscriptions:listen:no-state-across-connections", modernWires, async 
   const server = harbour();
   const first = await rawClient(world, server, t);
   await opened(first, 1);
-  equal(server.stats().subscriptions, 1);
+  equal(server.stats().subscriptions, 2);
   // It goes without a word: the connection is closed, or its streams are.
   await first.close();
   while (server.stats().subscriptions !== 0) await new Promise((resolve) => setImmediate(resolve));
@@ -238,13 +238,15 @@ verifies("subscriptions:listen:no-state-across-connections", modernWires, async 
 verifies("subscriptions:listen:capacity-guard", modernWires, async (world: World, t) => {
   const server = harbour({ limits: { maxSubscriptions: 1 } });
   const client = await rawClient(world, server, t);
-  await opened(client, "first");
-  const { error } = await client.ask(listen("second"));
+  const tools = { toolsListChanged: true };
+  await opened(client, "first", tools);
+  const { error } = await client.ask(listen("second", tools));
   equal(error?.code, -32603);
+  match(error?.message ?? "", /limits\.maxSubscriptions/);
   deepEqual(methodsFor(client, "second"), []);
   client.abandon("first");
   while (server.stats().subscriptions === 1) await client.settled();
-  await opened(client, "third");
+  await opened(client, "third", tools);
 });
 
 /** A client's channel whose reader can stop: what the server writes then stays where it is. */
@@ -285,7 +287,8 @@ verifies(
   "a channel whose client does not read",
   modernChannels,
   async (world: World, t) => {
-    const server = harbour();
+    const clock = new FakeClock();
+    const server = harbour({ clock, limits: { maxSubscriptionsPerPrincipal: uris.length + 1 } });
     const stalled = await rawClient(stalling(world), server, t);
     const healthy = await rawClient(world, server, t);
     await opened(stalled, "slow", { toolsListChanged: true, resourceSubscriptions: uris });
@@ -302,6 +305,9 @@ verifies(
 
     stall?.stall();
     for (const uri of uris) server.changes.resourceUpdated(uri);
+    clock.advance(999);
+    equal(server.stats().subscriptions, uris.length + 2);
+    clock.advance(1);
     equal(server.stats().subscriptions, 2);
     stall?.resume();
     await stalled.until((heard) => heard.some(({ method }) => method === "notifications/cancelled"));

@@ -1,17 +1,18 @@
 // Modern has no twin: a modern exchange carries one call and needs no table.
 
 import { cancelledBy } from "../../../call/abort-switch.js";
-import type { Clock } from "../../../call/clock.js";
+import type { DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { formatFailure, formatResult } from "../../../protocol/jsonrpc/format.js";
-import { findByEither, idKey } from "../../../protocol/jsonrpc/inflight-table.js";
+import { findByEither } from "../../../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../../../protocol/jsonrpc/small-map.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, Outcome, ServerEra, ServerRuntime } from "../../server-era.js";
+import { type EarlyCancel, EarlyCancels } from "./early-cancels.js";
 import { invalidRequest, shuttingDown } from "./refusals.js";
 import type { PostReply, ReplyKind } from "./reply.js";
 import type { LegacySession } from "./session.js";
@@ -47,9 +48,10 @@ export class PostCalls {
   readonly #running = new SmallMap<RequestId, Running>();
   readonly #early: EarlyCancels;
 
-  constructor(owner: CallOwner) {
+  constructor(owner: CallOwner, cancels: DeadlineQueue<EarlyCancel>) {
+    const { clock, limits } = owner.runtime;
     this.#owner = owner;
-    this.#early = new EarlyCancels(owner.runtime.clock);
+    this.#early = new EarlyCancels(clock, cancels, limits.maxIdChars);
   }
 
   get size(): number {
@@ -111,6 +113,7 @@ export class PostCalls {
   endAll(why: HttpRefusal, reason: Error): void {
     const running = this.#running.values();
     this.#running.clear();
+    this.#early.clear();
     for (const { call, reply } of running) reply.fail(formatFailure(call.id, why.error));
     for (const { call } of running) call.end.abort(reason);
   }
@@ -192,66 +195,4 @@ export class PostCalls {
 
 export function toFrame(call: Call, outcome: Exclude<Outcome, { kind: "dropped" }>): string {
   return outcome.kind === "result" ? formatResult(call.id, outcome.result) : formatFailure(call.id, outcome.error);
-}
-
-/** More than a client has on their way at once; the oldest go first. */
-const MAX_KEPT = 256;
-/** More calls than end while a cancellation of one of them is on its way; the oldest go first. */
-const MAX_OVER = 64;
-/** Longer than one connection keeps a message that another has overtaken. */
-const KEPT_MS = 10_000;
-
-interface Noted {
-  readonly id: RequestId;
-  readonly at: number;
-}
-
-/**
- * Cancellations that name no running call. Each POST travels on its own, so a cancellation may come before the request
- * that it is about: it is kept for a moment, and the request, when it comes, is not run. One that comes after the end of
- * its call is not kept: the same id may be in use again. An id is found in either spelling, the exact one first. Every call
- * passes here and hardly any is cancelled: that a call is over is noted in a ring, and looked for only by a cancellation.
- */
-export class EarlyCancels {
-  readonly #clock: Clock;
-  readonly #kept = new Map<RequestId, Noted>();
-  readonly #over: RequestId[] = [];
-  readonly #overAt: number[] = [];
-  #next = 0;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  keep(id: RequestId): void {
-    if (this.#isJustOver(idKey(id))) return;
-    this.#kept.delete(id);
-    this.#kept.set(id, { id, at: this.#clock.now() });
-    if (this.#kept.size <= MAX_KEPT) return;
-    const [oldest] = this.#kept.keys();
-    this.#kept.delete(oldest as RequestId);
-  }
-
-  /** Whether the request, which comes now, was cancelled before. Tells once. */
-  take(id: RequestId): boolean {
-    const found = this.#kept.size === 0 ? undefined : findByEither(this.#kept, id);
-    if (found === undefined) return false;
-    this.#kept.delete(found.id);
-    return this.#isRecent(found.at);
-  }
-
-  /** A call is over: a cancellation that comes from now on is about it. */
-  onOver(id: RequestId): void {
-    this.#over[this.#next] = id;
-    this.#overAt[this.#next] = this.#clock.now();
-    this.#next = (this.#next + 1) % MAX_OVER;
-  }
-
-  #isJustOver(key: RequestId): boolean {
-    return this.#over.some((id, index) => idKey(id) === key && this.#isRecent(this.#overAt[index] as number));
-  }
-
-  #isRecent(at: number): boolean {
-    return this.#clock.now() - at < KEPT_MS;
-  }
 }

@@ -1,6 +1,6 @@
 // Modern has no twin: nothing is kept between modern requests.
 
-import type { Deadline } from "../../../call/deadline-queue.js";
+import type { Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
 import type { CallLifetime } from "../../../call/lifetime.js";
 import type { HttpExchange } from "../../../http/exchange.js";
 import type { SseConnection } from "../../../http/sse/connection.js";
@@ -14,6 +14,7 @@ import { type HttpRefusal, refuse, refuseFailed } from "../../refuse.js";
 import type { Call, CallOrigin, ClientDescription, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { type CallOwner, PostCalls } from "./calls.js";
 import { PendingClientRequests } from "./client-requests.js";
+import type { EarlyCancel } from "./early-cancels.js";
 import { invalidRequest, refusal } from "./refusals.js";
 import { JsonReply, type PostReply, type ReplyKind, StreamReply } from "./reply.js";
 import { LegacySession } from "./session.js";
@@ -27,6 +28,7 @@ export interface SessionContext {
   readonly retryMs: number | undefined;
   readonly log: EventLog | undefined;
   readonly keepAlive: KeepAlive<SseConnection>;
+  readonly cancels: DeadlineQueue<EarlyCancel>;
   /** Nothing runs in this session and nothing is connected to it, from now on. */
   onIdle(session: HttpSession): void;
   onCallOver(): void;
@@ -64,7 +66,7 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     this.era = era;
     this.runtime = runtime;
     this.protocol = new LegacySession(era, runtime, this, client);
-    this.#calls = new PostCalls(this);
+    this.#calls = new PostCalls(this, around.cancels);
     this.#streams = new SessionStreams(this, id === undefined ? undefined : around.log, retryMs, around.keepAlive);
   }
 

@@ -13,6 +13,7 @@ import { resolveSsePaths } from "../../sse-paths.js";
 import { type BindingOptions, toBindingOptions } from "./binding-options.js";
 import { toFrame } from "./calls.js";
 import { methodsOf } from "./descriptor.js";
+import { createCancelQueue } from "./early-cancels.js";
 import { HttpSession, type SessionContext } from "./http-session.js";
 import { invalidRequest, refusal, sessionClosed, sessionNotFound, shuttingDown } from "./refusals.js";
 import type { ReplyKind } from "./reply.js";
@@ -61,6 +62,7 @@ class LegacyBinding implements HttpBinding {
       retryMs: options.retryMs,
       log: resumable === true ? new MemoryEventLog() : resumable === false ? undefined : resumable,
       keepAlive: this.#keepAlive,
+      cancels: createCancelQueue(runtime.clock),
       onIdle: (session) => this.#onIdle(session),
       onCallOver: () => this.#onCallOver(),
     };

@@ -3,19 +3,12 @@ import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { progressTokenOf } from "../../../call/progress.js";
 import { ConnectionError } from "../../../protocol/errors.js";
-import {
-  INTERNAL_ERROR,
-  INVALID_REQUEST,
-  invalidParams,
-  methodNotFound,
-  Refusal,
-} from "../../../protocol/jsonrpc/errors.js";
+import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
 import { isWanted } from "../../../protocol/logging.js";
 import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../../protocol/types/index.js";
 import type { Change } from "../../../store/change-bus.js";
-import { notificationProblem } from "../../request-shapes.js";
-import { release, retain } from "../../resource-watchers.js";
+import { longIdRefusal, notificationProblem } from "../../request-shapes.js";
 import { ServedCall } from "../../served-call.js";
 import type {
   Call,
@@ -31,6 +24,8 @@ import type { UrlElicitationOwner } from "../../url-elicitations.js";
 import { releaseUrlElicitation, trackUrlElicitation } from "../../url-elicitations.js";
 import { BATCHING_VERSION, HANDSHAKE_VERSIONS } from "../../versions.js";
 import { ADDED_NOTIFICATIONS, legacyMethods, legacyNotifications } from "../methods.js";
+import { describeClient } from "./kept-client.js";
+import { SessionSubscriptions } from "./session-subscriptions.js";
 
 type Phase =
   | { readonly name: "new" }
@@ -45,7 +40,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   readonly #era: ServerEra;
   readonly #runtime: ServerRuntime;
   readonly #wire: ServerWire;
-  readonly #subscriptions = new Map<string, Call>();
+  #subscriptions: SessionSubscriptions | undefined;
   /** Those that the client's user was sent to. */
   readonly #pages = new Set<string>();
   #phase: Phase = { name: "new" };
@@ -95,9 +90,10 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   }
 
   decode(request: RpcRequest, origin: CallOrigin): Call | Refusal {
-    const refusal = this.#refusalOf(request);
-    if (refusal !== undefined) return refusal;
     const params = request.params ?? {};
+    const progressToken = params._meta === undefined ? undefined : progressTokenOf(params);
+    const refusal = longIdRefusal(request, progressToken, this.#runtime.limits) ?? this.#refusalOf(request);
+    if (refusal !== undefined) return refusal;
     return new ServedCall({
       era: this.#era,
       session: this,
@@ -107,33 +103,37 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       client: this.client,
       wire: this.#wire,
       origin,
-      progressToken: params._meta === undefined ? undefined : progressTokenOf(params),
+      progressToken,
       logLevel: this.#heard,
     });
   }
 
   /** Something that belongs to no request but may ask and tell as a call can. It ends with the session. */
   #aside(method: string): Call {
+    const call = this.#callOf(method, {}, {});
+    for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
+    this.#asides.add(call);
+    return call;
+  }
+
+  #callOf(method: string, params: Params, origin: CallOrigin): Call {
     const wire = this.#wire;
-    const call = new ServedCall({
+    return new ServedCall({
       era: this.#era,
       session: this,
       id: "",
       method,
-      params: {},
+      params,
       client: this.client,
       wire: {
         shared: wire.shared,
         notify: (_call, name, params) => wire.notify(undefined, name, params),
         request: (_call, name, params, lifetime) => wire.request(undefined, name, params, lifetime),
       },
-      origin: {},
+      origin,
       progressToken: undefined,
       logLevel: this.#heard,
     });
-    for (const old of this.#asides) if (!old.open) this.#asides.delete(old);
-    this.#asides.add(call);
-    return call;
   }
 
   receive(notification: RpcNotification): MaybePromise<void> {
@@ -159,19 +159,12 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     this.#logLevel = level;
   }
 
-  /** The call that asked last is what the client may hear by. */
-  subscribe(uri: string, call: Call): void {
-    const { maxSubscriptions: max } = this.#runtime.limits;
-    const isNew = !this.#subscriptions.has(uri);
-    if (isNew && this.#subscriptions.size >= max) {
-      throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${max} at a time`);
-    }
-    this.#subscriptions.set(uri, call);
-    if (isNew) retain(this.#runtime, uri);
-  }
-
-  unsubscribe(uri: string): void {
-    if (this.#subscriptions.delete(uri)) release(this.#runtime, uri);
+  get subscriptions(): SessionSubscriptions {
+    this.#subscriptions ??= new SessionSubscriptions(this.#runtime, {
+      notify: (method, params) => this.#wire.notify(undefined, method, params),
+      callOf: (method, params, origin) => this.#callOf(method, params, origin),
+    });
+    return this.#subscriptions;
   }
 
   notePage(id: string): void {
@@ -197,7 +190,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     const reason = new ConnectionError("The client went away", { delivery: "sent" });
     for (const call of this.#asides) call.end.abort(reason);
     for (const stop of this.#stopListening.splice(0)) stop();
-    for (const uri of [...this.#subscriptions.keys()]) this.unsubscribe(uri);
+    this.#subscriptions?.close();
   }
 
   /** Takes effect before the next message is looked at, so that a client may write ahead. */
@@ -210,10 +203,13 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     if (this.opened) return new Refusal(INVALID_REQUEST, "Invalid request: this connection is already initialized");
     const problem = legacyMethods.get("initialize")?.params(params);
     if (problem !== undefined) return invalidParams("initialize", problem);
-    const { protocolVersion, capabilities, clientInfo } = params as unknown as InitializeParams;
+    const given = params as unknown as InitializeParams;
+    const { protocolVersion } = given;
     const served = this.#runtime.versions.filter((version) => this.#era.versions.includes(version));
     const version = served.includes(protocolVersion) ? protocolVersion : (served[0] ?? HANDSHAKE_VERSIONS[0]);
-    this.#phase = { name: "answered", client: { version, capabilities, info: clientInfo } };
+    const client = describeClient(version, given, this.#runtime.limits.maxClientChars);
+    if (client instanceof Refusal) return client;
+    this.#phase = { name: "answered", client };
     this.#promised = this.#runtime.capabilities;
     return undefined;
   }
@@ -262,15 +258,8 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       const { kind } = change;
       const promised = this.#promised[kind]?.listChanged ?? this.#runtime.capabilities[kind]?.listChanged;
       if (promised !== true) return this.#runtime.debug(`a change of ${kind} was not sent: it is not advertised`, {});
-      this.#wire.notify(undefined, `notifications/${change.kind}/list_changed`, undefined);
-      return;
     }
-    const { uri } = change;
-    const call = this.#subscriptions.get(uri);
-    if (call === undefined) return;
-    this.#runtime.ifSeen(call, uri, () => {
-      if (this.#subscriptions.has(uri)) this.#wire.notify(undefined, "notifications/resources/updated", { uri });
-    });
+    this.subscriptions.send(change);
   }
 
   #tooEarly(method: string): Refusal {

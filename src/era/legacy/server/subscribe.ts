@@ -7,13 +7,13 @@ import { LegacySession } from "./session.js";
 
 export function subscribe(call: Call, runtime: ServerRuntime): Result {
   if (runtime.capabilities.resources?.subscribe !== true) throw methodNotFound(call.method);
-  LegacySession.of(call).subscribe(call.params.uri as string, call);
+  LegacySession.of(call).subscriptions.add(call.params.uri as string, call.origin);
   return {};
 }
 
 export function unsubscribe(call: Call, runtime: ServerRuntime): Result {
   if (runtime.capabilities.resources === undefined) throw methodNotFound(call.method);
-  LegacySession.of(call).unsubscribe(call.params.uri as string);
+  LegacySession.of(call).subscriptions.remove(call.params.uri as string);
   return {};
 }
 

@@ -3,6 +3,7 @@
 import type { HttpExchange } from "../../../http/exchange.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import { longIdRefusal } from "../../request-shapes.js";
 import { ServedCall } from "../../served-call.js";
 import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "../envelope.js";
@@ -31,7 +32,12 @@ export function decode(
   const envelope = readEnvelope(params);
   if (envelope instanceof Refusal) return envelope;
   const mismatch = exchange && headerRefusal(exchange, serving, method, params, envelope.version);
-  return mismatch ?? versionRefusal(serving, envelope.version) ?? toCall(serving, request, envelope, wire, origin);
+  return (
+    mismatch ??
+    versionRefusal(serving, envelope.version) ??
+    longIdRefusal(request, envelope.progressToken, serving.runtime.limits) ??
+    toCall(serving, request, envelope, wire, origin)
+  );
 }
 
 /** Refuses a version that this server does not speak, with the list of those that it does. */

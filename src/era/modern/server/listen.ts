@@ -2,11 +2,13 @@
 
 import { timeLeft } from "../../../call/clock.js";
 import { ConnectionError } from "../../../protocol/errors.js";
-import { INTERNAL_ERROR, Refusal } from "../../../protocol/jsonrpc/errors.js";
+import { invalidParams } from "../../../protocol/jsonrpc/errors.js";
+import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { SubscriptionFilter } from "../../../protocol/types/index.js";
-import { type Change, isWantedBy, toNotification } from "../../../store/change-bus.js";
+import { type Change, isWantedBy } from "../../../store/change-bus.js";
 import { honouredFilter } from "../../capabilities.js";
-import { retain, release as stopWatching } from "../../resource-watchers.js";
+import { ChangeOutbox } from "../../change-outbox.js";
+import { assertMayOpen, countOpen, ownerOf, retain, release as stopWatching } from "../../open-subscriptions.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
 
@@ -15,17 +17,15 @@ import { SUBSCRIPTION_KEY } from "../envelope.js";
  * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
  */
 export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
-  const { subscriptions } = runtime;
-  const { maxSubscriptions, maxWaitingChanges, maxSubscriptionMs } = runtime.limits;
-  if (subscriptions.open >= maxSubscriptions) {
-    throw new Refusal(INTERNAL_ERROR, `Too many subscriptions: this server keeps ${maxSubscriptions} at a time`);
-  }
-  const filter: SubscriptionFilter = {
-    ...honouredFilter((call.params.notifications ?? {}) as SubscriptionFilter, runtime.capabilities),
-    ...call.topics?.honoured,
-  };
+  const { maxWaitingChanges, maxSubscriptionMs } = runtime.limits;
+  const asked = (call.params.notifications ?? {}) as SubscriptionFilter;
+  const owner = ownerOf(call.origin, call.session ?? call);
+  const count = Math.max(1, asked.resourceSubscriptions?.length ?? 0);
+  assertMayOpen(runtime, owner, count, asked.resourceSubscriptions ?? []);
+  assertSmall(call, asked, runtime.limits.maxClientChars);
+  const filter: SubscriptionFilter = { ...honouredFilter(asked, runtime.capabilities), ...call.topics?.honoured };
   const tag = { [SUBSCRIPTION_KEY]: call.id };
-  const uris = filter.resourceSubscriptions ?? [];
+  const uris = new Set(filter.resourceSubscriptions);
 
   return new Promise((resolve) => {
     const release = () => {
@@ -35,11 +35,12 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
       } catch (error) {
         runtime.report(error, { where: "topic", method: call.method, id: call.id });
       }
+      outbox.close();
       runtime.clock.cancel(old);
       stopClosing();
       call.end.offAbort(release);
       for (const uri of uris) stopWatching(runtime, uri);
-      subscriptions.open--;
+      countOpen(runtime, owner, -count);
       resolve({ _meta: tag });
     };
     const finish = () => {
@@ -49,15 +50,15 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
       }
       release();
     };
-    const outbox = new Outbox(call, tag, maxWaitingChanges, () => giveUp(call));
-    outbox.acknowledge(filter);
+    const write = (method: string, params: Params) => call.notify(method, { ...params, _meta: tag });
+    const outbox = new ChangeOutbox(write, runtime.clock, maxWaitingChanges, () => giveUp(call));
+    outbox.send("notifications/subscriptions/acknowledged", { notifications: filter });
     // The only one here that may throw: nothing is held yet.
-    const stopTopics = call.topics?.start((method, params) => outbox.send(method, params));
-    subscriptions.open++;
+    const stopTopics = call.topics?.start((method, params) => outbox.send(method, params as Params));
+    countOpen(runtime, owner, count);
     const onChange = (change: Change) => {
-      if (!isWantedBy(filter, change)) return;
-      if (change.kind === "resource") runtime.ifSeen(call, change.uri, () => outbox.add(change));
-      else outbox.add(change);
+      if (change.kind !== "resource") isWantedBy(filter, change) && outbox.add(change);
+      else if (uris.has(change.uri)) runtime.ifSeen(call, change.uri, () => outbox.add(change));
     };
     const stopListening = runtime.changes.subscribe(onChange);
     const stopClosing = runtime.onClosing(finish);
@@ -69,63 +70,18 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   });
 }
 
+/** The request is held as long as its subscription, so it may bring little beside its URIs. */
+function assertSmall({ method, params }: Call, filter: SubscriptionFilter, most: number): void {
+  const rest = { ...params, notifications: { ...filter, resourceSubscriptions: undefined } };
+  if (JSON.stringify(rest).length <= most) return;
+  throw invalidParams(method, {
+    path: "",
+    expected: `at most ${most} characters beside its URIs (limits.maxClientChars)`,
+  });
+}
+
 /** The client is too far behind to be waited for: it learns that changes were lost by the missing result. */
 function giveUp(call: Call): void {
   call.end.abort(new ConnectionError("the client does not read its subscription"));
   if (call.wire.shared) call.wire.notify(undefined, "notifications/cancelled", { requestId: call.id });
-}
-
-/** What is on its way to one subscriber. While the wire is full, changes wait, equal ones once. */
-class Outbox {
-  readonly #call: Call;
-  readonly #tag: object;
-  readonly #most: number;
-  readonly #onOverflow: () => void;
-  readonly #waiting = new Map<string, Change>();
-  #full = false;
-
-  constructor(call: Call, tag: object, most: number, onOverflow: () => void) {
-    this.#call = call;
-    this.#tag = tag;
-    this.#most = most;
-    this.#onOverflow = onOverflow;
-  }
-
-  acknowledge(filter: SubscriptionFilter): void {
-    this.send("notifications/subscriptions/acknowledged", { notifications: filter });
-  }
-
-  add(change: Change): void {
-    if (!this.#full) return this.#sendChange(change);
-    this.#waiting.set(change.kind === "resource" ? change.uri : ` ${change.kind}`, change);
-    if (this.#waiting.size > this.#most) this.#onOverflow();
-  }
-
-  /** Hands over what waits, whether or not the wire has room. */
-  flush(): void {
-    for (const change of this.#take()) this.#sendChange(change);
-  }
-
-  #take(): Change[] {
-    const changes = [...this.#waiting.values()];
-    this.#waiting.clear();
-    return changes;
-  }
-
-  #sendChange(change: Change): void {
-    const { method, params } = toNotification(change);
-    this.send(method, params);
-  }
-
-  /** A promise where the wire is full. */
-  send(method: string, params: object): void | Promise<void> {
-    const written = this.#call.notify(method, { ...params, _meta: this.#tag });
-    if (written === undefined || this.#full) return written;
-    this.#full = true;
-    const onRoom = () => {
-      this.#full = false;
-      for (const change of this.#take()) this.add(change);
-    };
-    return written.then(onRoom, onRoom);
-  }
 }

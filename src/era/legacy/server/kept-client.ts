@@ -1,0 +1,41 @@
+// Modern has no twin: a modern request brings the description of its client along.
+
+import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
+import type { InitializeParams } from "../../../protocol/types/index.js";
+import type { CallOrigin, ClientDescription } from "../../server-era.js";
+
+const CAPABILITIES = ["experimental", "roots", "sampling", "elicitation", "tasks", "extensions"];
+const IDENTITY = ["name", "version", "title", "description", "websiteUrl"];
+
+/**
+ * Describes a client for the life of its session: a copy of the known members of its handshake, of at most `maxChars`
+ * characters as JSON. Icons that do not fit are left out.
+ */
+export function describeClient(
+  version: string,
+  params: InitializeParams,
+  maxChars: number,
+): ClientDescription | Refusal {
+  const capabilities = pick(params.capabilities, CAPABILITIES);
+  const info = pick(params.clientInfo, IDENTITY);
+  const { icons } = params.clientInfo;
+  const texts = [
+    { capabilities, info: { ...info, icons } },
+    { capabilities, info },
+  ].map((kept) => JSON.stringify(kept));
+  const text = texts.find(({ length }) => length <= maxChars);
+  if (text !== undefined) return { version, ...(JSON.parse(text) as Omit<ClientDescription, "version">) };
+  return new Refusal(
+    INVALID_PARAMS,
+    `Invalid params for initialize: capabilities and clientInfo must have at most ${maxChars} characters (limits.maxClientChars)`,
+  );
+}
+
+function pick(from: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
+}
+
+/** What outlives a request: the facts about its sender. The request itself, with its headers and its body, does not. */
+export function keepOrigin({ auth, principal, endsAt, judge, url, sessionId }: CallOrigin): CallOrigin {
+  return { auth, principal, endsAt, judge, sessionId, ...(url !== undefined && { url }) };
+}
