@@ -294,8 +294,8 @@ export interface EraSession {
   decode(request: RpcRequest, origin: CallOrigin): MaybePromise<Call | Refusal>;
   /** A notification other than a cancellation. Never throws or rejects. */
   receive(notification: RpcNotification): void;
-  /** Whether an inbound array may be taken apart. */
-  acceptsBatch(items: readonly unknown[]): boolean;
+  /** Why an inbound array is not taken apart; undefined where it is. */
+  batchProblem(items: readonly unknown[]): string | undefined;
   /** Whether a cancellation may end this call. */
   cancellable(call: Call): boolean;
   close(): void;

@@ -35,7 +35,7 @@ export interface ServerLimits {
   readonly maxClientChars: number;
   /**
    * Characters of the id of a request and of its progress token.
-   * @default 256
+   * @default 1_024
    */
   readonly maxIdChars: number;
   /**
@@ -112,7 +112,7 @@ export const SERVER_LIMITS: ServerLimits = {
   sessionSetupMs: 30_000,
   sessionIdleMs: 30 * 60_000,
   maxClientChars: 8_192,
-  maxIdChars: 256,
+  maxIdChars: 1_024,
   maxUriChars: 16_384,
   maxBatchItems: 64,
   maxSubscriptions: 10_000,

@@ -26,7 +26,7 @@ function expandExpression(
   const pieces: string[] = [];
   for (const variable of part.variables) {
     const value = Object.hasOwn(values, variable.name) ? values[variable.name] : undefined;
-    pieces.push(...expandVariable(variable, value, part.operator));
+    for (const piece of expandVariable(variable, value, part.operator)) pieces.push(piece);
   }
   return pieces.length === 0 ? "" : first + pieces.join(separator);
 }

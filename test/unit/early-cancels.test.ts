@@ -4,7 +4,7 @@ import { FakeClock } from "bowline/testing";
 import { createCancelQueue, EarlyCancels } from "#src/era/legacy/server/early-cancels.js";
 import { answer, LegacyEndpoint, messages, settle, status, textOf } from "../support/legacy-endpoint.js";
 
-const createCancels = (clock = new FakeClock()) => new EarlyCancels(clock, createCancelQueue(clock), 8);
+const createCancels = (clock = new FakeClock()) => new EarlyCancels(clock, createCancelQueue(clock));
 
 test("a cancellation that overtook its request is found by it, once, in either spelling of the id", () => {
   const early = createCancels();
@@ -41,6 +41,14 @@ test("it is not kept for long, nor are many", () => {
   equal(early.take(0), false);
   equal(early.take(1), true);
   equal(early.take(256), true);
+});
+
+test("one with a long id is not kept", () => {
+  const early = createCancels();
+  early.keep("x".repeat(128));
+  early.keep("x".repeat(129));
+  equal(early.take("x".repeat(128)), true);
+  equal(early.take("x".repeat(129)), false);
 });
 
 test("one that comes after the end of its call is not kept for a call that has the same id later", () => {

@@ -78,7 +78,7 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
   values(): V[] {
     const values = (this.#values?.slice(0, this.#count) ?? []) as V[];
     if (this.#value !== undefined) values.unshift(this.#value);
-    if (this.#more !== undefined) values.push(...this.#more.values());
+    if (this.#more !== undefined) for (const value of this.#more.values()) values.push(value);
     return values;
   }
 

@@ -112,7 +112,7 @@ export async function drain(generator: AsyncGenerator<unknown, unknown, void>, c
     const { done, value } = await generator.next();
     if (done === true) return value === undefined && shown.length > 0 ? shown : value;
     const { content } = toContent(value);
-    shown.push(...content);
+    for (const block of content) shown.push(block);
     await ctx.partial(content, textOf(content));
     if (ctx.signal.aborted) {
       await generator.return(undefined);

@@ -52,8 +52,7 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
       onRequest: (request) => this.#serve(request),
       onNotification: (notification) => this.#receive(notification),
       onInvalid: (failure) => this.#onInvalid(failure),
-      batchProblem: (items) =>
-        [...this.#sessions.values()].some((session) => session.acceptsBatch(items)) ? undefined : NO_BATCHES,
+      batchProblem: (items) => this.#batchProblem(items),
       onProblem: (problem) => this.#runtime.report(problem, { where: "connection" }),
       onClose: (reason) => this.#end(reason),
     });
@@ -176,6 +175,13 @@ export class ChannelEndpoint implements ServedConnection, ServerWire {
     this.#runtime.report(error, { where: "connection", id: failure.id });
     const meant = failure.id !== undefined || failure.batch === true;
     if (meant && !failure.answer) this.#peer.respondError(failure.id, toErrorObject(error));
+  }
+
+  #batchProblem(items: readonly unknown[]): string | undefined {
+    const problems = [...this.#sessions.values()].map((session) => session.batchProblem(items));
+    return problems.includes(undefined)
+      ? undefined
+      : (problems.find((problem) => problem !== NO_BATCHES) ?? NO_BATCHES);
   }
 
   #sessionFor(era: ServerEra): EraSession {

@@ -49,9 +49,8 @@ export class PostCalls {
   readonly #early: EarlyCancels;
 
   constructor(owner: CallOwner, cancels: DeadlineQueue<EarlyCancel>) {
-    const { clock, limits } = owner.runtime;
     this.#owner = owner;
-    this.#early = new EarlyCancels(clock, cancels, limits.maxIdChars);
+    this.#early = new EarlyCancels(owner.runtime.clock, cancels);
   }
 
   get size(): number {
@@ -78,8 +77,10 @@ export class PostCalls {
   serveBatch(exchange: HttpExchange, requests: readonly RpcRequest[], kind: ReplyKind, onStarted: () => void): void {
     const origin = this.#owner.originOf(exchange);
     const calls: Call[] = [];
+    const ids = new Set<RequestId>();
     for (const request of requests) {
-      if (calls.some(({ id }) => id === request.id)) return this.#refuseReused(exchange, request.id);
+      if (ids.has(request.id)) return this.#refuseReused(exchange, request.id);
+      ids.add(request.id);
       const call = this.#decode(exchange, request, origin);
       if (call === undefined) return;
       calls.push(call);

@@ -9,6 +9,8 @@ import type { RequestId } from "../../../protocol/jsonrpc/message.js";
 const MAX_KEPT = 256;
 /** More calls than end while a cancellation of one of them is on its way; the oldest go first. */
 const MAX_OVER = 64;
+/** More characters than ids of clients have; longer ones are not remembered. */
+const MAX_ID_CHARS = 128;
 /** Longer than one connection keeps a message that another has overtaken. */
 const KEPT_MS = 10_000;
 
@@ -34,22 +36,18 @@ export function createCancelQueue(clock: Clock): DeadlineQueue<EarlyCancel> {
 export class EarlyCancels {
   readonly #clock: Clock;
   readonly #queue: DeadlineQueue<EarlyCancel>;
-  readonly #maxIdChars: number;
   readonly #kept: Kept = new Map();
   readonly #over: RequestId[] = [];
   readonly #overAt: number[] = [];
   #next = 0;
 
-  constructor(clock: Clock, queue: DeadlineQueue<EarlyCancel>, maxIdChars: number) {
+  constructor(clock: Clock, queue: DeadlineQueue<EarlyCancel>) {
     this.#clock = clock;
     this.#queue = queue;
-    this.#maxIdChars = maxIdChars;
   }
 
   keep(id: RequestId): void {
-    // A request with such an id is refused, so there is nothing to wait for.
-    if (typeof id === "string" && id.length > this.#maxIdChars) return;
-    if (this.#isJustOver(idKey(id))) return;
+    if (!isKept(id) || this.#isJustOver(idKey(id))) return;
     this.#drop(this.#kept.get(id));
     this.#kept.set(id, this.#queue.add({ id, kept: this.#kept }));
     if (this.#kept.size <= MAX_KEPT) return;
@@ -66,6 +64,7 @@ export class EarlyCancels {
 
   /** A call is over: a cancellation that comes from now on is about it. */
   onOver(id: RequestId): void {
+    if (!isKept(id)) return;
     this.#over[this.#next] = id;
     this.#overAt[this.#next] = this.#clock.now();
     this.#next = (this.#next + 1) % MAX_OVER;
@@ -87,4 +86,8 @@ export class EarlyCancels {
     const now = this.#clock.now();
     return this.#over.some((id, index) => idKey(id) === key && now - (this.#overAt[index] as number) < KEPT_MS);
   }
+}
+
+function isKept(id: RequestId): boolean {
+  return typeof id === "number" || id.length <= MAX_ID_CHARS;
 }

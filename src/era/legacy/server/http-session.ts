@@ -187,9 +187,8 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
   }
 
   #postBatch(exchange: HttpExchange, items: readonly unknown[], kind: ReplyKind): void {
-    if (!this.protocol.acceptsBatch(items)) {
-      return refuse(exchange, this.runtime, invalidRequest("this array of messages is not allowed here"));
-    }
+    const problem = this.protocol.batchProblem(items);
+    if (problem !== undefined) return refuse(exchange, this.runtime, invalidRequest(problem));
     const requests: RpcRequest[] = [];
     const others: Parsed[] = [];
     for (const item of items) {

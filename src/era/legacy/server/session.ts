@@ -5,6 +5,7 @@ import { progressTokenOf } from "../../../call/progress.js";
 import { ConnectionError } from "../../../protocol/errors.js";
 import { INVALID_REQUEST, invalidParams, methodNotFound, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Params, RpcNotification, RpcRequest } from "../../../protocol/jsonrpc/message.js";
+import { NO_BATCHES } from "../../../protocol/jsonrpc/peer.js";
 import { isWanted } from "../../../protocol/logging.js";
 import type { InitializeParams, LoggingLevel, ServerCapabilities } from "../../../protocol/types/index.js";
 import type { Change } from "../../../store/change-bus.js";
@@ -145,9 +146,12 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
       return this.#runtime.receive(notification, (name) => this.#aside(name));
   }
 
-  acceptsBatch(items: readonly unknown[]): boolean {
+  batchProblem(items: readonly unknown[]): string | undefined {
+    if (!this.opened || this.client.version !== BATCHING_VERSION) return NO_BATCHES;
+    const { maxBatchItems: most } = this.#runtime.limits;
+    if (items.length > most) return `a batch may have at most ${most} messages (limits.maxBatchItems)`;
     const hasInitialize = items.some((item) => (item as { method?: unknown } | null)?.method === "initialize");
-    return this.opened && this.client.version === BATCHING_VERSION && items.length > 0 && !hasInitialize;
+    return items.length > 0 && !hasInitialize ? undefined : "this array of messages is not allowed here";
   }
 
   /** The handshake cannot be called off. */

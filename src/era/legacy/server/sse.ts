@@ -90,6 +90,11 @@ export class SseEndpoint {
       const { code, message, answer, id: faulty } = parsed.failure;
       return refuse(exchange, runtime, { status: 400, error: { code, message } }, answer ? undefined : faulty);
     }
+    const { maxBatchItems } = runtime.limits;
+    if (parsed.kind === "batch" && parsed.items.length > maxBatchItems) {
+      const problem = `a batch may have at most ${maxBatchItems} messages (limits.maxBatchItems)`;
+      return refuse(exchange, runtime, invalidRequest(problem));
+    }
     if (this.#around.options.admits?.(exchange, parsed) === false) return;
     exchange.reply(202, {});
     session.take(text, exchange);
