@@ -61,8 +61,7 @@ export class DeadlineQueue<T> {
   /** Lets an item wait from now on. */
   add(item: T, now = this.#clock.now()): Deadline<T> {
     const entry = new Deadline(this, item);
-    if (!this.#isOn) return entry;
-    if (this.#first === this.#ends) this.#rouse(now);
+    if (this.#isOn && this.#first === this.#ends) this.#rouse(now);
     this.#link(entry, now);
     return entry;
   }
@@ -74,6 +73,13 @@ export class DeadlineQueue<T> {
 
   remove(entry: Deadline<T>): void {
     if (unlink(entry) && this.#first === this.#ends) this.#rest();
+  }
+
+  /** The first item in the order of their times that fits. */
+  find(fits: (item: T) => boolean): T | undefined {
+    for (let entry = this.#first; entry !== this.#ends; entry = entry.after as Deadline<T>)
+      if (fits(entry.item as T)) return entry.item;
+    return undefined;
   }
 
   clear(): void {

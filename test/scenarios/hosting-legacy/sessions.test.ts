@@ -310,7 +310,8 @@ proves("hosting:http:shutdown-inflight-error", http, "new requests are refused, 
 proves("hosting:session:create", http, "up to the limit", async () => {
   const { endpoint } = createServer({}, { limits: { maxSessions: 2 } });
   const first = await endpoint.open();
-  await endpoint.open();
+  const listeners = [first.get(), (await endpoint.open()).get()];
+  await until(() => listeners.every((listener) => listener.status === 200));
   const refused = await status(endpoint.initialize(), 503);
   assert.equal(refused.headers["mcp-session-id"], undefined);
   await status(first.delete(), 200);

@@ -196,6 +196,16 @@ proves("hosting:http:body-limit", sse, "too much is refused", async (t) => {
   equal((await stream.post(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })}`.padEnd(200))).status, 202);
 });
 
+proves("hosting:http:body-limit", sse, "a batch above its limit is refused", async (t) => {
+  const { url } = await serve(t, {}, { limits: { maxBatchItems: 2 } });
+  const stream = await SseStream.open(t, url);
+  await stream.initialize();
+  const ping = (id: number) => ({ jsonrpc: "2.0", id, method: "ping" });
+  const refused = await stream.post([1, 2, 3].map(ping));
+  equal(refused.status, 400);
+  match(await refused.text(), /limits\.maxBatchItems/);
+});
+
 proves(
   ["hosting:http:sse-headers-flushed", "hosting:http:sse-cache-headers", "hosting:http:keepalive-comments"],
   sse,
@@ -216,7 +226,10 @@ proves(
       const { url } = await serve(
         t,
         { keepAliveMs },
-        { clock: quiet, limits: { sessionIdleMs: Number.POSITIVE_INFINITY } },
+        {
+          clock: quiet,
+          limits: { sessionIdleMs: Number.POSITIVE_INFINITY, sessionSetupMs: Number.POSITIVE_INFINITY },
+        },
       );
       await SseStream.open(t, url);
       equal(quiet.pending, 0);

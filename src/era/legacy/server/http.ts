@@ -68,7 +68,7 @@ class LegacyBinding implements HttpBinding {
     };
     if (sse !== undefined && sse !== false && accept !== undefined) {
       const paths = resolveSsePaths(sse);
-      this.#sseContext = { era, runtime, options, accept, keepAlive: this.#keepAlive, paths };
+      this.#sseContext = { era, runtime, options, accept, keepAlive: this.#keepAlive, paths, table: this.#table };
     }
   }
 
@@ -152,23 +152,32 @@ class LegacyBinding implements HttpBinding {
   }
 
   async #open(exchange: HttpExchange, request: RpcRequest, kind: ReplyKind): Promise<void> {
-    const { sessions } = this.#options;
-    if (this.#table.full) return refuse(exchange, this.#runtime, tooManySessions, request.id);
     const id = this.#createId();
     const session = new HttpSession(this.#around, id, exchange.principal);
     this.#unnamed.add(session);
-    const handshake = serveHandshake(session, exchange, request, kind, async () => {
-      await sessions.onOpen?.(id);
-      if (session.ended !== undefined) return { refusal: session.ended };
-      if (this.#table.full) return { refusal: tooManySessions };
-      this.#table.add(id, session);
-      return { headers: { [SESSION_ID]: id } };
-    });
+    const handshake = serveHandshake(session, exchange, request, kind, () => this.#admit(id, session));
     const opened = await session.hold(exchange, request.id, handshake);
     this.#unnamed.delete(session);
     this.#onCallOver();
     // A client that was not told the id cannot use the session.
     if (!opened) this.#table.end(session, sessionClosed);
+  }
+
+  async #admit(id: string, session: HttpSession): ReturnType<Admit> {
+    const full = this.#table.reserve(session.principal);
+    if (full !== undefined) return { refusal: full };
+    try {
+      await this.#options.sessions.onOpen?.(id);
+    } catch (error) {
+      this.#table.free(session.principal);
+      throw error;
+    }
+    if (session.ended !== undefined) {
+      this.#table.free(session.principal);
+      return { refusal: session.ended };
+    }
+    this.#table.add(id, session);
+    return { headers: { [SESSION_ID]: id } };
   }
 
   #createId(): string {
@@ -236,7 +245,6 @@ class LegacyBinding implements HttpBinding {
 }
 
 const notAcceptable = refusal(406, "Not acceptable: the Accept header rules out what this endpoint answers with");
-const tooManySessions = refusal(503, "Too many sessions are open", { "retry-after": "30" });
 
 /** What the answer to a request will be, or undefined if the client takes nothing that this endpoint gives. */
 function pickReplyKind(accept: string | undefined, options: BindingOptions): ReplyKind | undefined {

@@ -1,6 +1,7 @@
 // Modern has no twin: HTTP+SSE is the transport of 2024-11-05.
 
 import { type Clock, timeLeft } from "../../../call/clock.js";
+import { type Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
 import { BodyIncomplete, BodyNotText, BodyTooLarge, type HttpExchange } from "../../../http/exchange.js";
 import { isJson } from "../../../http/media-type.js";
 import { SseConnection } from "../../../http/sse/connection.js";
@@ -14,7 +15,9 @@ import type { AcceptChannel, CallOrigin, ServerEra, ServerRuntime } from "../../
 import { pathOf } from "../../sse-paths.js";
 import { sseDeprecation } from "../client/connect.js";
 import type { BindingOptions } from "./binding-options.js";
+import { keepOrigin } from "./kept-client.js";
 import { invalidRequest, refusal, sessionNotFound } from "./refusals.js";
+import type { SessionTable } from "./session-table.js";
 
 export interface SseContext {
   readonly era: ServerEra;
@@ -23,6 +26,8 @@ export interface SseContext {
   readonly accept: AcceptChannel;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly paths: { readonly stream: string; readonly messages: string };
+  /** Where sessions of all kinds have their places. */
+  readonly table: Pick<SessionTable, "reserve" | "free">;
 }
 
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -35,9 +40,13 @@ const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export class SseEndpoint {
   readonly #around: SseContext;
   readonly #sessions = new Map<string, SseSession>();
+  /** Ends those whose clients have sent nothing yet. */
+  readonly #setup: DeadlineQueue<SseSession>;
 
   constructor(around: SseContext) {
+    const { clock, limits } = around.runtime;
     this.#around = around;
+    this.#setup = new DeadlineQueue(clock, limits.sessionSetupMs, (session) => void session.close());
     around.runtime.deprecated?.(sseDeprecation);
   }
 
@@ -54,10 +63,17 @@ export class SseEndpoint {
 
   #openStream(exchange: HttpExchange): void {
     if (exchange.method !== "GET") return this.#notAllowed(exchange, "GET");
-    const { runtime, era, accept } = this.#around;
-    if (this.#sessions.size >= runtime.limits.maxSessions) return refuse(exchange, runtime, tooMany);
+    const { runtime, era, accept, table } = this.#around;
+    const { principal } = exchange;
+    const full = table.reserve(principal);
+    if (full !== undefined) return refuse(exchange, runtime, full);
     const id = crypto.randomUUID();
-    const session = new SseSession(exchange, this.#around, () => this.#sessions.delete(id));
+    const session = new SseSession(exchange, this.#around, () => {
+      session.setup?.leave();
+      this.#sessions.delete(id);
+      table.free(principal);
+    });
+    session.setup = this.#setup.add(session);
     this.#sessions.set(id, session);
     session.announce(this.#addressFor(exchange, id));
     accept(era, session, () => session.originOf(id)).catch((error: unknown) => {
@@ -96,6 +112,7 @@ export class SseEndpoint {
       return refuse(exchange, runtime, invalidRequest(problem));
     }
     if (this.#around.options.admits?.(exchange, parsed) === false) return;
+    if (!session.hasRoomFor(text)) return refuse(exchange, runtime, notOpenYet);
     exchange.reply(202, {});
     session.take(text, exchange);
   }
@@ -127,10 +144,13 @@ export class SseEndpoint {
 }
 
 const notJson = refusal(415, "Unsupported media type: Content-Type must be application/json");
-const tooMany = refusal(503, "Too many sessions are open", { "retry-after": "30" });
+
+const notOpenYet = refusal(503, "The session is being opened and takes no more messages yet", { "retry-after": "1" });
 
 /** One stream as a channel: frames go out as its events, and come in as POSTs. */
 class SseSession implements Channel {
+  /** Where it waits for the first message of its client. */
+  setup: Deadline<SseSession> | undefined;
   readonly principal: string | undefined;
   readonly #clock: Clock;
   readonly #connection: SseConnection;
@@ -138,8 +158,9 @@ class SseSession implements Channel {
   #events: ChannelEvents | undefined;
   /** What was posted before the channel was opened. */
   #early: [text: string, exchange: HttpExchange][] = [];
-  /** What the latest message came with. */
-  #latest: HttpExchange;
+  readonly #maxEarlyChars: number;
+  /** What the latest message came with; the message itself is not kept. */
+  #latest: CallOrigin;
   #old: unknown;
   #ended: { readonly reason: Error | undefined } | undefined;
 
@@ -148,28 +169,37 @@ class SseSession implements Channel {
     const onGone = () => this.#end(new ConnectionError("The client closed its stream", { delivery: "sent" }));
     this.#clock = clock;
     this.principal = exchange.principal;
-    this.#latest = exchange;
+    this.#latest = keepOrigin(exchange);
+    this.#maxEarlyChars = limits.maxBodyBytes;
     this.#onEnd = onEnd;
     this.#connection = new SseConnection(exchange, { clock, keepAlive, limits, onGone });
-    this.#limitAge();
   }
 
+  /** Tells the client where to post. From here on the session may end. */
   announce(address: string): void {
     this.#connection.write({ event: "endpoint", data: address });
+    this.#limitAge();
   }
 
   /** Each message is its sender's own: what is known of one is not taken for what is known of another. */
   originOf(sessionId: string): CallOrigin {
-    const exchange = this.#latest;
-    const { auth, principal, endsAt, judge, url } = exchange;
-    return { auth, principal, endsAt, judge, url, sessionId, header: (name) => exchange.header(name) };
+    const latest = this.#latest;
+    return { ...keepOrigin(latest), sessionId, header: (name) => latest.header?.(name) };
+  }
+
+  /** What comes before the channel is open waits, up to the size of one body. */
+  hasRoomFor(text: string): boolean {
+    if (this.#events !== undefined) return true;
+    return this.#early.reduce((sum, [{ length }]) => sum + length, text.length) <= this.#maxEarlyChars;
   }
 
   take(text: string, exchange: HttpExchange): void {
+    this.setup?.leave();
     if (this.#events === undefined) this.#early.push([text, exchange]);
     else {
       this.#latest = exchange;
       this.#events.onFrame(text);
+      this.#latest = keepOrigin(exchange);
     }
   }
 
