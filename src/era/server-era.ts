@@ -251,10 +251,10 @@ export interface ServerRuntime {
   /** What is told about keeping results of a method that do not say so themselves. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /**
-   * Hands a notification from a client to the handlers of the server's author. `notificationCall` makes a call that belongs
-   * to no request but may ask and tell as a call can, where the era lets it. Never throws or rejects.
+   * Makes what hands the notifications of one connection to the handlers of the server's author; it never throws.
+   * `notificationCall` makes a call that belongs to no request but may ask and tell as a call can, where the era lets it.
    */
-  receive(notification: RpcNotification, notificationCall: (method: string) => Call): void;
+  receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void;
   /** Looks at what a client can do, where some of it is deprecated. */
   meet?(capabilities: ClientCapabilities): void;
   /** A feature that the protocol has deprecated is being used. */

@@ -49,6 +49,11 @@ export interface ServerLimits {
    */
   readonly maxBatchItems: number;
   /**
+   * Notifications of one connection whose checks or handlers are not done.
+   * @default 1_000
+   */
+  readonly maxWaitingNotifications: number;
+  /**
    * Subscriptions that are open at once, over all connections. Each watched resource counts as one.
    * @default 10_000
    */
@@ -115,6 +120,7 @@ export const SERVER_LIMITS: ServerLimits = {
   maxIdChars: 1_024,
   maxUriChars: 16_384,
   maxBatchItems: 64,
+  maxWaitingNotifications: 1_000,
   maxSubscriptions: 10_000,
   maxSubscriptionsPerPrincipal: 1_000,
   maxSubscriptionMs: Number.POSITIVE_INFINITY,

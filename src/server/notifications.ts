@@ -5,28 +5,33 @@ import type { CustomMethod } from "./definitions/custom-method.js";
 import type { Registry } from "./definitions/registry.js";
 import { parseParams } from "./definitions/run-custom.js";
 
-type NotificationRuntime = ServerRuntime & { readonly registry: Registry; readonly notifications: NotificationQueue };
+type NotificationRuntime = ServerRuntime & { readonly registry: Registry };
 
-/** Hands a notification to whom the author named for it. */
-export function receive(
+/** Makes what hands the notifications of one connection to whom the author named for them. */
+export function createReceiver(
   runtime: NotificationRuntime,
-  notification: RpcNotification,
   notificationCall: (method: string) => Call,
-): void {
-  const { method, params } = notification;
-  const { notifications, otherNotifications: other } = runtime.registry;
-  const own = notifications.get(method);
-  const queue = runtime.notifications;
-  const onError = (error: unknown) => runtime.report(error, { where: "notification", method });
-  if (own !== undefined)
-    queue.deliver(
-      () => parseParams(own, params),
-      (given) => runHandler(runtime, own, notificationCall(own.name), given),
-      onError,
-    );
-  // That a client is ready is for who asks for it by name.
-  else if (other !== undefined && method !== "notifications/initialized")
-    queue.deliver(() => notification, other as (params: unknown) => unknown, onError);
+): (notification: RpcNotification) => void {
+  const { maxWaitingNotifications: most } = runtime.limits;
+  const queue = new NotificationQueue(most, () => {
+    const problem = `notifications of a client were dropped: ${most} of it are not done (limits.maxWaitingNotifications)`;
+    runtime.report(new Error(problem), { where: "notification" });
+  });
+  return (notification) => {
+    const { method, params } = notification;
+    const { notifications, otherNotifications: other } = runtime.registry;
+    const own = notifications.get(method);
+    const onError = (error: unknown) => runtime.report(error, { where: "notification", method });
+    if (own !== undefined)
+      queue.deliver(
+        () => parseParams(own, params),
+        (given) => runHandler(runtime, own, notificationCall(own.name), given),
+        onError,
+      );
+    // That a client is ready is for who asks for it by name.
+    else if (other !== undefined && method !== "notifications/initialized")
+      queue.deliver(() => notification, other as (params: unknown) => unknown, onError);
+  };
 }
 
 /** Runs the handler of a notification: it may ask and tell as a call can. */
@@ -41,25 +46,40 @@ async function runHandler(runtime: ServerRuntime, own: CustomMethod, call: Call,
   }
 }
 
-/** Hands notifications to their handlers in the order in which they came: at once, unless a check has to be waited for. */
-export class NotificationQueue {
+/**
+ * Hands notifications to their handlers in the order in which they came: at once, unless a check has to be waited for. While
+ * `most` of them are not done, further ones are dropped, and `onDropped` is told of the first.
+ */
+class NotificationQueue {
+  readonly #most: number;
+  readonly #onDropped: () => void;
   #last: Promise<void> | undefined;
+  /** How many wait, or have a handler that runs. */
+  #underWay = 0;
+  #drops = false;
 
-  /** `parse` may throw, and may return a promise; `handle` is not waited for. What either throws goes to `onError`. */
+  constructor(most: number, onDropped: () => void) {
+    this.#most = most;
+    this.#onDropped = onDropped;
+  }
+
+  /** `parse` may throw, and may return a promise; the next does not wait for `handle`. What either throws goes to `onError`. */
   deliver(parse: () => unknown, handle: (params: unknown) => unknown, onError: (error: unknown) => void): void {
+    if (this.#underWay >= this.#most) return this.#drop();
+    this.#underWay++;
     try {
       const parsed = parse();
-      if (this.#last === undefined && !(parsed instanceof Promise)) return run(handle, parsed, onError);
-      this.#enqueue(parsed, handle, onError);
+      if (this.#last === undefined && !(parsed instanceof Promise)) this.#run(handle, parsed, onError);
+      else this.#enqueue(parsed, handle, onError);
     } catch (error) {
-      onError(error);
+      this.#fail(error, onError);
     }
   }
 
   #enqueue(parsed: unknown, handle: (params: unknown) => unknown, onError: (error: unknown) => void): void {
     const settled = Promise.resolve(parsed).then(
-      (params) => () => run(handle, params, onError),
-      (error: unknown) => () => onError(error),
+      (params) => () => this.#run(handle, params, onError),
+      (error: unknown) => () => this.#fail(error, onError),
     );
     const delivered: Promise<void> = Promise.resolve(this.#last).then(async () => {
       (await settled)();
@@ -67,13 +87,33 @@ export class NotificationQueue {
     });
     this.#last = delivered;
   }
-}
 
-function run(handle: (params: unknown) => unknown, params: unknown, onError: (error: unknown) => void): void {
-  try {
-    const handled = handle(params);
-    if (handled instanceof Promise) handled.catch(onError);
-  } catch (error) {
+  #run(handle: (params: unknown) => unknown, params: unknown, onError: (error: unknown) => void): void {
+    try {
+      const handled = handle(params);
+      if (!(handled instanceof Promise)) return this.#done();
+      handled.then(
+        () => this.#done(),
+        (error: unknown) => this.#fail(error, onError),
+      );
+    } catch (error) {
+      this.#fail(error, onError);
+    }
+  }
+
+  #fail(error: unknown, onError: (error: unknown) => void): void {
+    this.#done();
     onError(error);
+  }
+
+  #done(): void {
+    this.#underWay--;
+    if (this.#underWay === 0) this.#drops = false;
+  }
+
+  #drop(): void {
+    if (this.#drops) return;
+    this.#drops = true;
+    this.#onDropped();
   }
 }

@@ -21,7 +21,7 @@ import type { ClientCapabilities, Implementation, ServerCapabilities } from "../
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
 import { Registry } from "./definitions/registry.js";
-import { NotificationQueue, receive } from "./notifications.js";
+import { createReceiver } from "./notifications.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, type ServerInterceptor, type ServerOptions } from "./options.js";
 import { createRoutes, createServe, type Route, sees } from "./serve-call.js";
@@ -39,7 +39,6 @@ export class ServerCore implements ServerRuntime {
   #droppedLog = false;
   plainStamp: string | undefined;
   readonly subscriptions: OpenSubscriptions = { open: 0, byOwner: new Map() };
-  readonly notifications = new NotificationQueue();
   readonly versions: readonly string[];
   readonly registry: Registry;
   readonly eras: readonly OfferedEra[];
@@ -107,8 +106,8 @@ export class ServerCore implements ServerRuntime {
     return this.eras.some((era) => era.specifies(method));
   }
 
-  receive(notification: RpcNotification, notificationCall: (method: string) => Call): void {
-    receive(this, notification, notificationCall);
+  receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void {
+    return createReceiver(this, notificationCall);
   }
 
   /** Says something to every client that hears what belongs to no call. */

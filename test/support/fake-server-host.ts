@@ -91,8 +91,8 @@ export class FakeServerHost implements ServerRuntime {
     return undefined;
   }
 
-  receive(notification: RpcNotification): void {
-    this.received.push(notification);
+  receiver(): (notification: RpcNotification) => void {
+    return (notification) => this.received.push(notification);
   }
 
   report(error: unknown, context: ReportContext): void {

@@ -1,5 +1,4 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
-import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { PingLoop, type PingOptions } from "../../../call/ping-loop.js";
 import { progressTokenOf } from "../../../call/progress.js";
 import { ConnectionError } from "../../../protocol/errors.js";
@@ -52,6 +51,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
   #promised: ServerCapabilities = {};
   readonly #stopListening: (() => void)[] = [];
   readonly #asides = new Set<Call>();
+  #receive: ((notification: RpcNotification) => void) | undefined;
 
   /** With `client` given, no handshake is awaited: what it would have told is taken as known, and no change is sent. */
   constructor(era: ServerEra, runtime: ServerRuntime, wire: ServerWire, client?: ClientDescription) {
@@ -137,13 +137,15 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
     });
   }
 
-  receive(notification: RpcNotification): MaybePromise<void> {
+  receive(notification: RpcNotification): void {
     const { method } = notification;
     if (ADDED_NOTIFICATIONS.has(method)) return;
     const problem = notificationProblem(legacyNotifications, notification);
     if (problem !== undefined) this.#runtime.report(problem, { where: "notification", method });
-    else if (method !== "notifications/initialized" || this.#ready())
-      return this.#runtime.receive(notification, (name) => this.#aside(name));
+    else if (method !== "notifications/initialized" || this.#ready()) {
+      this.#receive ??= this.#runtime.receiver((name) => this.#aside(name));
+      this.#receive(notification);
+    }
   }
 
   batchProblem(items: readonly unknown[]): string | undefined {

@@ -18,14 +18,12 @@ const LISTEN_GRACE_MS = 1_000;
 /** One POST, one request, one answer: nothing outlives its exchange. */
 export class ModernBinding implements HttpBinding {
   readonly #serving: Serving;
-  readonly #notifications: ModernSession;
   readonly #endpoint: Endpoint;
   readonly #formOf: (accept: string | undefined) => ReplyForm;
   #closed = false;
 
   constructor(era: ServerEra, runtime: ServerRuntime, options: HttpBindingOptions) {
     this.#serving = { era, runtime };
-    this.#notifications = new ModernSession(era, runtime, NO_WIRE);
     const { keepAliveMs = KEEP_ALIVE_MS } = options;
     this.#endpoint = { runtime, open: new KeepAlive(runtime.clock, keepAliveMs) };
     this.#formOf = rememberLast((accept) => toForm(accept, options));
@@ -77,7 +75,10 @@ export class ModernBinding implements HttpBinding {
     const refusal = notificationRefusal(exchange, body.message, this.#serving);
     if (refusal !== undefined) return this.#refuse(exchange, body, refusal);
     // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
-    if (body.message.method !== "notifications/cancelled") this.#notifications.receive(body.message);
+    // Each POST stands alone, so that no client waits for the notifications of another.
+    const { era, runtime } = this.#serving;
+    if (body.message.method !== "notifications/cancelled")
+      new ModernSession(era, runtime, NO_WIRE).receive(body.message);
     exchange.reply(202, {});
   }
 

@@ -11,6 +11,7 @@ import { decode, type Serving } from "./decode.js";
 export class ModernSession implements EraSession {
   readonly #serving: Serving;
   readonly #wire: ServerWire;
+  #receive: ((notification: RpcNotification) => void) | undefined;
 
   constructor(era: ServerEra, runtime: ServerRuntime, wire: ServerWire) {
     this.#serving = { era, runtime, session: this };
@@ -25,8 +26,9 @@ export class ModernSession implements EraSession {
     const { runtime } = this.#serving;
     if (REMOVED_NOTIFICATIONS.has(notification.method)) return;
     const problem = notificationProblem(modernNotifications, notification);
-    if (problem === undefined) return runtime.receive(notification, (method) => this.#notificationCall(method));
-    runtime.report(problem, { where: "notification", method: notification.method });
+    if (problem !== undefined) return runtime.report(problem, { where: "notification", method: notification.method });
+    this.#receive ??= runtime.receiver((method) => this.#notificationCall(method));
+    this.#receive(notification);
   }
 
   /** Nothing can be sent but in answer to a request. */
