@@ -1,5 +1,6 @@
 import { INTERNAL_ERROR, INVALID_PARAMS, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { CallOrigin, ServerRuntime } from "./server-era.js";
+import type { ServerLimits } from "./server-limits.js";
 
 /** The one that a subscription is counted for. */
 export function ownerOf({ principal }: CallOrigin, connection: unknown): unknown {
@@ -7,24 +8,28 @@ export function ownerOf({ principal }: CallOrigin, connection: unknown): unknown
 }
 
 /** Throws where an owner may not open so many subscriptions more, or where a URI is too long to be kept. */
-export function assertMayOpen(runtime: ServerRuntime, owner: unknown, count: number, uris: readonly string[]): void {
-  const { maxSubscriptions, maxSubscriptionsPerPrincipal, maxUriChars } = runtime.limits;
-  const { open, byOwner } = runtime.subscriptions;
-  if (open + count > maxSubscriptions) throw tooMany("this server", maxSubscriptions, "maxSubscriptions");
-  if ((byOwner.get(owner) ?? 0) + count > maxSubscriptionsPerPrincipal)
-    throw tooMany("a client", maxSubscriptionsPerPrincipal, "maxSubscriptionsPerPrincipal");
-  if (uris.some((uri) => uri.length > maxUriChars))
-    throw new Refusal(
-      INVALID_PARAMS,
-      `Invalid params: a URI to watch must have at most ${maxUriChars} characters (limits.maxUriChars)`,
-    );
+export function assertMayOpen(
+  { limits, subscriptions }: ServerRuntime,
+  owner: unknown,
+  count: number,
+  uris: readonly string[],
+): void {
+  const own = subscriptions.byOwner.get(owner) ?? 0;
+  assertWithin(limits, "maxSubscriptions", subscriptions.open + count, INTERNAL_ERROR, "subscriptions");
+  assertWithin(limits, "maxSubscriptionsPerPrincipal", own + count, INTERNAL_ERROR, "subscriptions of a client");
+  for (const uri of uris) assertWithin(limits, "maxUriChars", uri.length, INVALID_PARAMS, "characters of a URI");
 }
 
-function tooMany(whose: string, most: number, limit: string): Refusal {
-  return new Refusal(
-    INTERNAL_ERROR,
-    `Too many subscriptions: ${whose} may have ${most} open at a time (limits.${limit})`,
-  );
+/** Throws a refusal that names the limit where there is more than it allows. */
+export function assertWithin(
+  limits: ServerLimits,
+  limit: keyof ServerLimits,
+  count: number,
+  code: number,
+  counted: string,
+): void {
+  const most = limits[limit];
+  if (count > most) throw new Refusal(code, `Too many ${counted}: at most ${most} are allowed (limits.${limit})`);
 }
 
 /** Counts subscriptions that an owner opens, or, as a negative number, closes. */

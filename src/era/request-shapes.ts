@@ -1,6 +1,6 @@
 import { ProtocolError } from "../protocol/errors.js";
 import type { Check } from "../protocol/json.js";
-import { INVALID_REQUEST, invalidParams, Refusal } from "../protocol/jsonrpc/errors.js";
+import { INVALID_PARAMS, INVALID_REQUEST, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { RequestId, RpcNotification, RpcRequest } from "../protocol/jsonrpc/message.js";
 import { LOGGING_LEVELS } from "../protocol/logging.js";
 import { completionReference, params } from "../protocol/shapes/common.js";
@@ -73,18 +73,14 @@ export const notifications: ReadonlyMap<string, Check> = new Map([
 
 /** Refuses a request whose id, or whose progress token, is too long to be kept and repeated. */
 export function longIdRefusal(
-  { id, method }: RpcRequest,
+  { id }: RpcRequest,
   progressToken: RequestId | undefined,
   { maxIdChars }: ServerLimits,
 ): Refusal | undefined {
-  if (isLong(id, maxIdChars))
-    return new Refusal(INVALID_REQUEST, `Invalid request: id must be ${shortText(maxIdChars)}`);
-  if (!isLong(progressToken, maxIdChars)) return undefined;
-  return invalidParams(method, { path: "/_meta/progressToken", expected: shortText(maxIdChars) });
-}
-
-function shortText(most: number): string {
-  return `at most ${most} characters long (limits.maxIdChars)`;
+  const isTooLong = isLong(id, maxIdChars);
+  if (!isTooLong && !isLong(progressToken, maxIdChars)) return undefined;
+  const [code, which] = isTooLong ? [INVALID_REQUEST, "an id"] : [INVALID_PARAMS, "a progressToken"];
+  return new Refusal(code, `Too many characters of ${which}: at most ${maxIdChars} are allowed (limits.maxIdChars)`);
 }
 
 function isLong(id: RequestId | undefined, most: number): boolean {

@@ -74,6 +74,26 @@ export interface ServerLimits {
    */
   readonly maxWaitingChanges: number;
   /**
+   * Events of one session that the event log in memory keeps.
+   * @default 1_000
+   */
+  readonly maxLoggedEventsPerSession: number;
+  /**
+   * Characters of one session that the event log in memory keeps.
+   * @default 4_194_304
+   */
+  readonly maxLoggedCharsPerSession: number;
+  /**
+   * Characters of all sessions that the event log in memory keeps.
+   * @default 67_108_864
+   */
+  readonly maxLoggedChars: number;
+  /**
+   * Pages that users were sent to and that are not done, over all sessions.
+   * @default 10_000
+   */
+  readonly maxUrlElicitations: number;
+  /**
    * Characters that the reader of a stream may be behind.
    * @default 8_388_608
    */
@@ -125,6 +145,10 @@ export const SERVER_LIMITS: ServerLimits = {
   maxSubscriptionsPerPrincipal: 1_000,
   maxSubscriptionMs: Number.POSITIVE_INFINITY,
   maxWaitingChanges: 1024,
+  maxLoggedEventsPerSession: 1_000,
+  maxLoggedCharsPerSession: 4 * 1024 * 1024,
+  maxLoggedChars: 64 * 1024 * 1024,
+  maxUrlElicitations: 10_000,
   maxBehind: 8 * 1024 * 1024,
   stallMs: 60_000,
   maxRounds: 16,

@@ -1,3 +1,5 @@
+import type { ServerLimits } from "./server-limits.js";
+
 /** The one whose client was asked to send its user to a page. */
 export interface UrlElicitationOwner {
   /** The user is done with the page. */
@@ -12,14 +14,18 @@ export interface UrlElicitationOwner {
  */
 export type UrlElicitations = Map<string, UrlElicitationOwner | undefined>;
 
-/** More pages than this are not remembered; the oldest go first. */
-const MOST = 10_000;
+/** What keeps the pages. */
+interface UrlElicitationKeeper {
+  readonly urlElicitations: UrlElicitations;
+  readonly limits: Pick<ServerLimits, "maxUrlElicitations">;
+}
 
-/** A user is sent to a page. */
-export function trackUrlElicitation(pages: UrlElicitations, id: string, owner: UrlElicitationOwner): void {
+/** A user is sent to a page. At the limit the oldest page is not remembered any more. */
+export function trackUrlElicitation(keeper: UrlElicitationKeeper, id: string, owner: UrlElicitationOwner): void {
+  const { urlElicitations: pages, limits } = keeper;
   forget(pages, id);
   const [oldest] = pages.keys();
-  if (pages.size >= MOST && oldest !== undefined) forget(pages, oldest);
+  if (pages.size >= limits.maxUrlElicitations && oldest !== undefined) forget(pages, oldest);
   pages.set(id, owner);
 }
 

@@ -27,11 +27,11 @@ export interface EventLog {
   drop(sessionId: string): void | Promise<void>;
 }
 
-export interface MemoryEventLogOptions {
-  /** How many events are kept per session; the oldest go first. 1000 unless given. */
-  readonly maxEvents?: number;
-  /** How many characters are kept per session; the oldest events go first. 4 Mi unless given. */
-  readonly maxChars?: number;
+/** How much a log in memory keeps; the oldest events go first. No bound where nothing is given. */
+export interface EventLogLimits {
+  readonly maxLoggedEventsPerSession?: number;
+  readonly maxLoggedCharsPerSession?: number;
+  readonly maxLoggedChars?: number;
 }
 
 interface Row extends LoggedEvent {
@@ -42,23 +42,26 @@ interface SessionRows {
   /** By event id, oldest first. */
   readonly rows: Map<string, Row>;
   chars: number;
-  appended: number;
 }
 
-const DEFAULT_MAX_EVENTS = 1000;
-const DEFAULT_MAX_CHARS = 4 * 1024 * 1024;
 /** Ids have one length, so that no id is the beginning of another. */
 const COUNTER_LENGTH = 10;
 
-/** A log within this process, bounded per session. */
+/** A log within this process, bounded per session and in all. */
 export class MemoryEventLog implements EventLog {
+  /** The one that was not appended to for longest comes first. */
   readonly #sessions = new Map<string, SessionRows>();
   readonly #maxEvents: number;
+  readonly #maxSessionChars: number;
   readonly #maxChars: number;
+  #chars = 0;
+  #appended = 0;
 
-  constructor(options: MemoryEventLogOptions = {}) {
-    this.#maxEvents = options.maxEvents ?? DEFAULT_MAX_EVENTS;
-    this.#maxChars = options.maxChars ?? DEFAULT_MAX_CHARS;
+  constructor(limits: EventLogLimits = {}) {
+    const { maxLoggedEventsPerSession, maxLoggedCharsPerSession, maxLoggedChars } = limits;
+    this.#maxEvents = maxLoggedEventsPerSession ?? Number.POSITIVE_INFINITY;
+    this.#maxSessionChars = maxLoggedCharsPerSession ?? Number.POSITIVE_INFINITY;
+    this.#maxChars = maxLoggedChars ?? Number.POSITIVE_INFINITY;
   }
 
   /** How many events are kept, of one session or of all. */
@@ -70,15 +73,14 @@ export class MemoryEventLog implements EventLog {
   }
 
   append(sessionId: string, streamId: string, data: string): string {
-    let session = this.#sessions.get(sessionId);
-    if (session === undefined) {
-      session = { rows: new Map(), chars: 0, appended: 0 };
-      this.#sessions.set(sessionId, session);
-    }
-    const id = `${streamId}-${(session.appended++).toString(36).padStart(COUNTER_LENGTH, "0")}`;
+    const session = this.#sessions.get(sessionId) ?? { rows: new Map<string, Row>(), chars: 0 };
+    this.#sessions.delete(sessionId);
+    this.#sessions.set(sessionId, session);
+    const id = `${streamId}-${(this.#appended++).toString(36).padStart(COUNTER_LENGTH, "0")}`;
     session.rows.set(id, { id, streamId, data });
-    session.chars += data.length;
-    this.#trim(session);
+    this.#count(session, data.length);
+    this.#trim(session, ({ rows, chars }) => rows.size <= this.#maxEvents && chars <= this.#maxSessionChars);
+    if (this.#chars > this.#maxChars) this.#trimAll(session);
     return id;
   }
 
@@ -99,16 +101,31 @@ export class MemoryEventLog implements EventLog {
   }
 
   drop(sessionId: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (session !== undefined) this.#count(session, -session.chars);
     this.#sessions.delete(sessionId);
   }
 
-  /** The newest event stays, however long it is: it was the one worth remembering. */
-  #trim(session: SessionRows): void {
+  #count(session: SessionRows, chars: number): void {
+    session.chars += chars;
+    this.#chars += chars;
+  }
+
+  #trimAll(newest: SessionRows): void {
+    const fits = () => this.#chars <= this.#maxChars;
+    for (const [id, session] of this.#sessions) {
+      if (fits()) return;
+      this.#trim(session, fits, session === newest ? 1 : 0);
+      if (session.rows.size === 0) this.#sessions.delete(id);
+    }
+  }
+
+  /** Drops the oldest events until the rest fits. The newest stays, however long it is: it was the one worth remembering. */
+  #trim(session: SessionRows, fits: (session: SessionRows) => boolean, least = 1): void {
     for (const [id, row] of session.rows) {
-      const fits = session.rows.size <= this.#maxEvents && session.chars <= this.#maxChars;
-      if (fits || session.rows.size === 1) return;
+      if (session.rows.size === least || fits(session)) return;
       session.rows.delete(id);
-      session.chars -= row.data.length;
+      this.#count(session, -row.data.length);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
+import { trackUrlElicitation } from "#src/era/url-elicitations.js";
 import { answer, LegacyEndpoint, messages, settle, status, textOf, until } from "../support/legacy-endpoint.js";
 import { modernRequest } from "../support/modern-request.js";
 
@@ -109,4 +110,13 @@ test("a subscription knows who asked for it, and not by which request", async ()
   deepEqual(seen, [[{ user: "ada" }, "ada", undefined, "/mcp", client.id]]);
   await settle();
   await endpoint.server.close();
+});
+
+test("of too many pages that users were sent to, the oldest are forgotten", () => {
+  const forgotten: string[] = [];
+  const owner = { onUrlElicitationDone: () => {}, onUrlElicitationForgotten: (id: string) => forgotten.push(id) };
+  const keeper = { urlElicitations: new Map(), limits: { maxUrlElicitations: 2 } };
+  for (const id of ["a", "b", "a", "c"]) trackUrlElicitation(keeper, id, owner);
+  deepEqual([...keeper.urlElicitations.keys()], ["a", "c"]);
+  deepEqual(forgotten, ["a", "b"]);
 });

@@ -381,7 +381,7 @@ proves(
 );
 
 proves("hosting:resume:bad-event-id", http, "random, truncated and evicted", async () => {
-  const { endpoint } = createFed({ resumable: new MemoryEventLog({ maxEvents: 3 }) });
+  const { endpoint } = createFed({ resumable: new MemoryEventLog({ maxLoggedEventsPerSession: 3 }) });
   const client = await endpoint.open();
   const first = await status(client.call(1, "quick"), 200);
   await answer(client.call(2, "quick"));
@@ -421,8 +421,23 @@ proves("hosting:resume:no-store", http, "the header is ignored", async () => {
   assert.equal(listener.body(), "");
 });
 
+proves("hosting:resume:store-bounded", http, "over all sessions", async () => {
+  const log = new MemoryEventLog({ maxLoggedChars: 10 });
+  const first = log.append("a", "x", "1234");
+  const second = log.append("b", "x", "1234");
+  assert.equal(log.append("a", "x", "12") === first, false);
+  log.append("c", "x", "123");
+  assert.deepEqual([log.size("a"), log.size("b"), log.size("c")], [2, 0, 1], "b was not written to for longest");
+  assert.equal(log.find("b", second), undefined);
+  log.append("c", "x", "y".repeat(50));
+  assert.deepEqual([log.size("a"), log.size("c"), log.size()], [0, 1, 1], "the newest stays");
+  log.drop("c");
+  log.append("a", "x", "1234567890");
+  assert.equal(log.size(), 1);
+});
+
 proves("hosting:resume:store-bounded", http, "by count and size, and dropped with the session", async () => {
-  const log = new MemoryEventLog({ maxEvents: 4, maxChars: 100 });
+  const log = new MemoryEventLog({ maxLoggedEventsPerSession: 4, maxLoggedCharsPerSession: 100 });
   const ids = Array.from({ length: 10 }, (_, at) => log.append("s", "x", String(at)));
   assert.equal(log.size("s"), 4);
   assert.equal(log.find("s", ids[5] ?? ""), undefined);

@@ -60,7 +60,7 @@ class LegacyBinding implements HttpBinding {
       era,
       runtime,
       retryMs: options.retryMs,
-      log: resumable === true ? new MemoryEventLog() : resumable === false ? undefined : resumable,
+      log: resumable === true ? new MemoryEventLog(runtime.limits) : resumable === false ? undefined : resumable,
       keepAlive: this.#keepAlive,
       cancels: createCancelQueue(runtime.clock),
       onIdle: (session) => this.#onIdle(session),

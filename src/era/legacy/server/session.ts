@@ -175,7 +175,7 @@ export class LegacySession implements EraSession, UrlElicitationOwner {
 
   notePage(id: string): void {
     if (this.#closed) return;
-    trackUrlElicitation(this.#runtime.urlElicitations, id, this);
+    trackUrlElicitation(this.#runtime, id, this);
     this.#pages.add(id);
   }
 

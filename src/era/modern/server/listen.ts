@@ -2,13 +2,20 @@
 
 import { timeLeft } from "../../../call/clock.js";
 import { ConnectionError } from "../../../protocol/errors.js";
-import { invalidParams } from "../../../protocol/jsonrpc/errors.js";
+import { INVALID_PARAMS } from "../../../protocol/jsonrpc/errors.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { SubscriptionFilter } from "../../../protocol/types/index.js";
 import { type Change, isWantedBy } from "../../../store/change-bus.js";
 import { honouredFilter } from "../../capabilities.js";
 import { ChangeOutbox } from "../../change-outbox.js";
-import { assertMayOpen, countOpen, ownerOf, retain, release as stopWatching } from "../../open-subscriptions.js";
+import {
+  assertMayOpen,
+  assertWithin,
+  countOpen,
+  ownerOf,
+  retain,
+  release as stopWatching,
+} from "../../open-subscriptions.js";
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
 
@@ -22,7 +29,9 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   const owner = ownerOf(call.origin, call.session ?? call);
   const count = Math.max(1, asked.resourceSubscriptions?.length ?? 0);
   assertMayOpen(runtime, owner, count, asked.resourceSubscriptions ?? []);
-  assertSmall(call, asked, runtime.limits.maxClientChars);
+  // The request is held as long as its subscription, so it may bring little beside its URIs.
+  const rest = JSON.stringify({ ...call.params, notifications: { ...asked, resourceSubscriptions: undefined } });
+  assertWithin(runtime.limits, "maxClientChars", rest.length, INVALID_PARAMS, "characters beside URIs");
   const filter: SubscriptionFilter = { ...honouredFilter(asked, runtime.capabilities), ...call.topics?.honoured };
   const tag = { [SUBSCRIPTION_KEY]: call.id };
   const uris = new Set(filter.resourceSubscriptions);
@@ -67,16 +76,6 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
     for (const uri of uris) retain(runtime, uri);
     call.end.onAbort(release);
     if (!call.end.aborted && Object.keys(filter).length === 0) finish();
-  });
-}
-
-/** The request is held as long as its subscription, so it may bring little beside its URIs. */
-function assertSmall({ method, params }: Call, filter: SubscriptionFilter, most: number): void {
-  const rest = { ...params, notifications: { ...filter, resourceSubscriptions: undefined } };
-  if (JSON.stringify(rest).length <= most) return;
-  throw invalidParams(method, {
-    path: "",
-    expected: `at most ${most} characters beside its URIs (limits.maxClientChars)`,
   });
 }
 

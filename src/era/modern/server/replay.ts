@@ -192,8 +192,7 @@ export class Replay implements RequestStrategy {
     const missing = undeclaredFor(request, this.#call.client.capabilities);
     if (missing !== undefined) throw missingCapability(missing);
     const { elicitationId } = options;
-    if (elicitationId !== undefined)
-      trackUrlElicitation(this.#runtime.urlElicitations, elicitationId, warningOwner(this.#runtime));
+    if (elicitationId !== undefined) trackUrlElicitation(this.#runtime, elicitationId, warningOwner(this.#runtime));
     const key = options.key ?? `ask-${++this.#count}`;
     if (this.#used.has(key)) {
       this.broken = new Error(`${this.#call.method}: two questions have the key "${key}"`);
