@@ -43,6 +43,22 @@ test("it is not kept for long, nor are many", () => {
   equal(early.take(256), true);
 });
 
+test("one that comes again waits anew, and none waits when it was found or its session has ended", () => {
+  const clock = new FakeClock();
+  const early = createCancels(clock);
+  early.keep("a");
+  clock.advance(6_000);
+  early.keep("a");
+  clock.advance(6_000);
+  equal(early.take("a"), true);
+  equal(clock.pending, 0);
+  early.keep("b");
+  equal(clock.pending, 1);
+  early.clear();
+  equal(clock.pending, 0);
+  equal(early.take("b"), false);
+});
+
 test("one with a long id is not kept", () => {
   const early = createCancels();
   early.keep("x".repeat(128));

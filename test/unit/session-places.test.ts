@@ -190,3 +190,14 @@ test("no more than one body waits for a session of HTTP+SSE that is being opened
   deepEqual([refused.status, refused.headers["retry-after"]], [503, "1"]);
   stream.disconnect();
 });
+
+test("a session of HTTP+SSE whose authorization is over when it opens gives its place back", async () => {
+  const endpoint = new LegacyEndpoint({ sse: true, gate: () => ({ principal: "ada", lifeMs: 0 }) });
+  for (let n = 0; n < 3; n++) {
+    const stream = createArrayExchange({ method: "GET", url: "/sse" });
+    endpoint.server.handle(stream);
+    await stream.done;
+  }
+  equal(endpoint.stats.sessions, 0);
+  await endpoint.server.close();
+});

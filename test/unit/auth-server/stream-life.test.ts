@@ -141,10 +141,10 @@ test("the stream that is a session of its own ends with the latest token that wa
   const stream = send("GET", "/sse", "60");
   await until(() => stream.body().includes("sessionId="));
   const address = blocks(stream)[0]?.data ?? "";
-  clock.advance(30_000);
+  clock.advance(20_000);
   await status(send("POST", address, "120", { jsonrpc: "2.0", id: 1, method: "ping" }), 202);
   await until(() => stream.body().includes('"id":1'));
-  clock.advance(89_999);
+  clock.advance(99_999);
   assert.equal(await isDone(stream), false);
   clock.advance(1);
   await stream.done;
