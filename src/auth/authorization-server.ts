@@ -1,7 +1,8 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import type { Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
-import { isPlain, quoted } from "./errors.js";
+import { oneLine, quoted } from "../protocol/text.js";
+import { plainUrl } from "./addresses.js";
 import { type AuthRun, type Document, OAuthHttp } from "./http.js";
 
 export interface ServerMetadataOptions {
@@ -11,8 +12,27 @@ export interface ServerMetadataOptions {
   readonly isOrigin: boolean;
 }
 
+const MAX_ISSUER_CHARS = 2048;
+
+/**
+ * Whether a text can be an issuer (RFC 8414): an http(s) address without user, query and fragment. One that the URL parser
+ * reads as another address than it seems to be is none.
+ */
+export function isIssuer(text: unknown): text is string {
+  const url = typeof text === "string" && text.length <= MAX_ISSUER_CHARS ? plainUrl(text) : undefined;
+  return url !== undefined && /^https?:[^?#]+$/.test(url.href) && url.username === "" && url.password === "";
+}
+
+/** Throws for a text that is no issuer. */
+export function assertIssuer(issuer: string): void {
+  if (isIssuer(issuer)) return;
+  const wanted = "is not the plain http(s) address of an authorization server, without user, query and fragment";
+  throw new AuthError("configuration", `issuer: ${quoted(String(issuer))} ${wanted}`);
+}
+
 /** The places of an authorization server's metadata, in the order in which they are asked. */
 export function metadataCandidates(issuer: string): URL[] {
+  assertIssuer(issuer);
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, "");
   const places = [
@@ -36,14 +56,15 @@ export async function findServerMetadata(
     const document = await http.getDocument(url, run, "server_metadata");
     const stated = document.kind === "absent" ? undefined : document.json.issuer;
     if (document.kind === "absent" || typeof stated !== "string") continue;
-    assertIssuer(stated, issuer, options, run);
+    assertStated(stated, issuer, options, run);
     return document.json as unknown as AuthorizationServer;
   }
   return undefined;
 }
 
-function assertIssuer(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
-  if (stated === asked || (options.allowIssuerMismatch === true && isPlain(stated))) return;
+function assertStated(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
+  if (stated === asked || (options.allowIssuerMismatch === true && stated === oneLine(stated, MAX_ISSUER_CHARS)))
+    return;
   if (options.isOrigin && stated === `${asked}/`) return;
   throw new AuthError(
     "issuer",

@@ -1,6 +1,6 @@
 import type { AuthorizationServer, ClientAuth } from "oauth4webapi";
 import { AuthError } from "../protocol/auth-error.js";
-import { oneLine, quoted } from "./errors.js";
+import { oneLine, quoted } from "../protocol/text.js";
 
 /** A private key that signs assertions: of Web Crypto, as a JWK, or as PKCS #8 in PEM. The last two need `jose`. */
 export type SigningKey = CryptoKey | JsonWebKey | string;
@@ -15,7 +15,7 @@ export type AssertionSource = (context: {
 export interface KnownClient {
   readonly id: string;
   readonly secret?: string;
-  /** The authorization server that knows it. Without one, the first that it is used at. */
+  /** The authorization server that knows it. */
   readonly issuer?: string;
   /** How it authenticates at the token endpoint; by what it has and the server lists, unless told. */
   readonly method?: "client_secret_basic" | "client_secret_post" | "private_key_jwt" | "none";
@@ -28,6 +28,9 @@ export interface KnownClient {
   /** The redirect addresses that it is registered with, where that is known. */
   readonly redirectUris?: readonly string[];
 }
+
+/** A client with the issuer that knows it. */
+export type BoundClient = KnownClient & { readonly issuer: string };
 
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 

@@ -1,9 +1,9 @@
 import { readText } from "../http/client/read.js";
 import { discard, type Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
+import { messageOf } from "../protocol/text.js";
 import { withinTime } from "./abortable.js";
 import { type AddressPolicy, addressProblem } from "./addresses.js";
-import { messageOf } from "./errors.js";
 
 /** One run of an authorization: what ends it, and which addresses it has asked. */
 export interface AuthRun {

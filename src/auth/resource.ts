@@ -1,7 +1,8 @@
 import { DefinitionError } from "../protocol/errors.js";
 import { parseWebAddress } from "./web-address.js";
 
-const URI = /^([a-z][a-z0-9+.-]*):\/\/([^/?#@[\]:]+|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?(\/[^?#]*)?(\?[^#]*)?$/i;
+const URI =
+  /^([a-z][a-z0-9+.-]*):\/\/([^/?#@[\]:\\\s]+|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?(\/[^?#\\\s]*)?(\?[^#\s]*)?$/i;
 const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 /** Longer ones are no identifiers that anybody gave to a server. */
@@ -18,10 +19,9 @@ export function resourceIdentifier(server: URL): string {
  * segment boundary of the server's path.
  */
 export function coversServer(resource: string, server: URL): boolean {
-  if (!URL.canParse(resource)) return false;
-  const named = new URL(resource);
-  if (named.origin !== server.origin || resource.includes("#")) return false;
-  if (named.username !== "" || named.password !== "") return false;
+  const plain = normalizeResource(resource);
+  const named = plain === undefined ? undefined : new URL(plain);
+  if (named?.origin !== server.origin) return false;
   if (named.search !== "" && named.search !== server.search) return false;
   const path = named.pathname.replace(/\/$/, "");
   return server.pathname === path || server.pathname.startsWith(`${path}/`);
@@ -30,18 +30,22 @@ export function coversServer(resource: string, server: URL): boolean {
 /**
  * A resource identifier in the form that is compared: scheme and host in lower case, no default port, no slash at the end. All else
  * stays as it is, since `/mcp` and `/MCP`, or `/mcp` and `/mcp?x=1`, are different resources. Undefined for what is no
- * such identifier: relative, with user, password or fragment, or with an impossible port.
+ * such identifier: relative, with user, password or fragment, with an impossible port, or not as the URL parser spells it.
  */
 export function normalizeResource(value: unknown): string | undefined {
   if (typeof value !== "string" || value.length > MAX_LENGTH) return undefined;
   const match = URI.exec(value);
   if (match === null) return undefined;
   const [, scheme = "", host = "", port = "", path = "", query = ""] = match;
-  if (Number(port) > 65535) return undefined;
   const name = scheme.toLowerCase();
   const number = port === "" ? "" : String(Number(port));
   const authority = number === "" || number === DEFAULT_PORTS[name] ? "" : `:${number}`;
-  return `${name}://${host.toLowerCase()}${authority}${path.replace(/\/$/, "")}${query}`;
+  const place = `${host.toLowerCase()}${authority}`;
+  const text = `${name}://${place}${path || "/"}${query}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  // The URL parser has to read the same address: it may write characters as codes, but leave no segment out.
+  if (url?.host !== place || url.pathname.length < path.length) return undefined;
+  return `${name}://${place}${path.replace(/\/$/, "")}${query}`;
 }
 
 /** Whether one of the audiences that a token states is this resource. What cannot be read matches nothing. */

@@ -34,9 +34,15 @@ export {
 export type { Identity } from "../auth/client/identify.js";
 export { type ClientDocument, createClientDocument } from "../auth/client/metadata-document.js";
 export type { OAuth } from "../auth/client/oauth.js";
-export type { AuthorizeContext, OAuthOptions } from "../auth/client/options.js";
+export type {
+  AuthorizeContext,
+  CommonOAuthOptions,
+  OAuthOptions,
+  OpenOAuthOptions,
+  PinnedOAuthOptions,
+} from "../auth/client/options.js";
 export type { ClientMetadata } from "../auth/client/register.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
 export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
-export type { AssertionSource, KnownClient, SigningKey } from "../auth/client-auth.js";
+export type { AssertionSource, BoundClient, KnownClient, SigningKey } from "../auth/client-auth.js";
 export { AuthError, type AuthStep } from "../protocol/auth-error.js";

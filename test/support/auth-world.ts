@@ -3,7 +3,14 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { AuthError, type AuthStep, createOAuth, type OAuth, type OAuthOptions } from "bowline/auth/client";
+import {
+  AuthError,
+  type AuthStep,
+  createOAuth,
+  type OAuth,
+  type OAuthOptions,
+  type PinnedOAuthOptions,
+} from "bowline/auth/client";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { McpServer } from "bowline/server";
 import type { Wire } from "./verifies.js";
@@ -24,6 +31,8 @@ export interface Reply {
   readonly json?: unknown;
   readonly text?: string;
 }
+
+export type WorldOptions = Omit<PinnedOAuthOptions, "issuer"> & { readonly issuer?: string };
 
 export type Handler = (request: Arrival) => Reply | undefined | Promise<Reply | undefined>;
 
@@ -110,9 +119,12 @@ export class AuthWorld {
     return response.headers.get("location") ?? "";
   };
 
-  oauth(options: OAuthOptions = {}): OAuth {
+  /** Where the options need an issuer and name none, it is the first of this world. */
+  oauth(options: WorldOptions = {}): OAuth {
     const user = options.grant === undefined ? { redirectUrl: CALLBACK, authorize: this.browse } : {};
-    return createOAuth({ fetch: this.fetch, ...user, ...options });
+    const isBare = [options.client ?? []].flat().some(({ issuer }) => issuer === undefined);
+    const named = options.grant !== undefined || isBare ? { issuer: this.as.issuer } : {};
+    return createOAuth({ fetch: this.fetch, ...user, ...named, ...options } as OAuthOptions);
   }
 
   async connect(options: ClientOptions): Promise<Client> {

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { createOAuth, type OAuthOptions } from "bowline/auth/client";
+import { createOAuth } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify } from "jose";
 import { Provider } from "oidc-provider";
-import { CALLBACK } from "./auth-world.js";
+import { CALLBACK, type WorldOptions } from "./auth-world.js";
 
 export interface Kind {
   /** Where the issuer is on its host. */
@@ -79,8 +79,10 @@ export class ProviderWorld {
     return this.asked.filter((each) => each.method === method && each.path === path).length;
   }
 
-  oauth(options: OAuthOptions = {}) {
-    return createOAuth({ redirectUrl: CALLBACK, authorize: browse, warnDeprecated: false, ...options });
+  /** Trusts the provider alone. */
+  oauth(options: WorldOptions = {}) {
+    const { issuer } = this;
+    return createOAuth({ issuer, redirectUrl: CALLBACK, authorize: browse, warnDeprecated: false, ...options });
   }
 
   /** Connects and calls a tool. */

@@ -20,16 +20,25 @@ const provider = (c: Context) =>
     subjectToken: c.idp_id_token,
   });
 
-const special: { readonly [scenario: string]: (context: Context) => auth.OAuthOptions } = {
+/** The suite tells no issuer for these: the one that guards the server now is trusted, as a host would that asks once. */
+const pinned = async (server: string, options: Omit<auth.PinnedOAuthOptions, "issuer">): Promise<auth.OAuthOptions> => {
+  const { issuer } = await auth.createAuthSteps(server).discover();
+  return { ...options, issuer };
+};
+
+type Setup = (context: Context, server: string) => auth.OAuthOptions | Promise<auth.OAuthOptions>;
+
+const special: { readonly [scenario: string]: Setup } = {
   "auth/pre-registration": (c) => ({ ...user, client: { ...known(c), issuer: c.issuer } }),
-  "auth/client-credentials-basic": (c) => ({ grant: auth.clientCredentials(), client: known(c) }),
-  "auth/client-credentials-jwt": (c) => ({ grant: auth.clientCredentials(), client: signing(c) }),
-  "auth/enterprise-managed-authorization": (c) => ({ grant: auth.identityAssertion(provider(c)), client: known(c) }),
-  "auth/wif-jwt-bearer": (c) => ({ grant: auth.workloadIdentity(() => c.valid_jwt), client: known(c) }),
+  "auth/client-credentials-basic": (c, at) => pinned(at, { grant: auth.clientCredentials(), client: known(c) }),
+  "auth/client-credentials-jwt": (c, at) => pinned(at, { grant: auth.clientCredentials(), client: signing(c) }),
+  "auth/enterprise-managed-authorization": (c, at) =>
+    pinned(at, { grant: auth.identityAssertion(provider(c)), client: known(c) }),
+  "auth/wif-jwt-bearer": (c, at) => pinned(at, { grant: auth.workloadIdentity(() => c.valid_jwt), client: known(c) }),
   "auth/dpop": () => ({ ...user, dpop: true }),
   "auth/dpop-nonce": () => ({ ...user, dpop: true }),
 };
 
 /** The authorization of a scenario: as a host would set it up. */
-export const authFor = (scenario: string, context: unknown): auth.OAuth =>
-  auth.createOAuth(special[scenario]?.(context as Context) ?? user);
+export const authFor = async (scenario: string, context: unknown, server: string): Promise<auth.OAuth> =>
+  auth.createOAuth((await special[scenario]?.(context as Context, server)) ?? user);

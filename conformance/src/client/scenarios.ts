@@ -29,7 +29,7 @@ const scenarios: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
 export function scenarioOf(name: string): Scenario | undefined {
   if (!name.startsWith("auth/")) return scenarios.get(name);
   return async (run) => {
-    await using client = await open(run, authFor(name, run.context));
+    await using client = await open(run, await authFor(name, run.context, run.url));
     await toolsOf(client);
     await client.callTool("test-tool", {});
   };

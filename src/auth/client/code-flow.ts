@@ -5,8 +5,9 @@ import {
   generateRandomState,
 } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
+import { oneLine } from "../../protocol/text.js";
 import { isLoopback } from "../addresses.js";
-import { formatOAuthError, oneLine } from "../errors.js";
+import { formatOAuthError } from "../errors.js";
 import { scopesOf } from "../scopes.js";
 import type { Discovery } from "./discover.js";
 import type { Identity } from "./identify.js";

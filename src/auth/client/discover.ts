@@ -1,7 +1,8 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
-import { findServerMetadata } from "../authorization-server.js";
-import { isPlain, quoted } from "../errors.js";
+import { quoted } from "../../protocol/text.js";
+import { plainUrl } from "../addresses.js";
+import { findServerMetadata, isIssuer } from "../authorization-server.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { coversServer, resourceIdentifier, resourceMetadataUrl } from "../resource.js";
 import type { TokenChallenge } from "./challenge.js";
@@ -85,7 +86,7 @@ async function findResourceMetadata(
   for (const url of resourceCandidates(server, resourceMetadata)) {
     const document = await http.getDocument(url, run, "resource_metadata");
     if (document.kind === "found") {
-      const usable = readResourceMetadata(document.json);
+      const usable = readResourceMetadata(document.json, run);
       if (usable !== undefined) return usable;
     } else if (document.status !== undefined && document.status >= 500) {
       throw new AuthError("resource_metadata", `${url.href}: status ${document.status}`, {
@@ -99,18 +100,23 @@ async function findResourceMetadata(
 
 export function resourceCandidates(server: URL, named: string | undefined): URL[] {
   const all = [resourceMetadataUrl(server).href, resourceMetadataUrl(server.origin).href];
-  if (named !== undefined && /^https?:\/\//i.test(named) && URL.canParse(named)) all.unshift(named);
+  if (named !== undefined && /^https?:/.test(plainUrl(named)?.protocol ?? "")) all.unshift(named);
   return [...new Set(all.map((url) => new URL(url).href))].map((url) => new URL(url));
 }
 
-/** A document without a resource or without an authorization server to trust is as good as none. */
-function readResourceMetadata(json: { readonly [member: string]: unknown }): ResourceMetadata | undefined {
+/** A document without a resource or without authorization servers is as good as none. */
+function readResourceMetadata(
+  json: { readonly [member: string]: unknown },
+  run: AuthRun,
+): ResourceMetadata | undefined {
   const { resource, authorization_servers: servers, scopes_supported: scopes } = json;
-  if (typeof resource !== "string" || !Array.isArray(servers)) return undefined;
-  const issuers = servers.filter(
-    (issuer): issuer is string => typeof issuer === "string" && isPlain(issuer) && URL.canParse(issuer),
-  );
-  if (issuers.length === 0) return undefined;
+  if (typeof resource !== "string" || !Array.isArray(servers) || servers.length === 0) return undefined;
+  const issuers = servers.filter(isIssuer);
+  if (issuers.length === 0) {
+    throw new AuthError("issuer", `The server names no usable authorization server, only ${quoted(String(servers))}`, {
+      tried: run.tried,
+    });
+  }
   const listed = Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : undefined;
   return { resource, issuers, scopes: listed };
 }

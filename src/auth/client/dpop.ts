@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
-import { oneLine } from "../errors.js";
+import { oneLine } from "../../protocol/text.js";
 import type { Discovery } from "./discover.js";
 import type { AuthRecords } from "./store.js";
 

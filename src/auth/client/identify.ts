@@ -1,5 +1,5 @@
 import { AuthError } from "../../protocol/auth-error.js";
-import { type Authentication, chooseMethod, type KnownClient } from "../client-auth.js";
+import { type Authentication, type BoundClient, chooseMethod, type KnownClient } from "../client-auth.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import type { Discovery } from "./discover.js";
 import { type RegistrationOptions, register } from "./register.js";
@@ -7,7 +7,7 @@ import type { AuthRecords, ClientRecord } from "./store.js";
 
 export interface IdentityOptions extends RegistrationOptions {
   /** Clients that authorization servers already know. */
-  readonly client?: KnownClient | readonly KnownClient[] | undefined;
+  readonly clients: readonly BoundClient[];
   /** The address of this client's metadata document, which is then its id where that is supported. */
   readonly clientMetadataUrl?: string | undefined;
   /** The key that belongs to the metadata document. */
@@ -67,7 +67,7 @@ export async function recall(
   run: AuthRun,
   redirects = true,
 ): Promise<Identity | undefined> {
-  const known = await knownClient(records, discovery, options, run);
+  const known = knownClient(discovery, options, run);
   if (known !== undefined) return known;
   if (options.clientMetadataUrl !== undefined && discovery.metadata.client_id_metadata_document_supported === true) {
     const method = options.clientKey === undefined ? "none" : "private_key_jwt";
@@ -79,19 +79,16 @@ export async function recall(
   return stored !== undefined && isUsable(stored, redirectUrl, run.now()) ? toIdentity(stored) : undefined;
 }
 
-async function knownClient(
-  records: AuthRecords,
+/** Throws where another authorization server than this one knows the client. */
+function knownClient(
   { issuer, metadata }: Discovery,
-  { client }: IdentityOptions,
+  { clients }: IdentityOptions,
   run: AuthRun,
-): Promise<Identity | undefined> {
-  const all = client === undefined ? [] : [client].flat();
-  if (all.length === 0) return undefined;
-  const known = all.find((each) => each.issuer === issuer) ?? all.find((each) => each.issuer === undefined);
-  const bound =
-    known === undefined ? undefined : (known.issuer ?? (await boundTo(records, known.id, issuer, run.signal)));
-  if (known === undefined || bound !== issuer) {
-    const owners = bound ?? all.map((each) => each.issuer).join(", ");
+): Identity | undefined {
+  if (clients.length === 0) return undefined;
+  const known = clients.find((each) => each.issuer === issuer);
+  if (known === undefined) {
+    const owners = clients.map((each) => each.issuer).join(", ");
     throw new AuthError("issuer", `The client is known to ${owners}, but the server is guarded by ${issuer}`, {
       tried: run.tried,
     });
@@ -107,16 +104,6 @@ async function knownClient(
     registered: false,
     redirectUris: known.redirectUris,
   };
-}
-
-/** A client that names no issuer belongs to the first one that it is used at. */
-function boundTo(records: AuthRecords, id: string, issuer: string, signal: AbortSignal): Promise<string> {
-  const bind = async () => {
-    const bound = await records.read<string>("binding", id);
-    if (bound === undefined) await records.write("binding", id, issuer);
-    return bound ?? issuer;
-  };
-  return records.locked(`binding ${id}`, bind, signal);
 }
 
 function isUsable(

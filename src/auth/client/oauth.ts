@@ -6,7 +6,7 @@ import {
 } from "oauth4webapi";
 import { discard, type FetchInit } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
-import { oneLine } from "../errors.js";
+import { oneLine } from "../../protocol/text.js";
 import { NO_CHALLENGE, type TokenChallenge, tokenChallengeOf } from "./challenge.js";
 import { AttemptStore, type Callback, parseCallback } from "./code-flow.js";
 import type { OAuthOptions } from "./options.js";

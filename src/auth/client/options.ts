@@ -1,5 +1,5 @@
 import type { Fetch } from "../../http/client/send.js";
-import type { KnownClient } from "../client-auth.js";
+import type { BoundClient, KnownClient } from "../client-auth.js";
 import type { Callback } from "./code-flow.js";
 import type { DiscoverOptions } from "./discover.js";
 import type { DpopOptions } from "./dpop.js";
@@ -12,7 +12,8 @@ export interface AuthorizeContext {
   readonly signal: AbortSignal;
 }
 
-export interface OAuthOptions extends DiscoverOptions {
+/** Options of an authorization, whether or not its author names the authorization server. */
+export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
   /**
    * Sends the user to the address and returns what came back: the address that the browser was sent to, or its parameters.
    * Returns nothing when this program cannot wait for that; `finish` takes what comes back later.
@@ -20,10 +21,6 @@ export interface OAuthOptions extends DiscoverOptions {
   readonly authorize?: (url: URL, context: AuthorizeContext) => Callback | undefined | Promise<Callback | undefined>;
   /** Where the browser is sent back to. */
   readonly redirectUrl?: string;
-  /** A way to tokens without a user: `clientCredentials()`, `workloadIdentity()`, `identityAssertion()`. */
-  readonly grant?: Grant;
-  /** Clients that authorization servers already know, each with its issuer. */
-  readonly client?: KnownClient | readonly KnownClient[];
   /** The https address of this client's metadata document. */
   readonly clientMetadataUrl?: string;
   /** The key named in that document, for clients that have one. */
@@ -61,3 +58,24 @@ export interface OAuthOptions extends DiscoverOptions {
   /** The time, in milliseconds since 1970. */
   readonly now?: () => number;
 }
+
+/** The author names the one authorization server. Credentials go there and nowhere else. */
+export interface PinnedOAuthOptions extends CommonOAuthOptions {
+  /** The only issuer to trust, exactly as it publishes itself. A server that is guarded by another one gets nothing. */
+  readonly issuer: string;
+  /** A way to tokens without a user: `clientCredentials()`, `workloadIdentity()`, `identityAssertion()`. */
+  readonly grant?: Grant;
+  /** The client that the issuer already knows. */
+  readonly client?: KnownClient | readonly KnownClient[];
+}
+
+/** The MCP server names its authorization server: each client that is known beforehand names its own. */
+export interface OpenOAuthOptions extends CommonOAuthOptions {
+  readonly issuer?: undefined;
+  /** A grant sends a credential, so it needs `issuer`. */
+  readonly grant?: undefined;
+  /** Clients that authorization servers already know, each with its issuer. */
+  readonly client?: BoundClient | readonly BoundClient[];
+}
+
+export type OAuthOptions = PinnedOAuthOptions | OpenOAuthOptions;

@@ -1,8 +1,9 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { warnByProcess, warnOnce } from "../../protocol/deprecations.js";
+import { quoted } from "../../protocol/text.js";
 import { isLoopback } from "../addresses.js";
 import { chooseMethod } from "../client-auth.js";
-import { formatOAuthError, quoted, readOAuthResponse } from "../errors.js";
+import { formatOAuthError, readOAuthResponse } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import type { Discovery } from "./discover.js";
 import type { ClientRecord } from "./store.js";

@@ -1,6 +1,9 @@
 import type { Fetch } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
+import { quoted } from "../../protocol/text.js";
 import { isLoopback, isPrivate } from "../addresses.js";
+import { assertIssuer } from "../authorization-server.js";
+import type { BoundClient } from "../client-auth.js";
 import { OAuthHttp } from "../http.js";
 import type { DiscoverOptions } from "./discover.js";
 import { DpopKeys, type DpopOptions } from "./dpop.js";
@@ -47,7 +50,7 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
   return {
     discoverOptions: options,
     identity: {
-      client: options.client,
+      clients: boundClients(options),
       clientMetadataUrl,
       clientKey: options.clientKey,
       registration: named,
@@ -81,6 +84,24 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
         discoveryHeaders,
       ),
   };
+}
+
+/** Throws for a credential that would go to whichever authorization server an MCP server names. */
+function boundClients({ issuer, grant, client = [], clientKey }: OAuthOptions): readonly BoundClient[] {
+  if (issuer !== undefined) assertIssuer(issuer);
+  else if (grant !== undefined) throw unnamed("grant", "name the authorization server that the grant is for");
+  else if (typeof clientKey?.assertion === "string")
+    throw unnamed("clientKey.assertion", "name the authorization server that the assertion is for");
+  return [client].flat().map((each) => {
+    const owner = each.issuer ?? issuer;
+    if (owner === undefined) throw unnamed("client", `name the authorization server that knows ${quoted(each.id)}`);
+    assertIssuer(owner);
+    return { ...each, issuer: owner };
+  });
+}
+
+function unnamed(option: string, remedy: string): AuthError {
+  return new AuthError("configuration", `${option} needs an issuer: ${remedy} (option issuer)`);
 }
 
 function assertRedirectUrl(redirectUrl: string): void {

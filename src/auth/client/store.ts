@@ -1,7 +1,7 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { McpError } from "../../protocol/errors.js";
+import { messageOf } from "../../protocol/text.js";
 import { orAborted } from "../abortable.js";
-import { messageOf } from "../errors.js";
 
 /**
  * Where clients, tokens and started attempts are kept. Keys are opaque text; values are plain data, except that a store

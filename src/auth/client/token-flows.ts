@@ -1,6 +1,6 @@
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { McpError } from "../../protocol/errors.js";
-import { messageOf } from "../errors.js";
+import { messageOf } from "../../protocol/text.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { grantedScope, withOfflineAccess } from "../scopes.js";
 import { type Attempt, AttemptStore, type Callback, parseCallback, readCallback, startAttempt } from "./code-flow.js";

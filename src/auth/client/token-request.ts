@@ -1,7 +1,8 @@
 import * as oauth from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
+import { oneLine } from "../../protocol/text.js";
 import { toClientAuth } from "../client-auth.js";
-import { formatOAuthError, oneLine, readOAuthResponse } from "../errors.js";
+import { formatOAuthError, readOAuthResponse } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { isHeaderSafe } from "./bearer.js";
 import type { Discovery } from "./discover.js";

@@ -100,6 +100,8 @@ verifies("client-auth:cimd:url-validation", anyEra, (world) => {
     "https://app.example/a/../c.json",
     "https://app.example/./c.json",
     "https://app.example/%2e%2e/c.json",
+    "https:///app.example/c.json",
+    "https://app.example\\c.json",
     "nothing",
   ]) {
     throws(() => world.oauth({ clientMetadataUrl: bad }), AuthError, bad);

@@ -143,7 +143,7 @@ verifies(
     provider.now = Date.now();
     const fetch = provider.fetch as typeof globalThis.fetch;
     const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-    const client = { id: "service", secret: "s", issuer: ISSUER };
+    const pinned = { issuer: ISSUER, client: { id: "service", secret: "s" } };
     const jti = () => crypto.randomUUID();
     const userAssertion = () =>
       provider.sign(
@@ -151,10 +151,13 @@ verifies(
         { typ: "oauth-id-jag+jwt" },
       );
     const ways: [OAuthOptions, subject: string][] = [
-      [{ grant: clientCredentials(), client }, "service"],
-      [{ grant: identityAssertion(userAssertion, { requireProfile: true }), client }, "ada"],
+      [{ ...pinned, grant: clientCredentials() }, "service"],
+      [{ ...pinned, grant: identityAssertion(userAssertion, { requireProfile: true }) }, "ada"],
       [
-        { grant: workloadIdentity(() => provider.sign({ aud: ISSUER, sub: "job", jti: jti() }, { typ: "JWT" })) },
+        {
+          issuer: ISSUER,
+          grant: workloadIdentity(() => provider.sign({ aud: ISSUER, sub: "job", jti: jti() }, { typ: "JWT" })),
+        },
         "job",
       ],
     ];

@@ -12,7 +12,7 @@ import {
 } from "bowline/auth/client";
 import { openLoopback } from "bowline/node";
 import { decodeJwt } from "jose";
-import { type Arrival, AuthWorld, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type Arrival, AuthWorld, failsAt, MockIssuer, type WorldOptions } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 
 /** What is sent to a user's terminal, or into a log, must not do anything there. */
@@ -88,7 +88,7 @@ test("a loopback that is closed leaves no user waiting", async () => {
 test("text of servers does nothing where errors are shown", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   const { metadata } = world.as;
-  const attempts: [string, () => void, OAuthOptions?][] = [
+  const attempts: [string, () => void, WorldOptions?][] = [
     ["resource", () => Object.assign(world, { prm: { resource: `https://evil.example/${EVIL}` } })],
     ["issuer", () => Object.assign(world, { listed: [`https://evil.example/${EVIL}`] })],
     [

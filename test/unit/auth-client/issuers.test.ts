@@ -1,0 +1,115 @@
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
+import { test } from "node:test";
+import {
+  clientCredentials,
+  createAuthSteps,
+  createOAuth,
+  type Grant,
+  identityAssertion,
+  type OAuthOptions,
+  workloadIdentity,
+} from "bowline/auth/client";
+import { AuthWorld, failsAt, MockIssuer } from "../../support/auth-world.js";
+
+const SECRET = "between-us-and-as.example";
+const own: Grant = { request: async () => ({ type: "own", parameters: { assertion: SECRET } }) };
+
+/** What only a program without types can write. */
+const untyped = (options: object) => createOAuth(options as OAuthOptions);
+
+test("a grant is refused where nobody names the issuer that it is for", () => {
+  for (const grant of [clientCredentials(), workloadIdentity(() => SECRET), identityAssertion(() => SECRET), own]) {
+    throws(() => untyped({ grant }), failsAt("configuration", /grant needs an issuer.*option issuer/));
+    throws(
+      () => untyped({ grant, client: { id: "c", secret: SECRET, issuer: "https://as.example" } }),
+      /option issuer/,
+    );
+    ok(createOAuth({ grant, issuer: "https://as.example" }));
+  }
+  // @ts-expect-error: the types say so too.
+  throws(() => createOAuth({ grant: workloadIdentity(() => SECRET) }), /option issuer/);
+  throws(() => createAuthSteps("https://mcp.example/mcp", { grant: own } as unknown as OAuthOptions), /option issuer/);
+});
+
+test("a known client is refused where nobody names the issuer that knows it", () => {
+  for (const more of [{ secret: SECRET }, { key: {} }, { assertion: SECRET }, {}]) {
+    throws(
+      () => untyped({ client: { id: "known", ...more } }),
+      failsAt("configuration", /client needs an issuer.*"known"/),
+    );
+    const bound = { id: "known", ...more, issuer: "https://as.example" };
+    throws(() => untyped({ client: [bound, { id: "other", ...more }] }), /"other"/);
+    ok(createOAuth({ client: bound }));
+    ok(createOAuth({ issuer: "https://as.example", client: { id: "known", ...more } }));
+  }
+  // @ts-expect-error: the types say so too.
+  throws(() => createOAuth({ client: { id: "known", secret: SECRET } }), /option issuer/);
+  throws(() => untyped({ clientKey: { assertion: SECRET } }), /clientKey\.assertion needs an issuer/);
+  ok(createOAuth({ clientKey: { key: "made when asked" } }));
+});
+
+test("no credential reaches another authorization server than the one named, in any process", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  world.issuers.push(new MockIssuer("https://evil.example"));
+  world.listed = ["https://evil.example"];
+  const issuer = "https://as.example";
+  const client = { id: "known", secret: SECRET };
+  for (const options of [
+    { issuer, grant: workloadIdentity(() => SECRET) },
+    { issuer, grant: identityAssertion(() => SECRET), client },
+    { issuer, grant: clientCredentials(), client },
+    { issuer, client },
+    { client: { ...client, issuer } },
+  ]) {
+    await rejects(world.call(world.oauth(options)), failsAt("issuer", /evil\.example/));
+  }
+  equal(world.count("POST https://evil.example"), 0);
+  deepEqual(
+    world.arrivals.filter(({ headers, body }) => `${headers.get("authorization")} ${body}`.includes(SECRET)),
+    [],
+  );
+});
+
+const NO_ISSUERS = [
+  "mailto:as@example.com",
+  "data:text/plain,as",
+  "as.example",
+  "https:///user:pw@evil.example",
+  "https:///evil.example",
+  "https:/evil.example",
+  "https://as.example\\@evil.example",
+  "https://user@as.example",
+  "https://as.example/a/../b",
+  "https://as.example/?tenant=1",
+  "https://as.example/#a",
+  "https://AS.example",
+  "https://as.example:443",
+];
+
+test("an issuer that is no plain address is an AuthError wherever it comes from", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  for (const issuer of NO_ISSUERS) {
+    throws(() => createOAuth({ issuer }), failsAt("configuration", /issuer: ".*" is not the plain/), issuer);
+    throws(() => createOAuth({ client: { id: "c", issuer } }), failsAt("configuration", /issuer: "/), issuer);
+    world.arrivals.length = 0;
+    world.listed = [issuer];
+    await rejects(world.call(world.oauth()), failsAt("issuer", /no usable authorization server/), issuer);
+    deepEqual([...new Set(world.arrivals.map(({ url }) => url.origin))], ["https://mcp.example"]);
+    // One that can be used is used.
+    world.listed = [issuer, "https://as.example"];
+    await world.call(world.oauth());
+  }
+  for (const issuer of ["https://as.example", "https://as.example/", "https://as.example/tenant", "http://127.0.0.1:1"])
+    ok(createOAuth({ issuer }));
+});
+
+test("a challenge and a resource that the URL parser reads differently lead nowhere", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  world.challenge = 'Bearer resource_metadata="https:///evil.example/x"';
+  await world.call(world.oauth());
+  equal(world.count("GET https://evil.example"), 0);
+  for (const resource of ["https:///mcp.example/mcp", "https://mcp.example/x/../mcp", "https://mcp.example\\mcp"]) {
+    world.prm = { resource };
+    await rejects(world.call(world.oauth()), failsAt("resource_metadata", /which is not/), resource);
+  }
+});
