@@ -201,6 +201,13 @@ export class AuthWorld {
   }
 }
 
+/** The answer to an authorization request, as a browser brings it back: its state and these parameters. */
+export function answerTo(request: URL, params: Readonly<Record<string, string>>): Record<string, string> {
+  const back = new URL(request.searchParams.get("redirect_uri") ?? "");
+  const state = request.searchParams.get("state") ?? "";
+  return { ...Object.fromEntries(back.searchParams), state, ...params };
+}
+
 /** An authorization server that says yes. */
 export class MockIssuer {
   metadata: Record<string, unknown>;

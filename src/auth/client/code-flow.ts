@@ -11,6 +11,7 @@ import { formatOAuthError } from "../errors.js";
 import { scopesOf } from "../scopes.js";
 import type { Discovery } from "./discover.js";
 import type { Identity } from "./identify.js";
+import { assertOwnRedirect } from "./redirect.js";
 import type { AuthRecords } from "./store.js";
 
 /** A user who has been sent to an authorization server: all that the answer is checked against. */
@@ -27,14 +28,14 @@ export interface Attempt {
   readonly startedAt: number;
 }
 
-/** What comes back from the user's browser: the address it was sent to, or the parameters in it. */
+/** What comes back from the user's browser: the address it was sent to, or all the parameters in it. */
 export type Callback = string | URL | URLSearchParams | { readonly [name: string]: string | undefined };
 
 export async function startAttempt(
   server: string,
   discovery: Discovery,
   identity: Identity,
-  redirectUrl: string,
+  commonRedirectUrl: string,
   scope: string | undefined,
   startedAt: number,
   more: Readonly<Record<string, string>>,
@@ -42,6 +43,7 @@ export async function startAttempt(
   const { metadata, resource } = discovery;
   assertCodeFlow(metadata, discovery.guessed);
   const url = authorizationUrl(metadata.authorization_endpoint, discovery.issuer);
+  const redirectUrl = identity.redirectUrl ?? commonRedirectUrl;
   assertRegistered(redirectUrl, identity.redirectUris);
   const verifier = generateRandomCodeVerifier();
   const state = generateRandomState();
@@ -112,7 +114,7 @@ function isSamePlace(a: URL, b: URL): boolean {
 }
 
 /**
- * Checks what came back and returns the code. State and issuer come first: until both are right, nothing else in the
+ * Checks what came back and returns the code. State, redirect address and issuer come first: until all are right, nothing else in the
  * callback is looked at, or repeated in an error.
  */
 export function readCallback(params: URLSearchParams, attempt: Attempt): string {
@@ -122,6 +124,7 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
   if (params.get("state") !== attempt.state) {
     throw new AuthError("callback", "The answer's state is not that of this attempt");
   }
+  assertOwnRedirect(params, attempt.redirectUrl, attempt.discovery.issuer);
   assertIss(params.get("iss"), attempt.discovery);
   const error = params.get("error");
   if (error !== null) throw refused(error, params);

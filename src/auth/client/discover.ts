@@ -31,6 +31,11 @@ export interface DiscoverOptions {
   readonly validateResource?: ((server: URL, resource: string | undefined) => string | undefined) | undefined;
   /** Uses metadata whose issuer is not the one asked for. Weakens security. */
   readonly allowIssuerMismatch?: boolean | undefined;
+  /**
+   * Treats an authorization server whose answers do not name it (`iss`) as any other: it gets the common redirect address, and
+   * the client's metadata document. Weakens security where several authorization servers are used.
+   */
+  readonly allowMissingIss?: boolean | undefined;
 }
 
 export interface DiscoverHooks {

@@ -2,6 +2,7 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { type Authentication, type BoundClient, chooseMethod, type KnownClient } from "../client-auth.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import type { Discovery } from "./discover.js";
+import { redirectFor } from "./redirect.js";
 import { type RegistrationOptions, register } from "./register.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
 
@@ -14,6 +15,8 @@ export interface IdentityOptions extends RegistrationOptions {
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
   /** Whether the client may register itself: only where a user takes part. */
   readonly interactive: boolean;
+  /** Whether answers of an authorization server can be told from those of others. */
+  namesSender(discovery: Discovery): boolean;
 }
 
 /** Who this client is at one authorization server. */
@@ -21,6 +24,8 @@ export interface Identity extends Authentication {
   /** True when it registered itself, so that it can do so again. */
   readonly registered: boolean;
   readonly redirectUris?: readonly string[] | undefined;
+  /** Its redirect address at this authorization server, where that is not the common one. */
+  readonly redirectUrl?: string | undefined;
 }
 
 /** Known beforehand, else by its metadata document, else by registration. */
@@ -45,15 +50,30 @@ async function registerAt(
   run: AuthRun,
 ): Promise<Identity> {
   if (typeof discovery.metadata.registration_endpoint !== "string") {
-    throw new AuthError(
-      "registration",
-      `There is no way to register at ${discovery.issuer}: give a client that it knows (option client)`,
-      { tried: run.tried },
-    );
+    const remedy = canDescribe(discovery, options)
+      ? "its answers do not name it (iss), so the metadata document is used only if you name it (option issuer)"
+      : "give a client that it knows (option client)";
+    throw new AuthError("registration", `There is no way to register at ${discovery.issuer}: ${remedy}`, {
+      tried: run.tried,
+    });
   }
-  const record = await register(http, discovery, options, run);
+  const redirectUrl = await ownRedirect(discovery, options);
+  const record = await register(http, discovery, { ...options, ownRedirectUrl: redirectUrl }, run);
   await records.saveClient(record);
-  return toIdentity(record);
+  return toIdentity(record, redirectUrl);
+}
+
+/** Whether the client's metadata document is known there. */
+function canDescribe({ metadata }: Discovery, { clientMetadataUrl }: IdentityOptions): boolean {
+  return clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true;
+}
+
+/** The redirect address of a registered client, where that is not the common one. */
+async function ownRedirect(discovery: Discovery, options: IdentityOptions): Promise<string | undefined> {
+  const { redirectUrl } = options;
+  return redirectUrl === undefined || options.namesSender(discovery)
+    ? undefined
+    : await redirectFor(redirectUrl, discovery);
 }
 
 /**
@@ -69,14 +89,15 @@ export async function recall(
 ): Promise<Identity | undefined> {
   const known = knownClient(discovery, options, run);
   if (known !== undefined) return known;
-  if (options.clientMetadataUrl !== undefined && discovery.metadata.client_id_metadata_document_supported === true) {
+  if (canDescribe(discovery, options) && options.namesSender(discovery)) {
     const method = options.clientKey === undefined ? "none" : "private_key_jwt";
     return { clientId: options.clientMetadataUrl, method, signer: options.clientKey, registered: false };
   }
   if (!options.interactive) return { clientId: undefined, method: "none", registered: false };
   const stored = await records.client(discovery.issuer);
-  const redirectUrl = redirects ? options.redirectUrl : undefined;
-  return stored !== undefined && isUsable(stored, redirectUrl, run.now()) ? toIdentity(stored) : undefined;
+  const own = await ownRedirect(discovery, options);
+  const redirectUrl = redirects ? (own ?? options.redirectUrl) : undefined;
+  return stored !== undefined && isUsable(stored, redirectUrl, run.now()) ? toIdentity(stored, own) : undefined;
 }
 
 /** Throws where another authorization server than this one knows the client. */
@@ -115,6 +136,9 @@ function isUsable(
   return redirectUris === undefined || redirectUrl === undefined || redirectUris.includes(redirectUrl);
 }
 
-function toIdentity({ clientId, clientSecret, method, redirectUris }: ClientRecord): Identity {
-  return { clientId, secret: clientSecret, method, redirectUris, registered: true };
+function toIdentity(
+  { clientId, clientSecret, method, redirectUris }: ClientRecord,
+  redirectUrl: string | undefined,
+): Identity {
+  return { clientId, secret: clientSecret, method, redirectUris, redirectUrl, registered: true };
 }

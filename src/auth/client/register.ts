@@ -28,6 +28,8 @@ export interface ClientMetadata {
 export interface RegistrationOptions {
   readonly registration?: ClientMetadata | undefined;
   readonly redirectUrl?: string | undefined;
+  /** Takes the place of `redirectUrl` at this authorization server. */
+  readonly ownRedirectUrl?: string | undefined;
   /** Whether the developer hears that registering is deprecated. */
   readonly warnDeprecated?: boolean | undefined;
 }
@@ -99,8 +101,12 @@ function submittedSecretMethod({ token_endpoint_auth_method: method }: ClientMet
 }
 
 /** What is sent to register: the author's members as they are, the others by what fits. */
-function toRegistration({ registration = {}, redirectUrl }: RegistrationOptions, listed: unknown): ClientMetadata {
-  const redirects = registration.redirect_uris ?? (redirectUrl === undefined ? [] : [redirectUrl]);
+function toRegistration(
+  { registration = {}, redirectUrl, ownRedirectUrl }: RegistrationOptions,
+  listed: unknown,
+): ClientMetadata {
+  const common = registration.redirect_uris ?? (redirectUrl === undefined ? [] : [redirectUrl]);
+  const redirects = common.map((each) => (each === redirectUrl ? (ownRedirectUrl ?? each) : each));
   const type = registration.application_type ?? (redirects.some(isNative) || redirects.length === 0 ? "native" : "web");
   const method = preferredMethod(type, listed);
   return {

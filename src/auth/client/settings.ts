@@ -11,6 +11,7 @@ import type { Grant } from "./grants.js";
 import type { IdentityOptions } from "./identify.js";
 import { assertMetadataUrl } from "./metadata-document.js";
 import type { OAuthOptions } from "./options.js";
+import { namesSender } from "./redirect.js";
 import { AuthRecords, createMemoryStore } from "./store.js";
 
 /** The author's options, checked and completed. */
@@ -57,6 +58,7 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
       warnDeprecated: options.warnDeprecated,
       redirectUrl,
       interactive: options.grant === undefined,
+      namesSender: (discovery) => namesSender(discovery, options),
     },
     grant: options.grant,
     authorize: options.authorize,

@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
 import { AuthError, clientCredentials, createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, anyEra, CALLBACK, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, answerTo, anyEra, CALLBACK, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 /** A user whose browser comes back with something else than the authorization server sent. */
@@ -74,11 +74,7 @@ verifies("client-auth:iss:no-metadata", anyEra, async (world) => {
   world.routes.set("GET https://mcp.example/.well-known/oauth-protected-resource/mcp", () => ({ status: 404 }));
   world.routes.set("POST https://mcp.example/register", () => ({ status: 201, json: { client_id: "c" } }));
   world.routes.set("POST https://mcp.example/token", () => world.as.issue(undefined));
-  const back = (more: Record<string, string>) => (url: URL) => ({
-    code: "c",
-    state: url.searchParams.get("state") ?? "",
-    ...more,
-  });
+  const back = (more: Record<string, string>) => (url: URL) => answerTo(url, { code: "c", ...more });
   await rejects(world.call(world.oauth({ authorize: back({ iss: "https://mcp.example" }) })), failsAt("issuer"));
   equal(tokenRequests(world), 0);
   await world.call(world.oauth({ authorize: back({}) }));

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { parseChallenges } from "#src/auth/client/challenge.js";
 import { resourceIdentifier } from "#src/auth/resource.js";
-import { type AuthWorld, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, answerTo, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const PATH = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
@@ -164,7 +164,7 @@ verifies(
     const sent: URL[] = [];
     const authorize = (url: URL) => {
       sent.push(url);
-      return { code: "c", state: url.searchParams.get("state") ?? "" };
+      return answerTo(url, { code: "c" });
     };
     await rejects(world.call(world.oauth({ authorize })), failsAt("token"));
     equal(sent[0]?.origin, "https://mcp.example");
