@@ -1,6 +1,7 @@
 import type { AuthorizationServer, ClientAuth } from "oauth4webapi";
 import { AuthError } from "../protocol/auth-error.js";
 import { oneLine, quoted } from "../protocol/text.js";
+import { formEncoded } from "./errors.js";
 
 /** A private key that signs assertions: of Web Crypto, as a JWK, or as PKCS #8 in PEM. The last two need `jose`. */
 export type SigningKey = CryptoKey | JsonWebKey | string;
@@ -90,8 +91,7 @@ function basic(secret: string): ClientAuth {
 
 /** Id and secret are form-encoded, but no more than that: many servers compare them without decoding. */
 export function basicCredentials(id: string, secret: string): string {
-  const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
-  return `Basic ${btoa(`${encode(id)}:${encode(secret)}`)}`;
+  return `Basic ${btoa(`${formEncoded(id)}:${formEncoded(secret)}`)}`;
 }
 
 function needed(secret: string | undefined, method: string): string {

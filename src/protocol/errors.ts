@@ -1,14 +1,19 @@
 import { type Delivery, type HttpAnswer, isRetrySafe } from "./delivery.js";
 import { isTextList } from "./json.js";
+import { oneLine } from "./text.js";
 import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
 
 export const USER_REJECTED = -1;
 
 export const URL_ELICITATION_REQUIRED = -32042;
 
+/** The longest message; the rest of a longer one is cut off. */
+const MAX_MESSAGE_CHARS = 4000;
+
 /**
  * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
- * The classes exist so that `instanceof` reads well; messages may change.
+ * The classes exist so that `instanceof` reads well; messages may change. A message may repeat words of a peer, so it is one
+ * line of visible text.
  */
 export class McpError extends Error {
   override readonly name: string = "McpError";
@@ -17,7 +22,7 @@ export class McpError extends Error {
     message: string,
     options?: ErrorOptions,
   ) {
-    super(message, options);
+    super(oneLine(message, MAX_MESSAGE_CHARS), options);
   }
 }
 
@@ -28,7 +33,7 @@ export interface RpcErrorOptions extends ErrorOptions {
   readonly http?: HttpAnswer | undefined;
 }
 
-/** The peer answered with a JSON-RPC error, or a handler wants to answer with one. */
+/** The peer answered with a JSON-RPC error, or a handler wants to answer with one: its message is sent as it is. */
 export class RpcError extends McpError {
   override readonly name: string = "RpcError";
   readonly rpcCode: number;
@@ -46,6 +51,7 @@ export class RpcError extends McpError {
   readonly retryAfterMs: number | undefined;
   constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
     super("rpc_error", message, options);
+    this.message = message;
     this.rpcCode = rpcCode;
     this.data = data;
     this.method = options?.method;
@@ -242,11 +248,12 @@ export class ServerUnavailableError extends McpError {
   }
 }
 
-/** A tool's own failure, meant for the model: becomes a result with `isError`. */
+/** A tool's own failure, meant for the model: becomes a result with `isError`. Its message is sent as it is. */
 export class ToolError extends McpError {
   override readonly name = "ToolError";
   constructor(message: string, options?: ErrorOptions) {
     super("tool_error", message, options);
+    this.message = message;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { BUILT_IN_EXTENSIONS } from "../../protocol/meta.js";
-import { formatOAuthError, readOAuthResponse } from "../errors.js";
+import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
@@ -95,7 +95,7 @@ export function exchangeAtProvider(provider: IdentityProvider): Assert {
     for (const [name, value] of Object.entries(optional)) if (value) form.set(name, value);
     const url = new URL(provider.tokenEndpoint);
     const response = await target.post(url, form, { accept: "application/json" });
-    const { json, error } = await readOAuthResponse(response);
+    const { json, error } = await readOAuthResponse(response, secretsOf(form));
     if (error !== undefined) {
       throw new AuthError("token", `${url.origin} did not vouch for the user: ${formatOAuthError(error)}`, {
         ...error,

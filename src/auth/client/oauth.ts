@@ -7,6 +7,7 @@ import {
 import { discard, type FetchInit } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import { oneLine } from "../../protocol/text.js";
+import { withoutSecrets } from "../errors.js";
 import { NO_CHALLENGE, type TokenChallenge, tokenChallengeOf } from "./challenge.js";
 import { AttemptStore, type Callback, parseCallback } from "./code-flow.js";
 import type { OAuthOptions } from "./options.js";
@@ -109,7 +110,8 @@ async function afterUnauthorized(
   const refresh = !retries.refreshed && used?.refreshToken !== undefined;
   if (retries.authorized) {
     const issuer = used === undefined ? "" : ` and ${used.issuer} issued`;
-    throw refusal("unauthorized", `The server refuses the token that it asked for${issuer}`, challenge, response);
+    const what = `The server refuses the token that it asked for${issuer}`;
+    throw refusal("unauthorized", what, challenge, response, used);
   }
   if (refresh) retries.refreshed = true;
   else retries.authorized = true;
@@ -131,7 +133,7 @@ async function afterForbidden(
   const futile = used !== undefined && auth.futile.get(operation) === used.accessToken;
   if (settings.throwsOnScope || futile || retries.stepUps >= settings.maxStepUps) {
     if (used !== undefined && auth.futile.size < MAX_FUTILE) auth.futile.set(operation, used.accessToken);
-    throw refusal("scope", "The token's scope does not suffice", challenge, response);
+    throw refusal("scope", "The token's scope does not suffice", challenge, response, used);
   }
   retries.stepUps++;
   const { mark } = retries;
@@ -145,11 +147,14 @@ function refusal(
   what: string,
   challenge: TokenChallenge,
   response: Response,
+  used: TokenRecord | undefined,
 ): AuthError {
-  const said = challenge.description === undefined ? undefined : oneLine(challenge.description);
+  const shown = (text: string | undefined) =>
+    text === undefined ? undefined : withoutSecrets(oneLine(text), used === undefined ? [] : [used.accessToken]);
+  const said = shown(challenge.description);
   return new AuthError(step, said === undefined ? what : `${what}: ${said}`, {
     status: response.status,
-    error: challenge.error,
+    error: shown(challenge.error),
     description: said,
     scope: challenge.scope,
     resourceMetadata: challenge.resourceMetadata,

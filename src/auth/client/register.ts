@@ -1,6 +1,6 @@
 import { AuthError } from "../../protocol/auth-error.js";
 import { warnByProcess, warnOnce } from "../../protocol/deprecations.js";
-import { quoted } from "../../protocol/text.js";
+import { oneLine, quoted } from "../../protocol/text.js";
 import { isLoopback } from "../addresses.js";
 import { chooseMethod } from "../client-auth.js";
 import { formatOAuthError, readOAuthResponse } from "../errors.js";
@@ -12,6 +12,8 @@ const REGISTRATION = {
   code: "deprecated_client_registration",
   message: "dynamic client registration is deprecated by PR 2858: use a client metadata document (clientMetadataUrl)",
 };
+
+const MAX_BODY_CHARS = 4000;
 
 /** What a client says about itself when it registers (RFC 7591). Members that are not given are filled in. */
 export interface ClientMetadata {
@@ -57,7 +59,7 @@ export async function register(
       status: response.status,
       submitted,
       // What is no refusal may hold a secret.
-      body: response.ok ? undefined : text,
+      body: response.ok ? undefined : oneLine(text, MAX_BODY_CHARS),
     });
   }
   return readRegistration(json, submitted, issuer, metadata.token_endpoint_auth_methods_supported, run);

@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AuthError, type AuthStep } from "../../protocol/auth-error.js";
 import { oneLine } from "../../protocol/text.js";
 import { toClientAuth } from "../client-auth.js";
-import { formatOAuthError, readOAuthResponse } from "../errors.js";
+import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { isHeaderSafe } from "./bearer.js";
 import type { Discovery } from "./discover.js";
@@ -40,8 +40,8 @@ export async function requestTokens(
   for (const [name, value] of Object.entries({ ...parameters, resource: discovery.resource })) {
     if (value !== undefined) body.set(name, value);
   }
-  const response = await send(target, grantType, body, step);
-  const { json, error } = await readOAuthResponse(response);
+  const { response, secrets } = await send(target, grantType, body, step);
+  const { json, error } = await readOAuthResponse(response, secrets);
   if (error !== undefined) {
     throw new AuthError(step, `${discovery.issuer} gave no tokens: ${formatOAuthError(error)}`, {
       ...error,
@@ -67,20 +67,24 @@ async function send(
   grantType: string,
   body: URLSearchParams,
   step: AuthStep,
-): Promise<Response> {
+): Promise<{ response: Response; secrets: readonly string[] }> {
+  const secrets = identity.secret === undefined ? [] : [identity.secret];
   const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const client = { client_id: identity.clientId ?? "none" };
   const options: oauth.TokenEndpointRequestOptions = {
     [oauth.allowInsecureRequests]: true,
-    [oauth.customFetch]: (url: string, init: RequestInit) => http.post(new URL(url), init, run, step),
+    [oauth.customFetch]: (url: string, init: RequestInit) => {
+      secrets.push(...secretsOf(init.body, init.headers));
+      return http.post(new URL(url), init, run, step);
+    },
     ...(dpop === undefined ? {} : { DPoP: dpop }),
   };
   const request = () =>
     oauth.genericTokenEndpointRequest(discovery.metadata, client, authentication, grantType, body, options);
   const response = await request();
-  if (dpop === undefined || response.ok || !response.headers.has("dpop-nonce")) return response;
+  if (dpop === undefined || response.ok || !response.headers.has("dpop-nonce")) return { response, secrets };
   const { error } = await readOAuthResponse(response.clone());
-  return error?.error === "use_dpop_nonce" ? await request() : response;
+  return { response: error?.error === "use_dpop_nonce" ? await request() : response, secrets };
 }
 
 function unusable({ issuer }: Discovery, why: string, { tried }: AuthRun): AuthError {

@@ -3,6 +3,7 @@ import { deliveryByStatus, type HttpAnswer } from "../../protocol/delivery.js";
 import { ConnectionError, McpError } from "../../protocol/errors.js";
 import type { RpcErrorObject } from "../../protocol/jsonrpc/message.js";
 import { isFailure, parseFrame } from "../../protocol/jsonrpc/parse.js";
+import { oneLine } from "../../protocol/text.js";
 import { readExcerpt } from "./read.js";
 import type { Life, Reply } from "./send.js";
 
@@ -10,6 +11,8 @@ import type { Life, Reply } from "./send.js";
 const MAX_ERROR_BYTES = 65_536;
 const ERROR_BODY_MS = 1000;
 const EXCERPT_CHARS = 200;
+/** A token or a password in a header, for servers that repeat the request. */
+const CREDENTIALS = /\b(bearer|dpop|basic)\s+[\w.~+/=-]{8,}/gi;
 /** Said where an answer looks as if somebody else gave it. */
 export const NOT_MCP = "; is this the address of an MCP server?";
 const NEEDS_TOKEN = "; it wants a token: see createOAuth of bowline/auth/client";
@@ -52,7 +55,6 @@ export async function readErrorResponse(reply: Reply, life: Life, clock: Clock):
   const text = await readExcerpt(reply, MAX_ERROR_BYTES, ERROR_BODY_MS, life, clock);
   const parsed = text.trimStart().startsWith("{") ? parseFrame(text) : undefined;
   const rpcError = parsed?.kind === "response" && isFailure(parsed.message) ? parsed.message.error : undefined;
-  const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim();
   const { status } = reply;
   const retryAfterMs = parseRetryAfter(reply.headers.get("retry-after"), clock);
   return {
@@ -60,7 +62,7 @@ export async function readErrorResponse(reply: Reply, life: Life, clock: Clock):
     retryAfterMs,
     delivery: deliveryByStatus(status, rpcError !== undefined && retryAfterMs !== undefined),
     rpcError,
-    excerpt: line.length > EXCERPT_CHARS ? `${line.slice(0, EXCERPT_CHARS)}...` : line,
+    excerpt: oneLine(text.replace(CREDENTIALS, "$1 ..."), EXCERPT_CHARS),
   };
 }
 

@@ -3,6 +3,7 @@ import { settlesWithin } from "../../call/abortable.js";
 import { ConnectionError, endOf, McpError, ProtocolError } from "../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../protocol/jsonrpc/channel.js";
 import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
+import { oneLine } from "../../protocol/text.js";
 import { STDIO_LIMITS } from "../limits.js";
 import { lastWordsOf, likelyCauseOf, StderrTail } from "../process/diagnosis.js";
 import type { ServerProcess, ServerProcessOptions, StopTimes } from "../process/server-process.js";
@@ -251,7 +252,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
     const message = [
       `The server process "${command}" ${describeEnd(server, ending)}`,
       ...(likelyCause === undefined ? [] : [`probably ${likelyCause}`]),
-      ...(lastWords === undefined ? [] : [`it said on stderr: ${lastWords.slice(0, 200)}`]),
+      ...(lastWords === undefined ? [] : [`it said on stderr: ${oneLine(lastWords, 200)}`]),
     ].join("; ");
     const details = { exitCode, exitSignal, stderr, command, likelyCause };
     return new ConnectionError(message, {

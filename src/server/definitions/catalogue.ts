@@ -2,6 +2,7 @@ import { andThen, type MaybePromise } from "../../call/maybe-promise.js";
 import { type HandlerResult, PreparedResult } from "../../era/server-era.js";
 import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS } from "../../protocol/jsonrpc/errors.js";
+import { oneLine } from "../../protocol/text.js";
 import type { Context } from "../context.js";
 import type { Access } from "./access.js";
 
@@ -224,6 +225,6 @@ export function editEntry<T extends Listed, Changes>(
 
 /** The caller's own name for it, bounded: it may be anything. */
 export function unknownItem(noun: string, name: string): RpcError {
-  const shown = name.length > 128 ? `${name.slice(0, 128)}...` : name;
+  const shown = oneLine(name, 128);
   return new RpcError(INVALID_PARAMS, `Unknown ${noun}: ${shown} is not among the listed ${noun}s`);
 }
