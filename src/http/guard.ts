@@ -1,3 +1,4 @@
+import { quoted } from "../protocol/text.js";
 import type { HttpExchange } from "./exchange.js";
 
 /** Why a request is not served. */
@@ -80,14 +81,14 @@ function createCheck(
         !address.subdomains &&
         (address.scheme !== undefined) === isOrigin &&
         rules.some((rule) => matches(rule, address));
-    return isAllowed ? undefined : `${name} ${quote(value)} is not allowed here`;
+    return isAllowed ? undefined : `${name} ${quoted(value, 100)} is not in allowed${name}s of this server`;
   });
 }
 
 function parseRule(entry: string, name: string, isOrigin: boolean): Address {
   const rule = parseAddress(entry.replace(BARE_IPV6, "$1[$2]"));
   if (rule !== undefined && (isOrigin || rule.scheme === undefined)) return rule;
-  throw new TypeError(`allowed${name}s: ${quote(entry)} names no host`);
+  throw new TypeError(`allowed${name}s: ${quoted(entry, 100)} names no host`);
 }
 
 function matches(rule: Address, { scheme, host, port }: Address): boolean {
@@ -109,10 +110,6 @@ function parseAddress(text: string): Address | undefined {
 function toShortIpv6(literal: string): string | undefined {
   const url = `http://${literal}`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;
-}
-
-function quote(value: string): string {
-  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}...` : value);
 }
 
 /** For what is read from a header that clients send the same over and over: the last answer is kept. */

@@ -39,7 +39,9 @@ export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopb
   const { createServer } = await import("node:http");
   const waiting = new Map<string, { readonly arrive: (url: URL) => void; readonly fail: (reason: unknown) => void }>();
   const server = createServer((request, response) => {
-    const url = request.method === "GET" ? callbackOf(request.url ?? "", redirectUrl) : undefined;
+    // A page that points a name of its own at this machine (DNS rebinding) gets nothing.
+    const isOurs = request.method === "GET" && request.headers.host === new URL(redirectUrl).host;
+    const url = isOurs ? callbackOf(request.url ?? "", redirectUrl) : undefined;
     const user = url === undefined ? undefined : waiting.get(url.searchParams.get("state") ?? "");
     answer(response, user === undefined ? 404 : 200, user === undefined ? "" : page);
     if (url !== undefined) user?.arrive(url);

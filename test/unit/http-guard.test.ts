@@ -174,5 +174,6 @@ describe("guard: Origin", () => {
     const refusal = createGuard()(createArrayExchange({ headers: { origin: `https://${"x".repeat(400)}` } }));
     equal(refusal?.message.startsWith('Origin "https://xxx'), true);
     equal((refusal?.message.length ?? 0) < 160, true);
+    equal(refusal?.message.endsWith("is not in allowedOrigins of this server"), true);
   });
 });

@@ -21,13 +21,13 @@ const EVIL = "\u001b]0;owned\u0007\u009b31m\r\nINFO all is well \u202egnp.exe";
 const TOKEN = "POST https://as.example/token";
 
 /** Sends a request line as it is; a browser would tidy it up. */
-async function rawGet(port: string, target: string): Promise<string> {
+async function rawGet(port: string, target: string, host = `127.0.0.1:${port}`): Promise<string> {
   const socket = connectSocket(Number(port), "127.0.0.1");
   let answer = "";
   socket.on("data", (chunk) => {
     answer += chunk;
   });
-  socket.write(`GET ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`);
+  socket.write(`GET ${target} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
   await once(socket, "close");
   return answer;
 }
@@ -54,6 +54,8 @@ test("whatever a page sends to the loopback, only the awaited answer arrives, at
   ]) {
     ok((await rawGet(port, target)).startsWith("HTTP/1.1 404 "), target);
   }
+  for (const host of ["evil.example", `evil.example:${port}`, `127.0.0.1.evil.example:${port}`, "127.0.0.1:1", ""])
+    ok((await rawGet(port, "/callback?state=awaited&code=c", host)).startsWith("HTTP/1.1 404 "), host);
   ok((await rawGet(port, "/callback?state=awaited&code=c")).startsWith("HTTP/1.1 200 "));
   equal((await arrival).href, `${origin}/callback?state=awaited&code=c`);
 });
