@@ -1,12 +1,3 @@
-/**
- * The address that a text spells, unless the URL parser reads it as another one than it seems to be: `https:///a.example`
- * and `https://a.example/b/../c` do not come out as they went in. A bare origin may leave out its slash.
- */
-export function plainUrl(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && (url.href === text || (url.href === `${text}/` && url.origin === text)) ? url : undefined;
-}
-
 /** Whether a host, as a `URL` spells it, can only be this machine. */
 export function isLoopback(hostname: string): boolean {
   const host = bare(hostname);

@@ -2,8 +2,8 @@ import type { AuthorizationServer } from "oauth4webapi";
 import type { Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
 import { oneLine, quoted } from "../protocol/text.js";
-import { plainUrl } from "./addresses.js";
 import { type AuthRun, type Document, OAuthHttp } from "./http.js";
+import { parseWebAddress } from "./web-address.js";
 
 export interface ServerMetadataOptions {
   readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
@@ -14,13 +14,10 @@ export interface ServerMetadataOptions {
 
 const MAX_ISSUER_CHARS = 2048;
 
-/**
- * Whether a text can be an issuer (RFC 8414): an http(s) address without user, query and fragment. One that the URL parser
- * reads as another address than it seems to be is none.
- */
+/** Whether a text can be an issuer (RFC 8414): the address of a web server, without user, query and fragment. */
 export function isIssuer(text: unknown): text is string {
-  const url = typeof text === "string" && text.length <= MAX_ISSUER_CHARS ? plainUrl(text) : undefined;
-  return url !== undefined && /^https?:[^?#]+$/.test(url.href) && url.username === "" && url.password === "";
+  if (typeof text !== "string" || text.length > MAX_ISSUER_CHARS || /[?#]/.test(text)) return false;
+  return parseWebAddress(text) !== undefined;
 }
 
 /** Throws for a text that is no issuer. */

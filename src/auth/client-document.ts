@@ -1,4 +1,4 @@
-import { plainUrl } from "./addresses.js";
+import { parseWebAddress } from "./web-address.js";
 
 /** Says why a text cannot be the id of a client that a metadata document describes; undefined if it can. */
 export function clientDocumentUrlProblem(text: string): string | undefined {
@@ -8,6 +8,5 @@ export function clientDocumentUrlProblem(text: string): string | undefined {
   if (url.username !== "" || url.password !== "") return "carries credentials";
   if (text.includes("#")) return "has a fragment";
   if (url.pathname === "/") return "has no path";
-  // No other text means the same document: no dot segments, no other case of the host, nothing that the parser encodes.
-  return plainUrl(text) === undefined ? `is not spelt as ${url.href}` : undefined;
+  return parseWebAddress(text) === undefined ? `is not spelt as ${url.href}` : undefined;
 }

@@ -1,10 +1,10 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
 import { quoted } from "../../protocol/text.js";
-import { plainUrl } from "../addresses.js";
 import { findServerMetadata, isIssuer } from "../authorization-server.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { coversServer, resourceIdentifier, resourceMetadataUrl } from "../resource.js";
+import { parseWebAddress } from "../web-address.js";
 import type { TokenChallenge } from "./challenge.js";
 
 /** The authorization server of an MCP server, and the resource to name there. Plain data: it is kept in the store. */
@@ -105,7 +105,7 @@ async function findResourceMetadata(
 
 export function resourceCandidates(server: URL, named: string | undefined): URL[] {
   const all = [resourceMetadataUrl(server).href, resourceMetadataUrl(server.origin).href];
-  if (named !== undefined && /^https?:/.test(plainUrl(named)?.protocol ?? "")) all.unshift(named);
+  if (named !== undefined && parseWebAddress(named) !== undefined) all.unshift(named);
   return [...new Set(all.map((url) => new URL(url).href))].map((url) => new URL(url));
 }
 
