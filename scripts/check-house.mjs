@@ -21,6 +21,7 @@ const seams = {
   "a client's parts for Node": [
     ["entry/client.ts", "node/undici/send.ts"],
     ["entry/client.ts", "node/stdio/client.ts"],
+    ["entry/auth-client.ts", "node/guarded-fetch.ts"],
     ["node/stdio/client.ts", "node/process/server-process.ts"],
   ],
 };

@@ -74,6 +74,9 @@ function mappedIpv4(host: string): number[] | undefined {
   return mapped || translated ? split(groups[6], groups[7]) : undefined;
 }
 
+/** The code of the error for a name that stands for a private address. */
+export const PRIVATE_ADDRESS = "ERR_PRIVATE_ADDRESS";
+
 /** Which addresses that others name may be asked. */
 export interface AddressPolicy {
   /** Plain HTTP to other machines. */

@@ -3,7 +3,7 @@ import { discard, type Fetch } from "../http/client/send.js";
 import { AuthError, type AuthStep } from "../protocol/auth-error.js";
 import { messageOf } from "../protocol/text.js";
 import { withinTime } from "./abortable.js";
-import { type AddressPolicy, addressProblem } from "./addresses.js";
+import { type AddressPolicy, addressProblem, PRIVATE_ADDRESS } from "./addresses.js";
 
 /** One run of an authorization: what ends it, and which addresses it has asked. */
 export interface AuthRun {
@@ -124,12 +124,15 @@ function isPreflightFailure(cause: unknown): boolean {
 }
 
 function notAsked(url: URL, why: string, { tried }: AuthRun): AuthError {
-  return new AuthError("configuration", `${url.href} is not asked: ${why}`, { tried });
+  const remedy = why.endsWith("private address") ? " (option allowPrivateAddresses)" : "";
+  return new AuthError("configuration", `${url.href} is not asked: ${why}${remedy}`, { tried });
 }
 
 /** The end of the run stands for itself; anything else is named with the address it happened at. */
 function failure(url: URL, cause: unknown, run: AuthRun, step: AuthStep): unknown {
   if (run.signal.aborted) return run.signal.reason;
+  const { code } = (cause ?? {}) as { code?: unknown };
+  if (code === PRIVATE_ADDRESS) return notAsked(url, "its name stands for a private address", run);
   const what = `${url.origin}${url.pathname}: no usable answer (${messageOf(cause)})`;
   return new AuthError(step, what, { tried: run.tried, cause });
 }

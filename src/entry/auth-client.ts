@@ -1,23 +1,46 @@
+import { type BearerOptions, createBearerWith } from "../auth/client/bearer.js";
 import { createOAuthWith, type OAuth } from "../auth/client/oauth.js";
 import type { OAuthOptions } from "../auth/client/options.js";
-import { toSettings } from "../auth/client/settings.js";
+import { type AuthPlatform, toSettings } from "../auth/client/settings.js";
 import { type AuthSteps, createStepsWith } from "../auth/client/steps.js";
+import { isOnNode } from "../call/clock.js";
+import { lazyModule } from "../call/lazy.js";
 import { HANDSHAKE_VERSIONS } from "../era/versions.js";
+import type { Fetch } from "../http/client/send.js";
 
-/** Old authorization servers want to know which version asks. */
-const discoveryHeaders = { "mcp-protocol-version": HANDSHAKE_VERSIONS[0] };
+const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
+const nodeParts = lazyModule(() => import("../node/guarded-fetch.js"));
+
+function onNode(name: "usualFetch" | "usualGuardedFetch"): Fetch {
+  return (url, init) => {
+    const parts = nodeParts();
+    return parts instanceof Promise ? parts.then((loaded) => loaded[name](url, init)) : parts[name](url, init);
+  };
+}
+
+const platform: AuthPlatform = {
+  fetch: isOnNode ? onNode("usualFetch") : globalFetch,
+  guardedFetch: isOnNode ? onNode("usualGuardedFetch") : globalFetch,
+  // Old authorization servers want to know which version asks.
+  discoveryHeaders: { "mcp-protocol-version": HANDSHAKE_VERSIONS[0] },
+};
 
 /** Authorization for `connect`: `connect(url, createOAuth({ ... }))`. */
 export function createOAuth(options: OAuthOptions = {}): OAuth {
-  return createOAuthWith(options, discoveryHeaders);
+  return createOAuthWith(options, platform);
 }
 
 /** The steps of `createOAuth` one by one, for the authorization at one server. */
 export function createAuthSteps(server: string | URL, options: OAuthOptions = {}): AuthSteps {
-  return createStepsWith(new URL(server), toSettings(options, discoveryHeaders));
+  return createStepsWith(new URL(server), toSettings(options, platform));
 }
 
-export { type BearerOptions, createBearer } from "../auth/client/bearer.js";
+/** For tokens that come from elsewhere: `connect(url, createBearer({ token }))`. */
+export function createBearer(options: BearerOptions): { readonly fetch: Fetch } {
+  return createBearerWith(options, platform);
+}
+
+export type { BearerOptions } from "../auth/client/bearer.js";
 export type { Attempt, Callback } from "../auth/client/code-flow.js";
 export type { Discovery } from "../auth/client/discover.js";
 export type { DpopOptions } from "../auth/client/dpop.js";

@@ -1,8 +1,9 @@
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from "node:dns";
-import type { IncomingMessage, RequestOptions } from "node:http";
-import { Readable } from "node:stream";
-import { isLoopback, isPrivate } from "../auth/addresses.js";
+import type { RequestOptions } from "node:http";
+import { isLoopback, isPrivate, PRIVATE_ADDRESS } from "../auth/addresses.js";
 import type { Fetch } from "../http/client/send.js";
+import { requestBy } from "./outgoing/request.js";
+import { isUsual, nodesDispatcher, proxyFor } from "./undici/dispatcher.js";
 
 type LookupAll = (
   hostname: string,
@@ -17,9 +18,24 @@ export interface GuardedFetchOptions {
   readonly allowLoopback?: boolean;
 }
 
+/** The `fetch` of this moment. A proxy that the environment names is used. */
+export const usualFetch: Fetch = (url, init) => {
+  const proxy = proxyFor(url, nodesDispatcher());
+  return proxy === undefined ? globalThis.fetch(url, init) : requestBy(url, init, { proxy });
+};
+
+let strict: Fetch | undefined;
+
+/** A guarded `fetch`, unless somebody has put another `fetch` or dispatcher in place, which then decides. */
+export const usualGuardedFetch: Fetch = (url, init) => {
+  strict ??= createGuardedFetch();
+  return isUsual(nodesDispatcher()) ? strict(url, init) : globalThis.fetch(url, init);
+};
+
 /**
  * A `fetch` for addresses that strangers name: it connects to no private address. What is looked at is the very address
- * that is connected to, so a name that changes its mind in between gains nothing. Redirects are not followed.
+ * that is connected to, so a name that changes its mind in between gains nothing. A proxy that the environment names resolves
+ * names itself: then only names and addresses as they are written are looked at. Redirects are not followed.
  */
 export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
   const { lookup = systemLookup, allowLoopback = false } = options;
@@ -35,42 +51,11 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
   };
   return async (url, init) => {
     if (isRefused(url.hostname)) throw refusal(url.hostname);
-    return await send(url, init, guarded);
+    const proxy = proxyFor(url, nodesDispatcher());
+    return await requestBy(url, init, proxy === undefined ? { lookup: guarded } : { proxy });
   };
 }
 
 function refusal(hostname: string): Error {
-  return new Error(`${hostname} is, or stands for, a private address`);
-}
-
-async function send(url: URL, init: RequestInit, lookup: NonNullable<RequestOptions["lookup"]>): Promise<Response> {
-  const { method = "GET", signal } = init;
-  const { request } = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
-  const body = init.body === undefined || init.body === null ? undefined : String(init.body);
-  const headers = Object.fromEntries(new Headers(init.headers));
-  return await new Promise((resolve, reject) => {
-    const options: RequestOptions = { method, headers, lookup, agent: false, ...(signal ? { signal } : {}) };
-    const outgoing = request(url, options, (incoming) => {
-      try {
-        resolve(toResponse(incoming, method));
-      } catch (error) {
-        incoming.destroy();
-        reject(error);
-      }
-    });
-    outgoing.on("error", reject);
-    outgoing.end(body);
-  });
-}
-
-/** Throws for a status that no response has. */
-function toResponse(incoming: IncomingMessage, method: string): Response {
-  const status = incoming.statusCode ?? 0;
-  const headers = new Headers();
-  for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
-    for (const value of values) headers.append(name, value);
-  }
-  const bodiless = method === "HEAD" || status === 204 || status === 304;
-  const body = bodiless ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
-  return new Response(body, { status, headers });
+  return Object.assign(new Error(`${hostname} is, or stands for, a private address`), { code: PRIVATE_ADDRESS });
 }

@@ -1,5 +1,6 @@
 import { discard, type Fetch } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
+import type { AuthPlatform } from "./settings.js";
 
 export interface BearerOptions {
   /** The token for the next request; nothing for none. */
@@ -9,11 +10,13 @@ export interface BearerOptions {
   readonly fetch?: Fetch;
 }
 
-/** For tokens that come from elsewhere: `connect(url, createBearer({ token }))`. */
-export function createBearer(options: BearerOptions): { readonly fetch: Fetch } {
+export function createBearerWith(
+  options: BearerOptions,
+  platform: Pick<AuthPlatform, "fetch">,
+): { readonly fetch: Fetch } {
   if (typeof options?.token !== "function")
     throw new AuthError("configuration", "createBearer needs { token }, a function that returns the token");
-  const { token, onUnauthorized, fetch = globalFetch } = options;
+  const { token, onUnauthorized, fetch = platform.fetch } = options;
   const send: Fetch = async (url, init) => {
     const value = await token();
     if (value === undefined) return await fetch(url, init);
@@ -40,8 +43,6 @@ export function createBearer(options: BearerOptions): { readonly fetch: Fetch } 
 export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7e]+$/.test(token);
 }
-
-const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
 function unauthorized(response: Response): AuthError {
   discard(response);

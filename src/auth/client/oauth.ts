@@ -12,7 +12,7 @@ import { NO_CHALLENGE, type TokenChallenge, tokenChallengeOf } from "./challenge
 import { AttemptStore, type Callback, parseCallback } from "./code-flow.js";
 import type { OAuthOptions } from "./options.js";
 import { ServerAuth } from "./server-auth.js";
-import { type Settings, toSettings } from "./settings.js";
+import { type AuthPlatform, type Settings, toSettings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 
 /** How many refused operations are remembered for one server. */
@@ -32,8 +32,8 @@ export interface OAuth {
   readonly logout: (server: string | URL, options?: { readonly signal?: AbortSignal }) => Promise<void>;
 }
 
-export function createOAuthWith(options: OAuthOptions, discoveryHeaders: Readonly<Record<string, string>>): OAuth {
-  const settings = toSettings(options, discoveryHeaders);
+export function createOAuthWith(options: OAuthOptions, platform: AuthPlatform): OAuth {
+  const settings = toSettings(options, platform);
   const servers = new Map<string, ServerAuth>();
   const authFor = (at: string | URL): ServerAuth => {
     const key = new URL(at);

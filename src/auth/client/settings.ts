@@ -36,17 +36,26 @@ export interface Settings {
   httpFor(server: URL): OAuthHttp;
 }
 
+/** What depends on where the program runs. */
+export interface AuthPlatform {
+  readonly fetch: Fetch;
+  /** Connects to no private address, where that can be known. */
+  readonly guardedFetch: Fetch;
+  /** Headers of requests for metadata. */
+  readonly discoveryHeaders: Readonly<Record<string, string>>;
+}
+
 /** With the login that a message may need as well, no message sends the user off more than three times. */
 const MAX_STEP_UPS = 2;
 
 /** Throws for options that cannot work. */
-export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Record<string, string>>): Settings {
+export function toSettings(options: OAuthOptions, platform: AuthPlatform): Settings {
   const { redirectUrl, clientMetadataUrl, registration, clientName, stepUp = 1 } = options;
   if (clientMetadataUrl !== undefined) assertMetadataUrl(clientMetadataUrl);
   if (redirectUrl !== undefined) assertRedirectUrl(redirectUrl);
   const records = new AuthRecords(options.store ?? createMemoryStore());
   const dpop = typeof options.dpop === "object" ? options.dpop : options.dpop === true ? {} : undefined;
-  const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+  const fetch = options.fetch ?? platform.fetch;
   const named = clientName === undefined ? registration : { client_name: clientName, ...registration };
   return {
     discoverOptions: options,
@@ -74,18 +83,19 @@ export function toSettings(options: OAuthOptions, discoveryHeaders: Readonly<Rec
     deadlineMs: options.deadlineMs ?? 300_000,
     fetch,
     now: options.now ?? Date.now,
-    httpFor: (server) =>
-      new OAuthHttp(
-        fetch,
-        {
-          allowInsecure: options.allowInsecure === true,
-          // A server on the user's own network may well be guarded by another one there.
-          allowPrivate: options.allowPrivateAddresses === true || isPrivate(server.hostname),
-          resolve: options.resolve,
-        },
-        discoveryHeaders,
-      ),
+    httpFor: (server) => httpFor(server, options, platform),
   };
+}
+
+function httpFor(server: URL, options: OAuthOptions, platform: AuthPlatform): OAuthHttp {
+  const { fetch = platform.fetch, issuer, allowInsecure = false, allowPrivateAddresses = false, resolve } = options;
+  // A server on the user's own network may well be guarded by another one there.
+  const allowPrivate = allowPrivateAddresses || isPrivate(server.hostname);
+  const guarded = allowPrivate ? fetch : (options.fetch ?? platform.guardedFetch);
+  // Addresses that the author names may stand for anything.
+  const named = [server.origin, issuer === undefined ? undefined : new URL(issuer).origin];
+  const send: Fetch = (url, init) => (named.includes(url.origin) ? fetch : guarded)(url, init);
+  return new OAuthHttp(send, { allowInsecure, allowPrivate, resolve }, platform.discoveryHeaders);
 }
 
 /** Throws for a credential that would go to whichever authorization server an MCP server names. */

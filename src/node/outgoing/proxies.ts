@@ -1,0 +1,71 @@
+import { BlockList, isIP } from "node:net";
+import { isLoopback } from "../../auth/addresses.js";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The proxy that the environment names for an address, as it is written there; undefined where it is connected to directly. */
+export type ProxyFor = (url: URL) => string | undefined;
+
+/**
+ * Reads the usual variables: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, each also in capitals; the small letters
+ * count first. Undefined where no proxy is named. In a CGI program `HTTP_PROXY` is a header of whoever asks, so it does not
+ * count there. This machine is always connected to directly.
+ */
+export function readProxies(env: Environment): ProxyFor | undefined {
+  const isCgi = env.REQUEST_METHOD !== undefined;
+  const read = (name: string) =>
+    env[name] || (isCgi && name === "http_proxy" ? "" : env[name.toUpperCase()]) || undefined;
+  const all = read("all_proxy");
+  const named: ReadonlyMap<string, string | undefined> = new Map([
+    ["http:", read("http_proxy") ?? all],
+    ["https:", read("https_proxy") ?? all],
+  ]);
+  if ([...named.values()].every((value) => value === undefined)) return undefined;
+  const isExcepted = createExceptions(read("no_proxy") ?? "");
+  return (url) => {
+    const proxy = named.get(url.protocol);
+    return proxy === undefined || isLoopback(url.hostname) || isExcepted(url) ? undefined : proxy;
+  };
+}
+
+/** A proxy without a scheme is asked over http. Throws for any other than http and https; the value may hold a password. */
+export function parseProxy(value: string): URL {
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
+  const problem = url === undefined ? "names no address" : `names a proxy of the kind ${url.protocol}`;
+  const message = `the environment ${problem}: http_proxy and https_proxy take http: and https:; option fetch takes others`;
+  throw Object.assign(new Error(message), { code: "ERR_PROXY", syscall: "connect" });
+}
+
+/**
+ * Reads `no_proxy`: names with all that is below them, addresses and ranges of addresses, each with or without a port, with
+ * commas or spaces between them; `*` is everything.
+ */
+function createExceptions(list: string): (url: URL) => boolean {
+  const entries = list
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== "");
+  if (entries.includes("*")) return () => true;
+  const ranges = new BlockList();
+  const names: { readonly name: string; readonly port: string | undefined }[] = [];
+  for (const entry of entries) {
+    const [, address = "", bits] = /^(.*)\/(\d{1,3})$/.exec(entry) ?? [];
+    const family = isIP(address);
+    if (family !== 0 && Number(bits) <= (family === 4 ? 32 : 128)) {
+      ranges.addSubnet(address, Number(bits), family === 4 ? "ipv4" : "ipv6");
+      continue;
+    }
+    const [, host = "", port] = isIP(entry) === 6 ? [entry, entry] : (/^(.*?)(?::(\d+))?$/.exec(entry) ?? []);
+    names.push({ name: host.replace(/^\*?\.|^\[|\]$/g, ""), port });
+  }
+  return ({ hostname, port, protocol }) => {
+    const host = hostname.replace(/^\[|\]$|\.$/g, "");
+    const family = isIP(host);
+    if (family !== 0 && ranges.check(host, family === 4 ? "ipv4" : "ipv6")) return true;
+    const asked = port || (protocol === "https:" ? "443" : "80");
+    const covers = (name: string) => host === name || (family === 0 && host.endsWith(`.${name}`));
+    return names.some((each) => covers(each.name) && (each.port === undefined || each.port === asked));
+  };
+}

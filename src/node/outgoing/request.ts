@@ -1,0 +1,129 @@
+import type { Agent, IncomingMessage, RequestOptions } from "node:http";
+import { Readable } from "node:stream";
+import { parseProxy } from "./proxies.js";
+
+/** Another way to a server than the usual one. */
+export interface RequestRoute {
+  /** Resolves the names that are connected to. */
+  readonly lookup?: NonNullable<RequestOptions["lookup"]>;
+  /** The proxy that the request goes by, which then resolves the name. */
+  readonly proxy?: string | undefined;
+}
+
+/** Sends a request by `node:http`, as `fetch` would, but by a route of its own. Redirects are handed back as they came. */
+export async function requestBy(url: URL, init: RequestInit, route: RequestRoute): Promise<Response> {
+  const { method = "GET", signal } = init;
+  const { body, headers } = messageOf(init);
+  const target = await targetOf(url, headers, route);
+  const { request } = await (target.url.protocol === "https:" ? import("node:https") : import("node:http"));
+  return await new Promise((resolve, reject) => {
+    const options = { method, headers, ...target.options, ...(signal ? { signal } : {}) };
+    const outgoing = request(target.url, options, (incoming) => {
+      try {
+        resolve(toResponse(incoming, method));
+      } catch (error) {
+        incoming.destroy();
+        reject(error);
+      }
+    });
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+/** The headers and the body of a request, with what `fetch` adds. */
+function messageOf({ body, headers: given }: RequestInit): {
+  body: string | undefined;
+  headers: Record<string, string>;
+} {
+  const headers = new Headers(given);
+  if (!headers.has("user-agent")) headers.set("user-agent", "node");
+  if (body instanceof URLSearchParams && !headers.has("content-type"))
+    headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
+  return { body: body === undefined || body === null ? undefined : String(body), headers: Object.fromEntries(headers) };
+}
+
+/** Where to connect, and how: a proxy is asked for the whole address over http, and for a tunnel over https. */
+async function targetOf(
+  url: URL,
+  headers: Record<string, string>,
+  route: RequestRoute,
+): Promise<{ url: URL; options: RequestOptions }> {
+  const { lookup } = route;
+  if (route.proxy === undefined) return { url, options: { agent: false, ...(lookup ? { lookup } : {}) } };
+  const proxy = parseProxy(route.proxy);
+  if (url.protocol === "https:") return { url, options: { agent: await tunnelBy(proxy) } };
+  headers.host = url.host;
+  Object.assign(headers, proxyHeaders(proxy));
+  const place = new URL(url);
+  place.hash = "";
+  return { url: new URL(proxy.origin), options: { path: place.href } };
+}
+
+function proxyHeaders({ username, password }: URL): Record<string, string> {
+  if (username === "" && password === "") return {};
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { "proxy-authorization": `Basic ${Buffer.from(credentials).toString("base64")}` };
+}
+
+/** What the connection to a server is made of. */
+interface Connection {
+  readonly host: string;
+  readonly port: number;
+  /** Empty where the host is no name. */
+  readonly servername: string;
+  readonly signal?: AbortSignal;
+}
+
+/** How long a proxy may take to open a tunnel. */
+const TUNNEL_MS = 30_000;
+const tunnels = new Map<string, Promise<Agent>>();
+
+/** Connections through one proxy, kept for the next request to the same server. */
+function tunnelBy(proxy: URL): Promise<Agent> {
+  const known = tunnels.get(proxy.href) ?? createTunnels(proxy);
+  tunnels.set(proxy.href, known);
+  return known;
+}
+
+async function createTunnels(proxy: URL): Promise<Agent> {
+  const { Agent } = await import("node:https");
+  const { connect } = await import("node:tls");
+  const { request } = await (proxy.protocol === "https:" ? import("node:https") : import("node:http"));
+  const open: Agent["createConnection"] = (options, done = () => {}) => {
+    const { host, port, servername, signal } = options as Connection;
+    const path = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+    const headers = { host: path, ...proxyHeaders(proxy) };
+    const asked = request(proxy.origin, { method: "CONNECT", path, headers, agent: false, ...(signal && { signal }) });
+    const fail = (error: Error) => done(error, undefined as never);
+    asked.setTimeout(TUNNEL_MS, () => asked.destroy(noTunnel(proxy, `gave no answer in ${TUNNEL_MS} ms`)));
+    asked.on("error", fail);
+    asked.once("connect", ({ statusCode }, socket) => {
+      socket.setTimeout(0);
+      if (statusCode === 200) return done(null, connect({ socket, host, servername, ALPNProtocols: ["http/1.1"] }));
+      socket.destroy();
+      fail(noTunnel(proxy, `answered with HTTP status ${statusCode}`));
+    });
+    asked.end();
+    return undefined as never;
+  };
+  return Object.assign(new Agent({ keepAlive: true }), { createConnection: open });
+}
+
+/** Nothing has reached the server: `syscall` says so. */
+function noTunnel({ host }: URL, why: string): Error {
+  const error = new Error(`the proxy ${host} ${why} when asked for a connection`);
+  return Object.assign(error, { code: "ERR_PROXY", syscall: "connect" });
+}
+
+/** Throws for a status that no response has. */
+function toResponse(incoming: IncomingMessage, method: string): Response {
+  const status = incoming.statusCode ?? 0;
+  const headers = new Headers();
+  for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
+    for (const value of values) headers.append(name, value);
+  }
+  const bodiless = method === "HEAD" || status === 204 || status === 304;
+  const body = bodiless ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
+  return new Response(body, { status, headers });
+}
