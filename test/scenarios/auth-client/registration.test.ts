@@ -101,6 +101,8 @@ verifies("client-auth:cimd:url-validation", anyEra, (world) => {
     "https://app.example/./c.json",
     "https://app.example/%2e%2e/c.json",
     "https:///app.example/c.json",
+    "HTTPS://app.example/c.json",
+    "https://App.example/c.json",
     "https://app.example\\c.json",
     "nothing",
   ]) {
