@@ -28,7 +28,10 @@ const MAX_BYTES = 256 * 1024;
 
 /** Whether an icon may be looked at, let alone loaded: only `https:` and `data:` are. */
 export function isSafeIcon(src: string): boolean {
-  return /^https:\/\//i.test(src) || /^data:image\//i.test(src);
+  // What the parser would cut off before the scheme is not taken.
+  const url = /^[a-z]/i.test(src) && URL.canParse(src) ? new URL(src) : undefined;
+  if (url?.protocol === "data:") return /^image\//i.test(url.pathname);
+  return url?.protocol === "https:" && url.username === "" && url.password === "";
 }
 
 /**

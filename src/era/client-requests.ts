@@ -101,9 +101,9 @@ export class CheckedClientRequests implements ClientRequests {
 
 /** Whether an address leaves this machine unencrypted. */
 function isPlainHttp(url: string): boolean {
-  if (!/^http:/i.test(url)) return false;
-  const { hostname } = new URL(url);
-  return hostname !== "localhost" && hostname !== "[::1]" && !hostname.startsWith("127.");
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !/^(localhost|\[::1\]|127(\.\d+){3})$/.test(hostname);
 }
 
 function problemWith(issue: SchemaIssue | undefined): Problem {

@@ -101,10 +101,12 @@ export function parseCallback(callback: Callback, redirectUrl?: string): URLSear
     return new URLSearchParams(given);
   }
   const text = String(callback);
-  if (!URL.canParse(text)) return new URLSearchParams(text.replace(/^[^?]*\?/, ""));
-  const url = new URL(text);
-  if (redirectUrl !== undefined && !isSamePlace(url, new URL(redirectUrl))) {
-    throw new AuthError("callback", `The answer came to ${url.origin}${url.pathname}, not to ${redirectUrl}`);
+  const isAddress = URL.canParse(text) || /^\/|^[^=&?]*\?/.test(text);
+  if (!isAddress || redirectUrl === undefined) return new URLSearchParams(text.replace(/^[^?]*\?/, ""));
+  // What a server sees of an address is its path.
+  const url = URL.canParse(text, redirectUrl) ? new URL(text, redirectUrl) : undefined;
+  if (url === undefined || !isSamePlace(url, new URL(redirectUrl))) {
+    throw new AuthError("callback", `The answer came to ${url?.origin}${url?.pathname}, not to ${redirectUrl}`);
   }
   return url.searchParams;
 }

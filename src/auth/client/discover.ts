@@ -155,6 +155,17 @@ function chooseIssuer(
   });
 }
 
+/** An endpoint that the metadata names. Throws where it names none. */
+export function endpointOf(
+  { issuer, metadata }: Discovery,
+  name: "token_endpoint" | "registration_endpoint" | "revocation_endpoint",
+  run: AuthRun,
+): URL {
+  const endpoint = metadata[name];
+  if (typeof endpoint === "string" && URL.canParse(endpoint)) return new URL(endpoint);
+  throw new AuthError("configuration", `The metadata of ${issuer} has no usable ${name}`, { tried: run.tried });
+}
+
 /** Where servers of the first revision with authorization have their endpoints when they publish nothing. */
 function defaults({ origin }: URL): AuthorizationServer {
   return {

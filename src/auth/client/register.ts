@@ -5,7 +5,7 @@ import { isLoopback } from "../addresses.js";
 import { chooseMethod } from "../client-auth.js";
 import { formatOAuthError, readOAuthResponse } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
-import type { Discovery } from "./discover.js";
+import { type Discovery, endpointOf } from "./discover.js";
 import type { ClientRecord } from "./store.js";
 
 const REGISTRATION = {
@@ -39,17 +39,19 @@ export interface RegistrationOptions {
 /** Makes this client known to an authorization server. */
 export async function register(
   http: OAuthHttp,
-  { issuer, metadata }: Discovery,
+  discovery: Discovery,
   options: RegistrationOptions,
   run: AuthRun,
 ): Promise<ClientRecord> {
   if (options.warnDeprecated !== false) warnOnce(REGISTRATION, warnByProcess);
+  const { issuer, metadata } = discovery;
+  const endpoint = endpointOf(discovery, "registration_endpoint", run);
   const submitted = toRegistration(options, metadata.token_endpoint_auth_methods_supported);
   const init = {
     headers: { "content-type": "application/json", accept: "application/json" },
     body: JSON.stringify(submitted),
   };
-  const response = await http.post(new URL(metadata.registration_endpoint as string), init, run, "registration");
+  const response = await http.post(endpoint, init, run, "registration");
   const { json, error, text } = await readOAuthResponse(response);
   if (error !== undefined || json === undefined) {
     const why = error ?? { error: "no client was returned" };

@@ -59,7 +59,7 @@ export function createStepsWith(server: URL, settings: Settings): AuthSteps {
       );
     },
     exchange: (attempt, callback, options) =>
-      flows.finish(attempt, parseCallback(callback, redirectUrl), begin(options)),
+      flows.finish(attempt, parseCallback(callback, attempt.redirectUrl), begin(options)),
     refresh: (discovery, identity, tokens, options) => flows.refresh(discovery, tokens, identity, begin(options)),
     revoke: (discovery, tokens, options) => flows.revoke(discovery, tokens, begin(options)),
   };

@@ -5,7 +5,7 @@ import { toClientAuth } from "../client-auth.js";
 import { formatOAuthError, readOAuthResponse, secretsOf } from "../errors.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { isHeaderSafe } from "./bearer.js";
-import type { Discovery } from "./discover.js";
+import { type Discovery, endpointOf } from "./discover.js";
 import type { Identity } from "./identify.js";
 import type { TokenRecord } from "./store.js";
 
@@ -30,12 +30,7 @@ export async function requestTokens(
   step: AuthStep = "token",
 ): Promise<TokenRecord> {
   const { discovery, identity, run } = target;
-  const { metadata } = discovery;
-  if (!URL.canParse(String(metadata.token_endpoint))) {
-    throw new AuthError("configuration", `The metadata of ${discovery.issuer} has no token endpoint`, {
-      tried: run.tried,
-    });
-  }
+  endpointOf(discovery, "token_endpoint", run);
   const body = new URLSearchParams(target.more);
   for (const [name, value] of Object.entries({ ...parameters, resource: discovery.resource })) {
     if (value !== undefined) body.set(name, value);
@@ -126,6 +121,7 @@ export async function revokeTokens(
   held: TokenRecord,
   run: AuthRun,
 ): Promise<void> {
+  endpointOf(discovery, "revocation_endpoint", run);
   const authentication = await toClientAuth(identity, discovery.metadata, run.signal);
   const hint = held.refreshToken === undefined ? "access_token" : "refresh_token";
   const response = await oauth.revocationRequest(

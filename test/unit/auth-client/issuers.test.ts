@@ -112,3 +112,39 @@ test("a challenge and a resource that the URL parser reads differently lead nowh
     await rejects(world.call(world.oauth()), failsAt("resource_metadata", /which is not/), resource);
   }
 });
+
+test("endpoints that are no addresses are an AuthError at their step", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const { metadata } = world.as;
+  for (const endpoint of ["not an address", "//as.example/x", "", "mailto:as@example.com"]) {
+    for (const name of ["registration_endpoint", "token_endpoint", "authorization_endpoint"]) {
+      world.as.metadata = { ...metadata, [name]: endpoint };
+      await rejects(world.call(world.oauth()), failsAt("configuration"), `${name} ${endpoint}`);
+    }
+  }
+  world.as.metadata = { ...metadata, revocation_endpoint: "not an address" };
+  const auth = world.oauth();
+  await world.call(auth);
+  await rejects(auth.logout(world.mcp), failsAt("configuration", /revocation_endpoint/));
+});
+
+test("a callback is an address at the redirect address, the path of one, or its parameters", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const visit = (form: (back: URL) => string) =>
+    world.call(world.oauth({ authorize: async (url) => form(new URL(await world.browse(url))) }));
+  for (const form of [
+    (back: URL) => back.href,
+    (back: URL) => `${back.pathname}${back.search}`,
+    (back: URL) => back.search,
+    (back: URL) => back.search.slice(1),
+  ])
+    await visit(form);
+  equal(world.count("POST https://as.example/token"), 4);
+  for (const form of [
+    (back: URL) => `//evil.example${back.pathname}${back.search}`,
+    (back: URL) => `\\\\evil.example${back.pathname}${back.search}`,
+    (back: URL) => `/other${back.search}`,
+    (back: URL) => `https://evil.example${back.pathname}${back.search}`,
+  ])
+    await rejects(visit(form), failsAt("callback", /The answer came to/));
+});
