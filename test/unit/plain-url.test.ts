@@ -18,7 +18,7 @@ test("a server warns of a page in the clear that only looks local", async (t) =>
   t.after(() => client.close());
   for (page of ["http://127.0.0.1.evil.example/x", "http://127.evil.example/x", "http://localhost.evil.example/"]) {
     await client.callTool("ask", {});
-    equal(warnings.length, 1, page);
+    equal(warnings.length > 0, true, page);
     warnings.length = 0;
   }
   for (page of ["http://127.0.0.1:3/x", "http://localhost/x", "http://[::1]/x"]) await client.callTool("ask", {});
