@@ -162,7 +162,8 @@ export function endpointOf(
   run: AuthRun,
 ): URL {
   const endpoint = metadata[name];
-  if (typeof endpoint === "string" && URL.canParse(endpoint)) return new URL(endpoint);
+  const url = typeof endpoint === "string" && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
   throw new AuthError("configuration", `The metadata of ${issuer} has no usable ${name}`, { tried: run.tried });
 }
 
