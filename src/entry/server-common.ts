@@ -43,9 +43,17 @@ export type {
   ServerInterceptor,
   ServerOptions,
 } from "../server/options.js";
+export type { RateLimitOptions } from "../server/rate-limit.js";
 export type { Server } from "../server/server.js";
 export type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
 export type { SealKey, StateCodec } from "../server/state/options.js";
+export {
+  type BucketLimit,
+  type Buckets,
+  type BucketVerdict,
+  MemoryBuckets,
+  type MemoryBucketsOptions,
+} from "../store/buckets.js";
 export type { Change } from "../store/change-bus.js";
 export type { EventLog } from "../store/event-log.js";
 export * from "./errors.js";

@@ -1,4 +1,5 @@
-import { INTERNAL_ERROR, INVALID_PARAMS, Refusal } from "../protocol/jsonrpc/errors.js";
+import { INVALID_PARAMS, Refusal } from "../protocol/jsonrpc/errors.js";
+import { Busy } from "./busy.js";
 import type { CallOrigin, ServerRuntime } from "./server-era.js";
 import type { ServerLimits } from "./server-limits.js";
 
@@ -15,8 +16,11 @@ export function assertMayOpen(
   uris: readonly string[],
 ): void {
   const own = subscriptions.byOwner.get(owner) ?? 0;
-  assertWithin(limits, "maxSubscriptions", subscriptions.open + count, INTERNAL_ERROR, "subscriptions");
-  assertWithin(limits, "maxSubscriptionsPerPrincipal", own + count, INTERNAL_ERROR, "subscriptions of a client");
+  const { maxSubscriptions: most, maxSubscriptionsPerPrincipal: share } = limits;
+  if (subscriptions.open + count > most)
+    throw new Busy(503, "maxSubscriptions", `Too many subscriptions: this server keeps ${most} at a time`);
+  if (own + count > share)
+    throw new Busy(429, "maxSubscriptionsPerPrincipal", `Too many subscriptions: a client has ${share} at a time`);
   for (const uri of uris) assertWithin(limits, "maxUriChars", uri.length, INVALID_PARAMS, "characters of a URI");
 }
 

@@ -5,6 +5,7 @@ import type { MaybePromise } from "../call/maybe-promise.js";
 import type { PingOptions } from "../call/ping-loop.js";
 import type { GateAdmission, HttpExchange } from "../http/exchange.js";
 import type { ParamHeader } from "../http/param-headers.js";
+import type { RequestBodies } from "../http/request-bodies.js";
 import type { Deprecation } from "../protocol/deprecations.js";
 import type { RpcError } from "../protocol/errors.js";
 import type { Check } from "../protocol/json.js";
@@ -33,6 +34,7 @@ import type {
 } from "../protocol/types/index.js";
 import type { ChangeBus } from "../store/change-bus.js";
 import type { EventLog } from "../store/event-log.js";
+import type { Busy } from "./busy.js";
 import type { ClientRequestsOpener } from "./request-strategy.js";
 import type { ServerLimits } from "./server-limits.js";
 import type { Steps } from "./steps.js";
@@ -146,8 +148,11 @@ export type Outcome =
   | { readonly kind: "result"; readonly result: JsonText }
   | {
       readonly kind: "error";
-      readonly error: RpcErrorObject /** The SDK refused it before any handler ran. */;
+      readonly error: RpcErrorObject;
+      /** The SDK refused it before any handler ran. */
       readonly refused: boolean;
+      /** The refusal, where a bound was reached. */
+      readonly busy?: Busy | undefined;
     }
   /** Cancelled: nothing is to be written for it. */
   | { readonly kind: "dropped" };
@@ -225,6 +230,8 @@ export interface ServerRuntime {
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
   readonly clock: Clock;
+  /** The request bodies that are under way. */
+  readonly bodies: RequestBodies;
   /** What seals is loaded with the first state: few servers ask. */
   seal(): MaybePromise<StateSeal>;
   /** The pages that clients were asked to send their users to. */
@@ -290,6 +297,8 @@ export interface ReportContext {
 export interface EraSession {
   /** What a handshake told about the client; undefined before it, and where there is none. */
   readonly established?: ClientDescription | undefined;
+  /** How many of its calls run. */
+  running: number;
   /** Makes a call of a request, or tells why it is refused. It may take time, since sessions may be kept elsewhere. */
   decode(request: RpcRequest, origin: CallOrigin): MaybePromise<Call | Refusal>;
   /** A notification other than a cancellation. Never throws or rejects. */

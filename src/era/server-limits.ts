@@ -9,6 +9,31 @@ export interface ServerLimits {
    */
   readonly maxBodyBytes: number;
   /**
+   * Bytes of request bodies that are under way, over all requests. A body that comes in one piece does not count.
+   * @default 134_217_728
+   */
+  readonly maxBodiesBytes: number;
+  /**
+   * How long a body that has begun may go without a byte.
+   * @default 30_000
+   */
+  readonly bodyTimeoutMs: number;
+  /**
+   * Calls that run at once, those that wait for their tool included. Subscriptions have a bound of their own.
+   * @default 10_000
+   */
+  readonly maxCalls: number;
+  /**
+   * Calls that run at once in one session or on one channel.
+   * @default 1000
+   */
+  readonly maxCallsPerSession: number;
+  /**
+   * Calls that run at once for one principal, where a gate names it.
+   * @default 256
+   */
+  readonly maxCallsPerPrincipal: number;
+  /**
    * Sessions that are open at once.
    * @default 10_000
    */
@@ -132,6 +157,11 @@ export interface ServerLimits {
 
 export const SERVER_LIMITS: ServerLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
+  maxBodiesBytes: 128 * 1024 * 1024,
+  bodyTimeoutMs: 30_000,
+  maxCalls: 10_000,
+  maxCallsPerSession: 1_000,
+  maxCallsPerPrincipal: 256,
   maxSessions: 10_000,
   maxSessionsPerPrincipal: 1_000,
   sessionSetupMs: 30_000,

@@ -1,4 +1,5 @@
 import type { GateAdmission, HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
+import type { RequestBodies } from "./request-bodies.js";
 
 /** An exchange that stands for another one and passes everything on. */
 export class ForwardingExchange implements HttpExchange {
@@ -28,8 +29,8 @@ export class ForwardingExchange implements HttpExchange {
     return this.#inner.header(name);
   }
 
-  text(limit: number): Promise<string> {
-    return this.#inner.text(limit);
+  text(limit: number, bodies?: RequestBodies): Promise<string> {
+    return this.#inner.text(limit, bodies);
   }
 
   onGone(listener: () => void): void {

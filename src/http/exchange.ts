@@ -1,3 +1,5 @@
+import type { RequestBodies } from "./request-bodies.js";
+
 /** A response body that is written piece by piece. */
 export interface HttpStream {
   /**
@@ -36,11 +38,17 @@ export interface HttpExchange {
   /**
    * The request body, without a byte order mark. Called at most once. Rejects with `BodyTooLarge` beyond `limit` bytes,
    * `BodyNotText` if it is not UTF-8, `BodyIncomplete` if the client went away while sending, and `BodyTaken` if
-   * something in front has read it and not handed it over.
+   * something in front has read it and not handed it over. Counts the body among `bodies`, and rejects with `BodiesFull` and
+   * `BodyTimeout` as they say.
    */
-  text(limit: number): Promise<string>;
+  text(limit: number, bodies?: RequestBodies): Promise<string>;
   /** The same without a promise, in the turn in which the body is there; in place of `text`. */
-  read?(limit: number, onText: (text: string) => void, onFailure: (error: unknown) => void): void;
+  read?(
+    limit: number,
+    onText: (text: string) => void,
+    onFailure: (error: unknown) => void,
+    bodies?: RequestBodies,
+  ): void;
   /** Calls the listener once, later, if the client goes away, or has already gone, before the response is complete. */
   onGone(listener: () => void): void;
   /** Whether `reply` or `stream` has been called, or comes too late. */
@@ -59,45 +67,6 @@ export interface HttpExchange {
   readonly endsAt?: number | undefined;
   /** What the gate says of what the caller is about to do; undefined without one that knows. */
   readonly judge?: GateAdmission["judge"];
-}
-
-/** Why a request body cannot be had. `status` is what to answer with, where there is anybody to answer. */
-export class BodyFailure extends Error {
-  readonly status: number | undefined = undefined;
-}
-
-export class BodyTooLarge extends BodyFailure {
-  override readonly name = "BodyTooLarge";
-  override readonly status = 413;
-  constructor(
-    readonly limit: number,
-    body = "request body",
-  ) {
-    super(`${body} is larger than ${limit} bytes`);
-  }
-}
-
-export class BodyNotText extends BodyFailure {
-  override readonly name = "BodyNotText";
-  override readonly status = 400;
-  constructor() {
-    super("request body is not valid UTF-8");
-  }
-}
-
-export class BodyIncomplete extends BodyFailure {
-  override readonly name = "BodyIncomplete";
-  constructor(options?: ErrorOptions) {
-    super("the client went away before the whole request body had arrived", options);
-  }
-}
-
-export class BodyTaken extends BodyFailure {
-  override readonly name = "BodyTaken";
-  override readonly status = 500;
-  constructor() {
-    super("request body was read before it came here; take the body parser away or hand its result over as `body`");
-  }
 }
 
 /** The body as something in front has read it: text is passed on, any other value is a parsed JSON body. */

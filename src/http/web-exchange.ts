@@ -1,14 +1,6 @@
-import {
-  BODILESS,
-  BodyIncomplete,
-  BodyNotText,
-  BodyTaken,
-  BodyTooLarge,
-  type HttpExchange,
-  type HttpHeaders,
-  type HttpStream,
-  toBodyText,
-} from "./exchange.js";
+import { type BodyFailure, BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "./body-failure.js";
+import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "./exchange.js";
+import { IncomingBody, RequestBodies } from "./request-bodies.js";
 
 export interface WebExchangeOptions {
   /** What the authorization gate found out about the caller. */
@@ -68,12 +60,13 @@ class WebExchange implements HttpExchange {
     return name === "host" ? new URL(this.#request.url).host : undefined;
   }
 
-  async text(limit: number): Promise<string> {
+  async text(limit: number, bodies = new RequestBodies()): Promise<string> {
     if (this.#options.body !== undefined) return toBodyText(this.#options.body);
     if (this.#request.bodyUsed) throw new BodyTaken();
-    if (Number(this.header("content-length")) > limit) throw new BodyTooLarge(limit);
-    const body = this.#request.body;
-    const text = body === null ? "" : await readText(body, limit);
+    const declared = Number(this.header("content-length") ?? Number.NaN);
+    if (declared > limit) throw new BodyTooLarge(limit);
+    const { body } = this.#request;
+    const text = body === null ? "" : await readText(body, bodies, limit, declared);
     if (!this.#request.signal.aborted) return text;
     this.#leave();
     throw new BodyIncomplete({ cause: this.#request.signal.reason });
@@ -211,33 +204,34 @@ class WebStream implements HttpStream {
   }
 }
 
-async function readText(body: ReadableStream<Uint8Array>, limit: number): Promise<string> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let size = 0;
-  let text = "";
-  for (;;) {
-    const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw new BodyIncomplete({ cause });
-    });
-    if (done) return text + decode(decoder, undefined);
-    size += value.byteLength;
-    try {
-      if (size > limit) throw new BodyTooLarge(limit);
-      text += decode(decoder, value);
-    } catch (error) {
-      reader.cancel(error).catch(() => {});
-      throw error;
-    }
-  }
-}
-
-/** Without a chunk: the end, where an unfinished character is an error too. */
-function decode(decoder: TextDecoder, chunk: Uint8Array | undefined): string {
+async function readText(
+  stream: ReadableStream<Uint8Array>,
+  bodies: RequestBodies,
+  limit: number,
+  declared: number,
+): Promise<string> {
+  const reader = stream.getReader();
+  let failure: BodyFailure | undefined;
+  const stop = (error: BodyFailure) => {
+    failure = error;
+    reader.cancel(error).catch(() => {});
+  };
+  const body = new IncomingBody(bodies, limit, declared, stop);
   try {
-    return decoder.decode(chunk, { stream: chunk !== undefined });
-  } catch {
-    throw new BodyNotText();
+    for (;;) {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw new BodyIncomplete({ cause });
+      });
+      if (done) break;
+      const refused = body.add(value);
+      if (refused !== undefined) stop(refused);
+    }
+    if (failure !== undefined) throw failure;
+    const text = body.text();
+    if (text === undefined) throw new BodyNotText();
+    return text;
+  } finally {
+    body.close();
   }
 }
 

@@ -25,6 +25,7 @@ export const SERVER: Known<ServerOptions> = {
   acceptState: 1,
   logLevel: 1,
   limits: 1,
+  rateLimit: 1,
   pings: 1,
   progressIntervalMs: 1,
   identify: 1,
@@ -58,6 +59,7 @@ export const TOOL: Known<AnyToolOptions> = {
   taskSupport: 1,
   timeoutMs: 1,
   concurrency: 1,
+  maxWaiting: 1,
   validator: 1,
 };
 

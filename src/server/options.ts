@@ -16,6 +16,7 @@ import { defined } from "../protocol/json.js";
 import type { CacheScope, JsonObject, LoggingLevel } from "../protocol/types/index.js";
 import type { JsonSchemaValidator } from "../schema/json-schema/types.js";
 import type { EventLog } from "../store/event-log.js";
+import type { RateLimitOptions } from "./rate-limit.js";
 import type { SealKey, StateCodec } from "./state/options.js";
 
 /** Where the SDK writes what happens. Silent by default; never stdout. */
@@ -125,6 +126,8 @@ export interface ServerOptions {
   readonly logLevel?: LoggingLevel;
   /** Bounds on everything that clients can make the server hold. Each has a default. */
   readonly limits?: Partial<ServerLimits>;
+  /** How fast one caller may make calls. Off by default. */
+  readonly rateLimit?: RateLimitOptions;
   /** Pings each connected client, in the era that has pings; silence is told to `onError`. */
   readonly pings?: PingOptions;
   /** The shortest time between two reports of progress of one call; what comes between is left out but for the latest. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
-import { andThen, attempt, ignoreErrors } from "../call/maybe-promise.js";
+import { andThen, attempt, ignoreErrors, type MaybePromise } from "../call/maybe-promise.js";
 import type {
   Call,
   LogMessage,
@@ -12,6 +12,7 @@ import type {
 import { SERVER_LIMITS, type ServerLimits } from "../era/server-limits.js";
 import type { UrlElicitations } from "../era/url-elicitations.js";
 import type { ParamHeader } from "../http/param-headers.js";
+import { RequestBodies } from "../http/request-bodies.js";
 import { type Deprecation, warnByProcess, warnOfUsed, warnOnce } from "../protocol/deprecations.js";
 import { DefinitionError, toError } from "../protocol/errors.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
@@ -20,10 +21,12 @@ import { assertExtensionIds } from "../protocol/meta.js";
 import type { ClientCapabilities, Implementation, ServerCapabilities } from "../protocol/types/index.js";
 import type { SchemaCompiler } from "../schema/json-schema/types.js";
 import { type ChangeBus, MemoryChangeBus } from "../store/change-bus.js";
+import { Admission } from "./admission.js";
 import { Registry } from "./definitions/registry.js";
 import { createReceiver } from "./notifications.js";
 import { SERVER } from "./option-names.js";
 import { clockOf, type ServerInterceptor, type ServerOptions } from "./options.js";
+import { createRateLimit } from "./rate-limit.js";
 import { createRoutes, createServe, type Route, sees } from "./serve-call.js";
 import { assertSealOptions } from "./state/options.js";
 
@@ -44,6 +47,9 @@ export class ServerCore implements ServerRuntime {
   readonly eras: readonly OfferedEra[];
   readonly options: ServerOptions;
   readonly limits: ServerLimits;
+  readonly admission: Admission;
+  readonly bodies: RequestBodies;
+  readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
   readonly routes: ReadonlyMap<string, Route>;
   readonly #closing = new Set<() => void>();
   mirrorsArguments = false;
@@ -62,6 +68,9 @@ export class ServerCore implements ServerRuntime {
     this.limits = resolveLimits("McpServer", options.limits, SERVER_LIMITS);
     this.info = info;
     this.clock = clockOf(options);
+    this.admission = new Admission(this);
+    this.bodies = new RequestBodies(this.limits, this.clock);
+    this.checkRate = options.rateLimit && createRateLimit(options.rateLimit, this);
     this.versions = supportedVersions(eras, options.versions);
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.options = options;
@@ -72,6 +81,7 @@ export class ServerCore implements ServerRuntime {
       validator,
       maskErrors: options.maskErrors ?? false,
       clock: this.clock,
+      admission: this.admission,
       warn: (message) => this.warn(message),
       onParamHeaders: () => {
         this.mirrorsArguments = true;

@@ -1,10 +1,12 @@
 import { composeInterceptors } from "../call/interceptor.js";
-import type { MaybePromise } from "../call/maybe-promise.js";
+import { andThen, type MaybePromise } from "../call/maybe-promise.js";
+import { Busy } from "../era/busy.js";
 import type { Call, HandlerResult, Outcome, ServerRuntime } from "../era/server-era.js";
 import { RpcError } from "../protocol/errors.js";
 import { INTERNAL_ERROR, invalidParams, methodNotFound, Refusal } from "../protocol/jsonrpc/errors.js";
 import { isWritable } from "../protocol/jsonrpc/format.js";
 import { params } from "../protocol/shapes/common.js";
+import type { Admission } from "./admission.js";
 import { Context } from "./context.js";
 import { unknownItem } from "./definitions/catalogue.js";
 import { completeArgument } from "./definitions/complete.js";
@@ -27,6 +29,10 @@ export interface MethodTables extends ServerRuntime {
   readonly routes: ReadonlyMap<string, Route>;
   /** The definitions, with the author's own methods. */
   readonly registry: Pick<Registry, "methods">;
+  /** Counts the calls that run. */
+  readonly admission: Admission;
+  /** Throws where the caller is too fast; undefined where calls have no rate. */
+  readonly checkRate: ((call: Call) => MaybePromise<void>) | undefined;
   /** Whether some era of this server has a method of this name. */
   isSpecified(method: string): boolean;
 }
@@ -40,17 +46,31 @@ export function createServe(
   server: MethodTables,
   interceptors: readonly ServerInterceptor[],
 ): (call: Call) => MaybePromise<Outcome> {
-  if (interceptors.length === 0) return (call) => serveCall(server, dispatch, call);
-  const intercepted = composeInterceptors(interceptors, async (call: Call) => dispatch(server, call));
-  const dispatchCall = (_server: MethodTables, call: Call) => intercepted(call);
+  const dispatchCall = withinRate(server.checkRate, withInterceptors(server, interceptors));
   return (call) => serveCall(server, dispatchCall, call);
 }
 
-function serveCall(
-  server: MethodTables,
-  dispatchCall: (server: MethodTables, call: Call) => MaybePromise<HandlerResult>,
-  call: Call,
-): MaybePromise<Outcome> {
+type Dispatch = (server: MethodTables, call: Call) => MaybePromise<HandlerResult>;
+
+function withInterceptors(server: MethodTables, interceptors: readonly ServerInterceptor[]): Dispatch {
+  if (interceptors.length === 0) return dispatch;
+  const intercepted = composeInterceptors(interceptors, async (call: Call) => dispatch(server, call));
+  return (_server, call) => intercepted(call);
+}
+
+/** Lets a call begin once the rate of its caller allows it. A call that was cancelled meanwhile does not. */
+function withinRate(checkRate: MethodTables["checkRate"], run: Dispatch): Dispatch {
+  if (checkRate === undefined) return run;
+  return (server, call) =>
+    andThen(checkRate(call), () => {
+      if (call.end.aborted) throw call.end.reason;
+      return run(server, call);
+    });
+}
+
+function serveCall(server: MethodTables, dispatchCall: Dispatch, call: Call): MaybePromise<Outcome> {
+  const busy = server.admission.enter(call);
+  if (busy !== undefined) return refuse(server, call, busy);
   let result: MaybePromise<HandlerResult>;
   try {
     result = dispatchCall(server, call);
@@ -84,19 +104,26 @@ function dispatch(server: MethodTables, call: Call): MaybePromise<HandlerResult>
   return era.runHandler(call, server, (requests) => route(call, new Context(call, requests, server)));
 }
 
-function succeed(runtime: ServerRuntime, call: Call, result: HandlerResult): Outcome {
+function succeed(server: MethodTables, call: Call, result: HandlerResult): Outcome {
   try {
-    return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, runtime) };
+    return call.end.aborted ? DROPPED : { kind: "result", result: call.era.encode(call, result, server) };
   } catch (error) {
-    return toOutcome(runtime, call, error);
+    return toOutcome(server, call, error);
   } finally {
+    server.admission.leave(call);
     call.close();
   }
 }
 
-function fail(runtime: ServerRuntime, call: Call, error: unknown): Outcome {
+function fail(server: MethodTables, call: Call, error: unknown): Outcome {
+  server.admission.leave(call);
+  return refuse(server, call, error);
+}
+
+/** Ends a call that did not begin. */
+function refuse(server: MethodTables, call: Call, error: unknown): Outcome {
   try {
-    return toOutcome(runtime, call, error);
+    return toOutcome(server, call, error);
   } finally {
     call.close();
   }
@@ -116,6 +143,7 @@ function toOutcome(runtime: ServerRuntime, call: Call, error: unknown): Outcome 
   const misuse = call.era.misuse(error.rpcCode);
   if (misuse !== undefined) runtime.report(new Error(misuse, { cause: error }), context);
   const encoded = call.era.encodeError(error, call);
+  if (error instanceof Busy) return { kind: "error", error: encoded, refused: true, busy: error };
   if (isWritable(encoded.data)) return { kind: "error", error: encoded, refused: error instanceof Refusal };
   runtime.report(new Error("the data of an error cannot be written as JSON", { cause: error }), context);
   return { kind: "error", error: INTERNAL, refused: false };

@@ -206,14 +206,23 @@ export class Server<
     return response;
   };
 
-  /** Counts what is being held at the moment. */
+  /**
+   * Counts what is being held at the moment: `connections` (channels), `sessions`, `streams`, `subscriptions`, `openRequests`
+   * (exchanges that are being answered), `running` calls, those of them that are `waiting` for their tool, request `bodies` under
+   * way and their `bodyBytes`. `refused` counts what a bound has refused since the start.
+   */
   stats(): Readonly<Record<string, number>> {
-    const { running = 0, ...http } = this.#http?.stats() ?? {};
+    const { loading = 0, ...http } = this.#http?.stats() ?? {};
+    const { admission, bodies, subscriptions } = this.core;
     return {
       ...http,
       connections: this.#channels.size,
-      subscriptions: this.core.subscriptions.open,
-      running: running + this.#channels.running,
+      subscriptions: subscriptions.open,
+      running: admission.running + loading,
+      waiting: admission.waiting,
+      refused: admission.refused,
+      bodies: bodies.count,
+      bodyBytes: bodies.bytes,
     };
   }
 

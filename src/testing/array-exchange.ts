@@ -1,11 +1,5 @@
-import {
-  BODILESS,
-  BodyTooLarge,
-  type HttpExchange,
-  type HttpHeaders,
-  type HttpStream,
-  toBodyText,
-} from "../http/exchange.js";
+import { BodyTooLarge } from "../http/body-failure.js";
+import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../http/exchange.js";
 
 export interface ArrayExchangeInit {
   readonly method?: string;

@@ -46,7 +46,8 @@ verifies("flow:cancel:event-store-no-leak", legacyBareHttp, async (world) => {
   equal(new Set(rows).size, 2 * CALLS);
   equal(client.pending, 0);
   await until("nothing is timed any more", () => clock.pending === before.timers);
-  deepEqual(server.stats(), { openRequests: 0, sessions: 1, streams: 1, running: 0, connections: 0, subscriptions: 0 });
+  const { sessions, streams, ...others } = server.stats();
+  deepEqual([sessions, streams, Object.values(others).every((count) => count === 0)], [1, 1, true]);
   await close();
   equal(log.size(), 0);
   await until("no handle is left", () => process.getActiveResourcesInfo().length <= total(empty.resources));

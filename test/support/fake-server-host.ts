@@ -2,9 +2,11 @@ import type { Call, HandlerResult, Outcome, ReportContext, ServerRuntime } from 
 import { SERVER_LIMITS, type ServerLimits } from "#src/era/server-limits.js";
 import type { UrlElicitations } from "#src/era/url-elicitations.js";
 import type { ParamHeader } from "#src/http/param-headers.js";
+import { RequestBodies } from "#src/http/request-bodies.js";
 import { RpcError } from "#src/protocol/errors.js";
 import { invalidParams, methodNotFound, Refusal } from "#src/protocol/jsonrpc/errors.js";
 import type { RpcNotification } from "#src/protocol/jsonrpc/message.js";
+import { Admission } from "#src/server/admission.js";
 import { Registry } from "#src/server/definitions/registry.js";
 import { MemoryChangeBus } from "#src/store/change-bus.js";
 import { FakeClock } from "./fake-clock.js";
@@ -24,6 +26,8 @@ export class FakeServerHost implements ServerRuntime {
   };
   readonly capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
   readonly clock = new FakeClock();
+  readonly bodies = new RequestBodies();
+  readonly admission = new Admission(this);
   readonly urlElicitations: UrlElicitations = new Map();
   readonly watched = new Map<string, number>();
   readonly subscriptions = { open: 0, byOwner: new Map<unknown, number>() };
@@ -42,6 +46,7 @@ export class FakeServerHost implements ServerRuntime {
     validator: undefined,
     maskErrors: false,
     clock: this.clock,
+    admission: this.admission,
     report: () => {},
     warn: () => {},
     onParamHeaders: () => {},

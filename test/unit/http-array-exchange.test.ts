@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BodyTooLarge } from "#src/http/exchange.js";
+import { BodyTooLarge } from "#src/http/body-failure.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 
 describe("array exchange", () => {

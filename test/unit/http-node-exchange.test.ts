@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, it } from "node:test";
-import { BodyIncomplete, BodyTaken, BodyTooLarge, type HttpExchange } from "#src/http/exchange.js";
+import { BodyIncomplete, BodyTaken, BodyTooLarge } from "#src/http/body-failure.js";
+import type { HttpExchange } from "#src/http/exchange.js";
 import { createNodeExchange, type NodeExchangeOptions } from "#src/node/http/exchange.js";
 
 type Handler = (exchange: HttpExchange, res: ServerResponse) => void | Promise<void>;

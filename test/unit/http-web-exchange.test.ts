@@ -1,6 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { describe, it } from "node:test";
-import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge, type HttpExchange } from "#src/http/exchange.js";
+import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "#src/http/body-failure.js";
+import type { HttpExchange } from "#src/http/exchange.js";
 import { createWebExchange } from "#src/http/web-exchange.js";
 
 const url = "http://localhost:3000/mcp?x=1#top";

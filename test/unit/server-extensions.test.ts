@@ -19,7 +19,7 @@ async function byHand(server: McpServer) {
   const [near, far] = createChannelPair();
   const heard: Heard[] = [];
   const watchers: (() => void)[] = [];
-  await server.accept(far);
+  const connection = await server.accept(far);
   await near.open({
     onFrame: (frame) => {
       heard.push(JSON.parse(frame));
@@ -34,7 +34,12 @@ async function byHand(server: McpServer) {
       watchers.push(look);
       look();
     });
-  return { heard, until, send: (message: object) => near.send(JSON.stringify({ jsonrpc: "2.0", ...message })) };
+  return {
+    connection,
+    heard,
+    until,
+    send: (message: object) => near.send(JSON.stringify({ jsonrpc: "2.0", ...message })),
+  };
 }
 
 test("a topic is served after the acknowledgment and until the subscription ends", async (t) => {
@@ -90,8 +95,8 @@ test("topics that throw leave no subscription behind", async (t) => {
   await until(() => heard.filter(({ method }) => method !== undefined).length === 2);
   equal(server.stats().subscriptions, 1);
   send({ method: "notifications/cancelled", params: { requestId: 2 } });
-  while (server.stats().running !== 0) await new Promise(setImmediate);
-  deepEqual([server.stats().subscriptions, stopped], [0, ["first", "third"]]);
+  while (server.stats().subscriptions !== 0) await new Promise(setImmediate);
+  deepEqual(stopped, ["first", "third"]);
   deepEqual(reports, ["second cannot start", "first cannot stop"]);
 });
 
@@ -107,13 +112,13 @@ test("a subscription that is called off before it begins is not counted", async 
     ],
   });
   t.after(() => server.close());
-  const { send } = await byHand(server);
+  const { connection, send } = await byHand(server);
   send(enveloped(1, "subscriptions/listen", { notifications: {} }));
   await held.opened;
   send({ method: "notifications/cancelled", params: { requestId: 1 } });
   await new Promise(setImmediate);
   go.open();
-  while (server.stats().running !== 0) await new Promise(setImmediate);
+  while (connection.running !== 0) await new Promise(setImmediate);
   equal(server.stats().subscriptions, 0);
 });
 

@@ -1,5 +1,5 @@
+import { BodyTooLarge } from "../../http/body-failure.js";
 import { readText } from "../../http/client/read.js";
-import { BodyTooLarge } from "../../http/exchange.js";
 import type { IssuerLimits } from "./limits.js";
 import { invalidRequest, OAuthProblem } from "./problem.js";
 

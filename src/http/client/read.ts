@@ -1,6 +1,6 @@
 import { type Clock, unref } from "../../call/clock.js";
 import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
-import { BodyTooLarge } from "../exchange.js";
+import { BodyTooLarge } from "../body-failure.js";
 import { readSse, type SseEvent, SseReader } from "../sse/reader.js";
 import { type Life, type Reply, sourceOf } from "./send.js";
 

@@ -1,17 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LONGEST_DELAY } from "../../call/clock.js";
-import {
-  BODILESS,
-  BodyIncomplete,
-  BodyNotText,
-  BodyTaken,
-  BodyTooLarge,
-  type HttpExchange,
-  type HttpHeaders,
-  type HttpStream,
-  toBodyText,
-} from "../../http/exchange.js";
+import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "../../http/body-failure.js";
+import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../../http/exchange.js";
+import { IncomingBody, RequestBodies } from "../../http/request-bodies.js";
 
 export interface NodeExchangeOptions {
   /** What the authorization gate found out about the caller. */
@@ -24,8 +16,6 @@ export interface NodeExchangeOptions {
 
 /** How long a client that sends too much may go on before it is cut off. */
 const LINGER_MS = 500;
-/** Shared: a decoder keeps nothing between whole texts. Takes a byte order mark away. */
-const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** An exchange over `node:http`, without web objects in between. */
 export function createNodeExchange(
@@ -71,48 +61,46 @@ class NodeExchange implements HttpExchange {
     return typeof value === "object" ? value.join(", ") : value;
   }
 
-  text(limit: number): Promise<string> {
-    return new Promise((resolve, reject) => this.read(limit, resolve, reject));
+  text(limit: number, bodies?: RequestBodies): Promise<string> {
+    return new Promise((resolve, reject) => this.read(limit, resolve, reject, bodies));
   }
 
-  read(limit: number, onText: (text: string) => void, onFailure: (error: unknown) => void): void {
+  read(
+    limit: number,
+    onText: (text: string) => void,
+    onFailure: (error: unknown) => void,
+    bodies = new RequestBodies(),
+  ): void {
     const req = this.#req;
     if (this.#body !== undefined) return onText(toBodyText(this.#body));
+    const declared = Number(req.headers["content-length"]);
     // A body that is announced too large need not be read.
-    if (Number(req.headers["content-length"]) > limit) {
+    if (declared > limit) {
       this.#closes = true;
       return onFailure(new BodyTooLarge(limit));
     }
     if (req.readableDidRead) return onFailure(new BodyTaken());
     if (req.destroyed) return onFailure(new BodyIncomplete());
-    let first: Buffer | undefined;
-    let rest: Buffer[] | undefined;
-    let size = 0;
-    let settled = false;
     const fail = (error: unknown) => {
-      if (settled) return;
-      settled = true;
-      onFailure(error);
+      if (body.close()) onFailure(error);
     };
+    const stop = (error: unknown) => {
+      if (this.#closes) return;
+      this.#closes = true;
+      req.pause();
+      fail(error);
+    };
+    const body = new IncomingBody(bodies, limit, declared, stop);
     // No listener is taken away again: they go with the request.
-    req.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > limit) {
-        if (this.#closes) return;
-        this.#closes = true;
-        req.pause();
-        fail(new BodyTooLarge(limit));
-      } else if (first === undefined) first = chunk;
-      else if (rest === undefined) rest = [first, chunk];
-      else rest.push(chunk);
+    req.on("data", (piece: Buffer) => {
+      if (this.#closes) return;
+      const failure = body.add(piece);
+      if (failure !== undefined) stop(failure);
     });
     req.on("end", () => {
-      const body = rest === undefined ? first : Buffer.concat(rest, size);
-      const text = body === undefined ? "" : toText(body);
-      if (text === undefined) return fail(new BodyNotText());
-      if (settled) return;
-      settled = true;
-      onText(text);
+      const text = body.text();
+      if (text === undefined) fail(new BodyNotText());
+      else if (body.close()) onText(text);
     });
     const onCut = (cause?: unknown) => {
       if (!req.readableEnded) fail(new BodyIncomplete({ cause }));
@@ -247,13 +235,4 @@ function toFields(headers: HttpHeaders): string[] {
   const fields: string[] = [];
   for (const name in headers) fields.push(name, headers[name] as string);
   return fields;
-}
-
-/** Undefined if it is not UTF-8. */
-function toText(body: Buffer): string | undefined {
-  try {
-    return decoder.decode(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -17,6 +17,8 @@ export const INVALID_REQUEST = -32600;
 export const METHOD_NOT_FOUND = -32601;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
+/** A bound of the server is reached, and nothing ran: the call may come again. */
+export const LIMIT_EXCEEDED = -32005;
 
 /** An error that the SDK itself answers with before any handler ran. A transport may give it a status of its own. */
 export class Refusal extends RpcError {}

@@ -1,38 +1,59 @@
 import { AbortSwitch } from "../../call/abort-switch.js";
 import type { Clock } from "../../call/clock.js";
 import { ToolError } from "../../protocol/errors.js";
+import type { Admission } from "../admission.js";
 import type { Context } from "../context.js";
 
 export interface ToolLimits {
   readonly timeoutMs?: number;
   readonly concurrency?: number;
+  readonly maxWaiting?: number;
 }
 
 /** Runs a handler as soon as, and for as long as, the limits of its tool allow. */
 export type Limit = (ctx: Context, work: (ctx: Context) => unknown) => unknown;
 
 /** What holds the calls of one tool to its limits. */
-export function createLimit(tool: string, { timeoutMs, concurrency }: ToolLimits, clock: Clock): Limit {
-  const turnstile = concurrency === undefined ? undefined : new Turnstile(concurrency);
+export function createLimit(tool: string, limits: ToolLimits, clock: Clock, admission: Admission): Limit {
+  const { timeoutMs, concurrency, maxWaiting } = limits;
+  const turnstile = concurrency === undefined ? undefined : new Turnstile(tool, concurrency, maxWaiting, admission);
   const inTime: Limit = (ctx, work) =>
     timeoutMs === undefined ? work(ctx) : withinTime(tool, timeoutMs, clock, ctx, work);
   return turnstile === undefined ? inTime : (ctx, work) => turnstile.pass(ctx.signal, () => inTime(ctx, work));
 }
 
-/** Lets so many in at a time; the others wait in line, and leave it when they are called off. */
+/** Lets so many in at a time; so many others wait in line, and leave it when they are called off. */
 class Turnstile {
-  #free: number;
+  readonly #tool: string;
+  readonly #maxWaiting: number;
+  readonly #admission: Admission;
   readonly #line: (() => void)[] = [];
+  #free: number;
 
-  constructor(places: number) {
+  constructor(tool: string, places: number, maxWaiting = 2 * places, admission: Admission) {
+    this.#tool = tool;
     this.#free = places;
+    this.#maxWaiting = maxWaiting;
+    this.#admission = admission;
   }
 
-  /** Runs work as soon as there is a place. Rejects with the signal's reason when it fires before. */
-  async pass<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
+  /**
+   * Runs work as soon as there is a place. Throws `Busy` at once where the line is full. Rejects with the signal's reason when it
+   * fires before.
+   */
+  pass<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    if (this.#free > 0) this.#free--;
-    else await this.#turn(signal);
+    if (this.#free > 0) {
+      this.#free--;
+      return this.#run(work);
+    }
+    const max = this.#maxWaiting;
+    if (this.#line.length >= max)
+      throw this.#admission.refuse(503, "maxWaiting", `Tool ${this.#tool} is busy: ${max} calls wait for it already`);
+    return this.#turn(signal).then(() => this.#run(work));
+  }
+
+  async #run<T>(work: () => T | Promise<T>): Promise<T> {
     try {
       return await work();
     } finally {
@@ -44,13 +65,16 @@ class Turnstile {
     return new Promise((resolve, reject) => {
       const turn = () => {
         signal.removeEventListener("abort", giveUp);
+        this.#admission.waiting--;
         resolve();
       };
       const giveUp = () => {
         this.#line.splice(this.#line.indexOf(turn), 1);
+        this.#admission.waiting--;
         reject(signal.reason);
       };
       signal.addEventListener("abort", giveUp, { once: true });
+      this.#admission.waiting++;
       this.#line.push(turn);
     });
   }

@@ -21,6 +21,7 @@ import {
   type UsableSchema,
 } from "../../schema/compile.js";
 import type { JsonSchemaValidator, SchemaCompiler, SchemaIssue } from "../../schema/json-schema/types.js";
+import type { Admission } from "../admission.js";
 import type { Context } from "../context.js";
 import { type Access, type AccessOptions, toAccess } from "./access.js";
 import { createLimit, type Limit } from "./tool-limits.js";
@@ -57,6 +58,11 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
   readonly timeoutMs?: number;
   /** How many calls run at a time; the others wait in line. */
   readonly concurrency?: number;
+  /**
+   * How many calls wait in line; the others are refused at once.
+   * @default twice `concurrency`
+   */
+  readonly maxWaiting?: number;
   /** Compiles the JSON Schemas of this tool, in place of the server's. */
   readonly validator?: JsonSchemaValidator;
 }
@@ -80,6 +86,7 @@ export interface RunningToolOptions {
   readonly validator: SchemaCompiler | undefined;
   readonly maskErrors: boolean;
   readonly clock: Clock;
+  readonly admission: Admission;
   readonly report: (error: unknown, tool: string) => void;
   readonly warn: (message: string) => void;
   /** Called for a tool that mirrors arguments into headers. */
@@ -109,13 +116,15 @@ export class RegisteredTool {
     running: RunningToolOptions,
   ) {
     const where = `tool "${name}"`;
-    const { input, output, timeoutMs, concurrency, validator = running.validator } = options;
+    const { input, output, timeoutMs, concurrency, maxWaiting, validator = running.validator } = options;
     adviseOnName(name, running.warn);
     assertLimit(where, "timeoutMs", timeoutMs);
     assertLimit(where, "concurrency", concurrency);
+    assertMaxWaiting(where, maxWaiting, concurrency);
     this.#input = input === undefined ? undefined : compileSchema(input, `${where} input`, "input", validator);
     this.#output = output === undefined ? undefined : compileSchema(output, `${where} output`, "output", validator);
-    if ((timeoutMs ?? concurrency) !== undefined) this.#limit = createLimit(name, options, running.clock);
+    if ((timeoutMs ?? concurrency) !== undefined)
+      this.#limit = createLimit(name, options, running.clock, running.admission);
     this.#running = running;
     this.access = toAccess(options);
     this.listing = toListing(name, options, this.#input, this.#output);
@@ -255,6 +264,13 @@ function adviseOnName(name: string, warn: (message: string) => void): void {
 function assertLimit(where: string, option: string, limit: number | undefined): void {
   if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return;
   throw new DefinitionError(`${where}: ${option} must be a whole number above 0`);
+}
+
+function assertMaxWaiting(where: string, max: number | undefined, concurrency: number | undefined): void {
+  if (max === undefined) return;
+  if (concurrency === undefined) throw new DefinitionError(`${where}: maxWaiting needs concurrency beside it`);
+  if (max !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(max) && max >= 0))
+    throw new DefinitionError(`${where}: maxWaiting must be a whole number, 0 or more, or Infinity`);
 }
 
 function toListing(

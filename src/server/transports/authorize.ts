@@ -6,6 +6,7 @@ import type { GateVerdict, HttpGate } from "../../http/gate.js";
 import { ProtocolError } from "../../protocol/errors.js";
 import type { RpcRequest } from "../../protocol/jsonrpc/message.js";
 import { type Parsed, parseFrame } from "../../protocol/jsonrpc/parse.js";
+import type { Admission } from "../admission.js";
 import type { AccessOptions } from "../definitions/access.js";
 import type { Registry } from "../definitions/registry.js";
 import { matchUri } from "../definitions/uri-match.js";
@@ -15,6 +16,7 @@ type Params = { readonly [key: string]: unknown };
 export interface EndpointRuntime extends ServerRuntime {
   /** What is defined, and what it requires of callers. */
   readonly registry: Registry;
+  readonly admission: Admission;
 }
 
 /** Asks the author's gate who is calling, and what they may do. */
@@ -72,7 +74,7 @@ export class RequestAuthorizer {
     if (verdict.amend === undefined || exchange.method !== "POST") return this.#refuse(exchange, verdict);
     const { amend } = verdict;
     exchange
-      .text(this.#runtime.limits.maxBodyBytes)
+      .text(this.#runtime.limits.maxBodyBytes, this.#runtime.bodies)
       .then((text) => amend(this.#operationsOf(parseFrame(text))))
       .catch(() => verdict)
       .then((refusal) => this.#refuse(exchange, refusal));

@@ -217,10 +217,6 @@ export class ChannelEndpoints {
     return this.#open.size;
   }
 
-  get running(): number {
-    return [...this.#open].reduce((sum, endpoint) => sum + endpoint.running, 0);
-  }
-
   /** Serves a channel. Everything that a call could wait for is loaded first: the input may end right behind a call. */
   async accept(offered: readonly OfferedEra[], channel: Channel, origin: () => CallOrigin): Promise<ChannelEndpoint> {
     if (this.#closed) throw closed();

@@ -1,8 +1,9 @@
 import type { MaybePromise } from "../../call/maybe-promise.js";
 import { type HttpRefusal, refuse, refuseFailed } from "../../era/refuse.js";
 import type { AcceptChannel, HttpBinding, HttpBindingOptions, OfferedEra, ServerEra } from "../../era/server-era.js";
+import { BodiesFull, BodyFailure } from "../../http/body-failure.js";
 import { allowOrigin } from "../../http/cors.js";
-import { BodyFailure, type HttpExchange } from "../../http/exchange.js";
+import type { HttpExchange } from "../../http/exchange.js";
 import { createGuard, rememberLast } from "../../http/guard.js";
 import { isJson } from "../../http/media-type.js";
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "../../protocol/jsonrpc/errors.js";
@@ -82,8 +83,9 @@ export class HttpEndpoint {
     if (!this.#isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
     const onText = (text: string) => this.#onBody(exchange, text);
     const onFailure = (error: unknown) => this.#onBodyFailure(exchange, error);
-    if (exchange.read === undefined) exchange.text(this.#maxBodyBytes).then(onText, onFailure);
-    else exchange.read(this.#maxBodyBytes, onText, onFailure);
+    const { bodies } = this.#runtime;
+    if (exchange.read === undefined) exchange.text(this.#maxBodyBytes, bodies).then(onText, onFailure);
+    else exchange.read(this.#maxBodyBytes, onText, onFailure, bodies);
   }
 
   #onBody(exchange: HttpExchange, text: string): void {
@@ -172,7 +174,7 @@ export class HttpEndpoint {
       const binding = this.#bindings.get(era);
       Object.assign(stats, binding === undefined || binding instanceof Promise ? era.noStats : binding.stats?.());
     }
-    return this.#waiting === 0 ? stats : { ...stats, running: (stats.running ?? 0) + this.#waiting };
+    return { ...stats, loading: this.#waiting };
   }
 
   async #eachBinding(visit: (binding: HttpBinding) => void | Promise<void>): Promise<void> {
@@ -187,6 +189,8 @@ export class HttpEndpoint {
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {
     if (!(error instanceof BodyFailure)) return refuseFailed(exchange, this.#runtime, error);
+    if (error instanceof BodiesFull)
+      return this.#refuse(exchange, this.#runtime.admission.refuse(503, "maxBodiesBytes", error.message).refusal);
     const { status, message } = error;
     if (status === undefined) return;
     const code = status === 400 ? PARSE_ERROR : status === 500 ? INTERNAL_ERROR : INVALID_REQUEST;

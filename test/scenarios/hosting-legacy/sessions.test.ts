@@ -124,7 +124,7 @@ proves("hosting:session:delete-cancels-inflight", http, "without a response, and
 
 proves("hosting:session:teardown-json-error", http, "by DELETE, expiry and shutdown", async () => {
   const clock = new HandClock();
-  const { endpoint, started } = createServer({ preferJson: true }, { clock, limits: { sessionIdleMs: 1000 } });
+  const { endpoint, release, started } = createServer({ preferJson: true }, { clock, limits: { sessionIdleMs: 1000 } });
   const deleted = await endpoint.open();
   const first = deleted.call(1, "block");
   await until(() => started.length === 1);
@@ -143,6 +143,8 @@ proves("hosting:session:teardown-json-error", http, "by DELETE, expiry and shutd
     started.map(({ aborted }) => aborted),
     [true, true],
   );
+  release.open();
+  await until(() => endpoint.stats.running === 0);
   assert.deepEqual(endpoint.stats, { sessions: 0, streams: 0, running: 0 });
   assert.equal(clock.pending, 0);
 });
@@ -265,6 +267,7 @@ proves("hosting:session:close-race", http, "a handshake that outlasts its endpoi
   release.open();
   await status(opening, 503);
   assert.equal(opening.headers["mcp-session-id"], undefined);
+  await until(() => endpoint.stats.running === 0);
   assert.deepEqual(endpoint.stats, { sessions: 0, streams: 0, running: 0 });
 });
 
@@ -294,7 +297,7 @@ proves(
 );
 
 proves("hosting:http:shutdown-inflight-error", http, "new requests are refused, streams end", async () => {
-  const { endpoint, started } = createServer();
+  const { endpoint, release, started } = createServer();
   const client = await endpoint.open();
   const listener = client.get();
   const call = client.call(1, "block");
@@ -303,7 +306,8 @@ proves("hosting:http:shutdown-inflight-error", http, "new requests are refused, 
   await Promise.all([call.done, listener.done]);
   assert.deepEqual(messages(call), []);
   await status(client.request(2, "ping"), 503);
-  await settle();
+  release.open();
+  await until(() => endpoint.stats.running === 0);
   assert.deepEqual(endpoint.stats, { sessions: 0, streams: 0, running: 0 });
 });
 

@@ -173,7 +173,8 @@ export class PostCalls {
     const { call, reply } = entry;
     this.#early.onOver(call.id);
     if (outcome.kind === "dropped") reply.fail(formatFailure(call.id, shuttingDown.error));
-    else if (!reply.answer(toFrame(call, outcome))) this.#reportLost(call);
+    else if (!reply.answer(toFrame(call, outcome), "busy" in outcome ? outcome.busy : undefined))
+      this.#reportLost(call);
     call.afterAnswer?.();
     this.#owner.onCallOver();
   }

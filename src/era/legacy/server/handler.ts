@@ -13,6 +13,7 @@ export function runWithPush(call: Call, runtime: ServerRuntime, run: RunHandler)
   try {
     result = run(asking);
   } catch (error) {
+    if (!isUrlElicitationRequired(error)) throw error;
     result = Promise.reject(error);
   }
   if (!(result instanceof Promise) && result.resultType !== "input_required") return result;

@@ -278,6 +278,7 @@ export async function serveHandshake(
     const outcome = await runtime.run(call);
     if (session.ended !== undefined) return refused(session.ended);
     if (outcome.kind === "dropped") return refused(shuttingDown);
+    if (outcome.kind === "error" && outcome.busy !== undefined) return refused(outcome.busy.refusal);
     const admission = outcome.kind === "result" ? await admit() : { headers: {} };
     if ("refusal" in admission) return refused(admission.refusal);
     const reply = session.createReply(exchange, kind, 1, false);

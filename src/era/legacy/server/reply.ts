@@ -1,4 +1,5 @@
 import { type HttpExchange, type HttpHeaders, JSON_HEADERS } from "../../../http/exchange.js";
+import type { Busy } from "../../busy.js";
 import type { SessionStream } from "./stream.js";
 
 export type ReplyKind = "stream" | "json";
@@ -11,8 +12,8 @@ export interface PostReply {
   open(headers?: HttpHeaders): void | Promise<void>;
   /** An answer takes its time: from here on the client is told that something will come, or is seen to go away. */
   wait(): void;
-  /** Answers one request. False when the answer had nowhere to go. */
-  answer(frame: string): boolean;
+  /** Answers one request. False when the answer had nowhere to go. `busy` gives its status to an answer that stands alone. */
+  answer(frame: string, busy?: Busy): boolean;
   /** One request was cancelled and gets no answer. */
   drop(): void;
   /** One request, which runs, ends with its session. */
@@ -39,8 +40,8 @@ export class StreamReply implements PostReply {
     this.stream.begin();
   }
 
-  answer(frame: string): boolean {
-    if (--this.#pending === 0) return this.stream.finish(frame);
+  answer(frame: string, busy?: Busy): boolean {
+    if (--this.#pending === 0) return this.stream.finish(frame, busy);
     const { reachable } = this.stream;
     this.stream.send(frame);
     return reachable;
@@ -88,8 +89,12 @@ export class JsonReply implements PostReply {
     });
   }
 
-  answer(frame: string): boolean {
+  answer(frame: string, busy?: Busy): boolean {
     const lost = this.#gone || this.#exchange.answered;
+    if (busy !== undefined && !this.#batch) {
+      this.#status = busy.status;
+      this.#headers = busy.headers;
+    }
     this.#frames.push(frame);
     this.#settleOne();
     return !lost;

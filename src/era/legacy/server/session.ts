@@ -37,6 +37,7 @@ const STRANGER: ClientDescription = { version: HANDSHAKE_VERSIONS[0], capabiliti
 
 /** What one handshake established, and all that hangs on it: version, client, log level, subscriptions. */
 export class LegacySession implements EraSession, UrlElicitationOwner {
+  running = 0;
   readonly #era: ServerEra;
   readonly #runtime: ServerRuntime;
   readonly #wire: ServerWire;

@@ -2,7 +2,8 @@
 
 import { type Clock, timeLeft } from "../../../call/clock.js";
 import { type Deadline, DeadlineQueue } from "../../../call/deadline-queue.js";
-import { BodyIncomplete, BodyNotText, BodyTooLarge, type HttpExchange } from "../../../http/exchange.js";
+import { BodiesFull, BodyFailure } from "../../../http/body-failure.js";
+import type { HttpExchange } from "../../../http/exchange.js";
 import { isJson } from "../../../http/media-type.js";
 import { SseConnection } from "../../../http/sse/connection.js";
 import type { KeepAlive } from "../../../http/sse/keep-alive.js";
@@ -10,6 +11,7 @@ import { ConnectionError } from "../../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
 import { PARSE_ERROR } from "../../../protocol/jsonrpc/errors.js";
 import { parseFrame } from "../../../protocol/jsonrpc/parse.js";
+import { Busy } from "../../busy.js";
 import { refuse, refuseFailed } from "../../refuse.js";
 import type { AcceptChannel, CallOrigin, ServerEra, ServerRuntime } from "../../server-era.js";
 import { pathOf } from "../../sse-paths.js";
@@ -92,7 +94,7 @@ export class SseEndpoint {
     if (session === undefined) return refuse(exchange, runtime, sessionNotFound);
     if (!isJson(exchange.header("content-type"))) return refuse(exchange, runtime, notJson);
     exchange
-      .text(runtime.limits.maxBodyBytes)
+      .text(runtime.limits.maxBodyBytes, runtime.bodies)
       .then((text) => this.#take(exchange, id, text))
       .catch((error: unknown) => this.#onBodyFailure(exchange, error));
   }
@@ -132,10 +134,12 @@ export class SseEndpoint {
 
   #onBodyFailure(exchange: HttpExchange, error: unknown): void {
     const { runtime } = this.#around;
-    if (error instanceof BodyIncomplete) return;
-    if (error instanceof BodyTooLarge) return refuse(exchange, runtime, refusal(413, error.message));
-    if (!(error instanceof BodyNotText)) return refuseFailed(exchange, runtime, error);
-    refuse(exchange, runtime, { status: 400, error: { code: PARSE_ERROR, message: error.message } });
+    if (!(error instanceof BodyFailure)) return refuseFailed(exchange, runtime, error);
+    const { status, message } = error;
+    if (status === undefined) return;
+    if (error instanceof BodiesFull) return refuse(exchange, runtime, new Busy(503, "maxBodiesBytes", message).refusal);
+    if (status === 400) return refuse(exchange, runtime, { status, error: { code: PARSE_ERROR, message } });
+    refuse(exchange, runtime, refusal(status, message));
   }
 
   #notAllowed(exchange: HttpExchange, allow: string): void {

@@ -7,6 +7,7 @@ import type { KeepAlive } from "../../../http/sse/keep-alive.js";
 import type { ReaderLimits } from "../../../http/sse/stream.js";
 import { formatSseEvent, SSE_HEADERS } from "../../../http/sse/writer.js";
 import type { EventLog, LoggedEvent } from "../../../store/event-log.js";
+import type { Busy } from "../../busy.js";
 
 /** What the streams of a session have in common. */
 export interface StreamOwner {
@@ -126,13 +127,13 @@ export class SessionStream {
     return turn === undefined ? this.#connection?.drained : turn.then(() => this.#connection?.drained);
   }
 
-  /** Sends the last message and ends. False when it had nowhere to go. */
-  finish(frame: string): boolean {
+  /** Sends the last message and ends. False when it had nowhere to go. A stream that has not begun takes the status of `busy`. */
+  finish(frame: string, busy?: Busy): boolean {
     if (!this.reachable) {
       this.end();
       return false;
     }
-    if (this.#offered !== undefined) return this.#replyWith(frame, this.#offered);
+    if (this.#offered !== undefined) return this.#replyWith(frame, this.#offered, busy);
     this.#state = "finishing";
     const turn = this.#inTurn(() => this.#put(frame));
     if (turn === undefined) this.end();
@@ -170,15 +171,17 @@ export class SessionStream {
     this.#owner.onEnded(this);
   }
 
-  #replyWith(frame: string, { exchange, headers }: Offer): boolean {
+  #replyWith(frame: string, { exchange, headers }: Offer, busy: Busy | undefined): boolean {
     const lost = exchange.answered;
     this.#offered = undefined;
     this.#state = "ended";
-    exchange.reply(
-      200,
-      headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers },
-      formatSseEvent({ data: frame }),
-    );
+    if (busy !== undefined) exchange.reply(busy.status, busy.headers, frame);
+    else
+      exchange.reply(
+        200,
+        headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers },
+        formatSseEvent({ data: frame }),
+      );
     this.#owner.onEnded(this);
     return !lost;
   }

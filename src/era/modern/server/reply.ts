@@ -93,16 +93,20 @@ export class ModernReply implements ServerWire, Quiet {
     const { id } = this.call;
     if (outcome.kind === "result") this.#answer(200, formatResult(id, outcome.result));
     else if (outcome.kind === "error")
-      this.#answer(toStatus(outcome.error, outcome.refused), formatFailure(id, outcome.error));
+      this.#answer(
+        outcome.busy?.status ?? toStatus(outcome.error, outcome.refused),
+        formatFailure(id, outcome.error),
+        outcome.busy?.headers,
+      );
     else this.#drop();
     this.call.afterAnswer?.();
   }
 
-  #answer(status: number, text: string): void {
+  #answer(status: number, text: string, headers = JSON_HEADERS): void {
     if (this.#stream !== undefined) this.#stream.finish(formatSseEvent({ data: text }));
     else if (this.#form.streamAlways && status === 200)
       this.#exchange.reply(200, SSE_HEADERS, formatSseEvent({ data: text }));
-    else this.#exchange.reply(status, JSON_HEADERS, text);
+    else this.#exchange.reply(status, headers, text);
   }
 
   /** A stream ends without an answer; without one yet, the client learns why. `Retry-After` is for calls that never ran. */

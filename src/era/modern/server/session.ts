@@ -9,6 +9,7 @@ import { decode, type Serving } from "./decode.js";
 
 /** Decodes what comes through one channel. Nothing is kept between requests. */
 export class ModernSession implements EraSession {
+  running = 0;
   readonly #serving: Serving;
   readonly #wire: ServerWire;
   #receive: ((notification: RpcNotification) => void) | undefined;

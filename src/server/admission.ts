@@ -1,0 +1,79 @@
+import { Busy } from "../era/busy.js";
+import type { Call, ServerRuntime } from "../era/server-era.js";
+import { SmallMap } from "../protocol/jsonrpc/small-map.js";
+
+/** Subscriptions stay open and have a bound of their own: they are no running calls. */
+const LISTEN = "subscriptions/listen";
+const WARN_MS = 60_000;
+
+/**
+ * Counts the calls that run, and refuses those beyond a bound before anything of them runs. Every call of every transport
+ * enters once and leaves once; a call whose handler goes on after its cancellation leaves when the handler is done.
+ */
+export class Admission {
+  /** Calls that run, those that wait for their tool included. */
+  running = 0;
+  /** Calls that wait for their tool. */
+  waiting = 0;
+  /** Calls and bodies that were refused since the start. */
+  refused = 0;
+  readonly #runtime: Pick<ServerRuntime, "limits" | "clock" | "warn">;
+  readonly #principals = new SmallMap<string, { running: number }>();
+  #warnedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(runtime: Pick<ServerRuntime, "limits" | "clock" | "warn">) {
+    this.#runtime = runtime;
+  }
+
+  /** Counts a call in, or tells why it may not run. */
+  enter(call: Call): Busy | undefined {
+    if (call.method === LISTEN) return undefined;
+    const { maxCalls, maxCallsPerSession, maxCallsPerPrincipal } = this.#runtime.limits;
+    const { session, origin } = call;
+    if (this.running >= maxCalls)
+      return this.refuse(503, "maxCalls", `Too many calls: this server runs ${maxCalls} at a time`);
+    if (session !== undefined && session.running >= maxCallsPerSession)
+      return this.refuse(429, "maxCallsPerSession", `Too many calls: a session runs ${maxCallsPerSession} at a time`);
+    if (origin.principal !== undefined && !this.#enterAs(origin.principal, maxCallsPerPrincipal))
+      return this.refuse(
+        429,
+        "maxCallsPerPrincipal",
+        `Too many calls: a caller runs ${maxCallsPerPrincipal} at a time`,
+      );
+    this.running++;
+    if (session !== undefined) session.running++;
+    return undefined;
+  }
+
+  /** Counts a call out that `enter` counted in. */
+  leave({ method, session, origin }: Call): void {
+    if (method === LISTEN) return;
+    this.running--;
+    if (session !== undefined) session.running--;
+    if (origin.principal !== undefined) this.#leaveAs(origin.principal);
+  }
+
+  /** Makes a refusal, counts it, and warns of it from time to time. */
+  refuse(status: 429 | 503, limit: string, message: string, retryAfterMs?: number): Busy {
+    this.refused++;
+    const { clock } = this.#runtime;
+    if (clock.now() - this.#warnedAt >= WARN_MS) {
+      this.#warnedAt = clock.now();
+      this.#runtime.warn(`calls are refused: ${message} (${limit})`, { limit });
+    }
+    return new Busy(status, limit, message, retryAfterMs);
+  }
+
+  #enterAs(principal: string, max: number): boolean {
+    const own = this.#principals.get(principal);
+    if (own === undefined) this.#principals.add(principal, { running: 1 });
+    else if (own.running < max) own.running++;
+    else return false;
+    return true;
+  }
+
+  #leaveAs(principal: string): void {
+    const own = this.#principals.get(principal);
+    if (own !== undefined && --own.running === 0) this.#principals.delete(principal);
+  }
+}

@@ -1,0 +1,56 @@
+import { attempt, type MaybePromise } from "../call/maybe-promise.js";
+import type { Call, ServerRuntime } from "../era/server-era.js";
+import { DefinitionError } from "../protocol/errors.js";
+import { assertOptions, type Known } from "../protocol/known-options.js";
+import { type BucketLimit, type Buckets, type BucketVerdict, MemoryBuckets } from "../store/buckets.js";
+import type { Admission } from "./admission.js";
+
+/** How fast a caller may make calls. `burst` may come at once, and one more after each `perMs`. */
+export interface RateLimitOptions extends BucketLimit {
+  /** Where the buckets are kept. In memory by default, which counts for one process. */
+  readonly buckets?: Buckets;
+  /** Names the bucket of a call; undefined for a call without a limit. The principal that a gate names by default. */
+  readonly key?: (call: Call) => string | undefined;
+}
+
+const OPTIONS: Known<RateLimitOptions> = { burst: 1, perMs: 1, buckets: 1, key: 1 };
+
+type RateLimitRuntime = Pick<ServerRuntime, "clock" | "report"> & { readonly admission: Admission };
+
+/**
+ * Makes the check that a call passes before anything of it runs. It throws `Busy` for a caller that is too fast, and gives a
+ * promise only where the buckets take time. Buckets that fail hold nobody up: the failure is reported.
+ */
+export function createRateLimit(
+  options: RateLimitOptions,
+  runtime: RateLimitRuntime,
+): (call: Call) => MaybePromise<void> {
+  assertOptions("McpServer rateLimit", options, OPTIONS);
+  const { burst, perMs, buckets = new MemoryBuckets(runtime), key = ({ origin }) => origin.principal } = options;
+  if (!(burst >= 1 && perMs > 0 && Number.isFinite(burst * perMs)))
+    throw new DefinitionError(
+      "McpServer rateLimit: burst must be 1 or more, and perMs a number of milliseconds above 0",
+    );
+  if (typeof buckets?.take !== "function" || typeof key !== "function")
+    throw new DefinitionError("McpServer rateLimit: buckets needs take(key, limit), and key must be a function");
+  const limit = { burst, perMs };
+  const judge = (verdict: BucketVerdict | undefined) => {
+    if (verdict?.ok !== false) return;
+    const { retryInMs } = verdict;
+    throw runtime.admission.refuse(
+      429,
+      "rateLimit",
+      `Too many calls: try again in ${Math.ceil(retryInMs)} ms`,
+      retryInMs,
+    );
+  };
+  return (call) => {
+    const take = () => {
+      const name = key(call);
+      return name === undefined ? undefined : buckets.take(name, limit);
+    };
+    return attempt(take, judge, (error) =>
+      runtime.report(error, { where: "rateLimit", method: call.method, id: call.id }),
+    );
+  };
+}
