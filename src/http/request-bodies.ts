@@ -28,10 +28,11 @@ export class RequestBodies {
 
   constructor({ maxBodiesBytes, bodyTimeoutMs } = UNLIMITED, clock: Clock = systemClock) {
     this.#maxBytes = maxBodiesBytes;
-    this.deadlines = new DeadlineQueue(clock, bodyTimeoutMs, (body) => body.onFailure(new BodyTimeout(bodyTimeoutMs)));
+    const onDue = (body: IncomingBody) => body.onFailure(new BodyTimeout(bodyTimeoutMs));
+    this.deadlines = new DeadlineQueue(clock, bodyTimeoutMs, onDue, true);
   }
 
-  /** Counts bytes in; false where there is no room. */
+  /** Counts bytes in, or tells that there is no room. */
   take(bytes: number): BodiesFull | undefined {
     if (this.bytes + bytes > this.#maxBytes) return new BodiesFull(this.#maxBytes);
     this.bytes += bytes;
