@@ -2,7 +2,7 @@ import type { AbortSwitch } from "../call/abort-switch.js";
 import { RetryWaits } from "../call/backoff.js";
 import type { Clock } from "../call/clock.js";
 import type { CallLifetime } from "../call/lifetime.js";
-import { ignoreErrors } from "../call/maybe-promise.js";
+import { ignoreErrors, isThenable } from "../call/maybe-promise.js";
 import type { ClientResult, ClientRuntime, Connection, Subscription, WatchEvents } from "../era/client-era.js";
 import { CLIENT_LIMITS, CLIENT_TIMES, type ClientLimits } from "../era/client-limits.js";
 import type { CloseOptions } from "../era/transport.js";
@@ -203,7 +203,8 @@ export class ClientCore implements ClientRuntime, CallingClient {
     try {
       const handler = own !== undefined && Object.hasOwn(own, method) ? own[method] : undefined;
       const handled = handler === undefined ? onNotification?.(notification) : handler(params);
-      handled?.catch(this.onProblem);
+      // A handler that returns something else, such as the length of an array, has nothing to wait for.
+      if (isThenable(handled)) Promise.resolve(handled).catch(this.onProblem);
     } catch (error) {
       this.onProblem(error);
     }

@@ -16,6 +16,7 @@ import {
   stringOrInteger,
   uri,
 } from "../protocol/shapes/kit.js";
+import { oneLine } from "../protocol/text.js";
 import type { MethodShape, NotificationTable } from "./server-era.js";
 import type { ServerLimits } from "./server-limits.js";
 
@@ -93,5 +94,7 @@ export function notificationProblem(
   { method, params }: RpcNotification,
 ): ProtocolError | undefined {
   const problem = (known.get(method) ?? noParams)(params);
-  return problem && new ProtocolError(`${method}: ${problem.path || "/"} must be ${problem.expected}`);
+  return (
+    problem && new ProtocolError(`${oneLine(method)}: ${oneLine(problem.path) || "/"} must be ${problem.expected}`)
+  );
 }

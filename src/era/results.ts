@@ -1,4 +1,5 @@
 import { McpError } from "../protocol/errors.js";
+import { describeIssues } from "../protocol/text.js";
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import type { Result } from "./server-era.js";
 
@@ -11,7 +12,7 @@ export async function toCustomResult<S extends StandardSchema>(
   const { _meta, resultType, ...own } = result;
   const parsed = await parseStandard(schema, own);
   if (parsed.ok) return parsed.value as OutputOf<S>;
-  const issues = parsed.issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
+  const issues = describeIssues(parsed.issues);
   throw new McpError("invalid_result", `${method}: the result does not fit its schema: ${issues}`, { cause: result });
 }
 

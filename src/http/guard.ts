@@ -1,3 +1,5 @@
+import { DefinitionError } from "../protocol/errors.js";
+import { isTextList } from "../protocol/json.js";
 import { quoted } from "../protocol/text.js";
 import type { HttpExchange } from "./exchange.js";
 
@@ -67,8 +69,10 @@ function createCheck(
   allowed: readonly string[] | "*" | false = LOOPBACK,
   missing: string | undefined,
 ): (value: string | undefined) => string | undefined {
-  if (allowed === false || allowed.includes("*")) return () => undefined;
-  const entries = allowed as readonly string[];
+  if (allowed === false || allowed === "*") return () => undefined;
+  if (!isTextList(allowed)) throw new DefinitionError(`allowed${name}s must be an array of texts, "*" or false`);
+  if (allowed.includes("*")) return () => undefined;
+  const entries = allowed;
   const isOrigin = name === "Origin";
   const isNull = (text: string) => isOrigin && text === "null";
   const rules = entries.filter((entry) => !isNull(entry)).map((entry) => parseRule(entry, name, isOrigin));

@@ -1,6 +1,6 @@
 import { type Delivery, type HttpAnswer, isRetrySafe } from "./delivery.js";
 import { isTextList } from "./json.js";
-import { oneLine } from "./text.js";
+import { describeIssues, oneLine } from "./text.js";
 import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
 
 export const USER_REJECTED = -1;
@@ -267,8 +267,7 @@ export class OutputError extends McpError {
     /** The result as it came. */
     readonly result: unknown,
   ) {
-    const places = issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
-    super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${places}`);
+    super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${describeIssues(issues)}`);
   }
 }
 

@@ -1,20 +1,32 @@
 import { DefinitionError } from "./errors.js";
 
-/** The names of all options that there are. */
-export type Known<T> = { readonly [K in keyof Required<T>]: 1 };
+/** The kind of value that an option takes; 1 for an option whose reader tells. */
+type Kind = 1 | "array" | "boolean" | "function" | "number" | "object" | "string";
+
+/** All options that there are, each with the kind of its value. */
+export type Known<T> = { readonly [K in keyof Required<T>]: Kind };
 
 /**
- * Refuses options that are none, or that do not exist, and says which may have been meant: a program without types would
- * have them passed over in silence.
+ * Refuses options that are none, that do not exist, and says which may have been meant, or that are of a wrong kind: a
+ * program without types would have them passed over in silence, or fail far from here.
  */
 export function assertOptions(where: string, given: unknown, known: object): void {
   if (typeof given !== "object" || given === null) throw new DefinitionError(`${where}: the options must be an object`);
-  for (const name of Object.keys(given)) {
-    if (Object.hasOwn(known, name)) continue;
+  for (const [name, value] of Object.entries(given)) {
+    if (Object.hasOwn(known, name)) {
+      assertKind(`${where}: ${name}`, value, (known as Known<Record<string, unknown>>)[name]);
+      continue;
+    }
     const best = Object.keys(known).sort((one, other) => likeness(name, other) - likeness(name, one))[0] ?? "";
     const hint = likeness(name, best) < 0.5 ? "" : `; did you mean ${best}?`;
     throw new DefinitionError(`${where}: has no option ${name}${hint}`);
   }
+}
+
+function assertKind(where: string, value: unknown, kind: unknown): void {
+  if (value === undefined || typeof kind !== "string") return;
+  const given = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  if (given !== kind) throw new DefinitionError(`${where} must be of the kind ${kind}, not ${given}`);
 }
 
 /** Fills in the limits that were not given. Refuses a limit that is unknown or no number, and one below 0. */
@@ -29,7 +41,7 @@ export function resolveLimits<Limits extends object>(
     if (value === undefined) continue;
     if (typeof value !== "number" || !(value >= 0))
       throw new DefinitionError(
-        `${where}: limits.${name} must be a number, 0 or more, or Infinity for no limit, not ${value}`,
+        `${where}: limits.${name} must be a number, 0 or more, or Infinity for no limit, not ${String(value)}`,
       );
     limits[name as keyof Limits] = value as Limits[keyof Limits];
   }

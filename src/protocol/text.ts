@@ -22,3 +22,17 @@ export function quoted(text: string, maxChars?: number): string {
 export function messageOf(cause: unknown): string {
   return oneLine(cause instanceof Error ? cause.message : String(cause));
 }
+
+const MOST_ISSUES = 20;
+
+/** The issues with their places, so that one more attempt can mend them all; beyond the first twenty, how many there are. */
+export function describeIssues(
+  issues: readonly { readonly path: string; readonly message: string }[],
+  below = "",
+): string {
+  const shown = issues
+    .slice(0, MOST_ISSUES)
+    .map(({ path, message }) => `${oneLine(below + path) || "/"} ${oneLine(message, 1_000)}`);
+  const more = issues.length - shown.length;
+  return shown.join("; ") + (more > 0 ? `; and ${more} more` : "");
+}

@@ -75,6 +75,7 @@ export class ServerCore implements ServerRuntime {
     this.eras = eras.filter((era) => era.versions.some((version) => this.versions.includes(version)));
     this.options = options;
     this.#interceptors = [...(options.interceptors ?? [])];
+    for (const interceptor of this.#interceptors) assertInterceptor("interceptors", interceptor);
     assertSealOptions(options.stateKeys, options.stateCodec, this.limits.stateTtlMs);
     this.seal = lazyModule(async () => (await import("./state/seal.js")).createServerSeal(this, options));
     this.registry = new Registry(options, this.changes, {
@@ -97,8 +98,7 @@ export class ServerCore implements ServerRuntime {
   }
 
   use(interceptor: ServerInterceptor): void {
-    if (typeof interceptor !== "function")
-      throw new DefinitionError("use needs a function: (call, next) => next(call)");
+    assertInterceptor("use", interceptor);
     this.#interceptors.push(interceptor);
     this.run = createServe(this, this.#interceptors);
   }
@@ -194,6 +194,11 @@ export class ServerCore implements ServerRuntime {
       (error) => this.report(error, { where: "visible", method: call.method, id: call.id }),
     );
   }
+}
+
+function assertInterceptor(where: string, interceptor: unknown): void {
+  if (typeof interceptor !== "function")
+    throw new DefinitionError(`${where} needs a function: (call, next) => next(call)`);
 }
 
 function supportedVersions(eras: readonly OfferedEra[], wanted: readonly string[] | undefined): readonly string[] {

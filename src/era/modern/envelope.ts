@@ -3,6 +3,7 @@ import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
 import type { Params, RpcMessage } from "../../protocol/jsonrpc/message.js";
 import { isRequestId } from "../../protocol/jsonrpc/parse.js";
 import { isLoggingLevel } from "../../protocol/logging.js";
+import { oneLine } from "../../protocol/text.js";
 import type { ClientCapabilities, Implementation, LoggingLevel, ProgressToken } from "../../protocol/types/index.js";
 import type { HeaderReader } from "../server-era.js";
 import { MISSING_CAPABILITY, STATELESS_VERSIONS, UNSUPPORTED_VERSION } from "../versions.js";
@@ -71,7 +72,11 @@ export function readImplementation(value: unknown): Implementation | undefined {
 
 export function unsupportedVersion(requested: string | undefined, supported: readonly string[]): Refusal {
   const message = `Unsupported protocol version; this server speaks ${supported.join(", ")}`;
-  return new Refusal(UNSUPPORTED_VERSION, message, requested === undefined ? { supported } : { supported, requested });
+  return new Refusal(
+    UNSUPPORTED_VERSION,
+    message,
+    requested === undefined ? { supported } : { supported, requested: oneLine(requested) },
+  );
 }
 
 function malformed(place: string, expected: string): Refusal {

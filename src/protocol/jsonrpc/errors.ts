@@ -32,10 +32,8 @@ export function methodNotFound(method: string): Refusal {
 
 /** Names the place and what belongs there, never the value that was sent. */
 export function invalidParams(method: string, problem: Problem): Refusal {
-  return new Refusal(
-    INVALID_PARAMS,
-    `Invalid params for ${method}: ${problem.path || "/"} must be ${problem.expected}`,
-  );
+  const place = oneLine(problem.path) || "/";
+  return new Refusal(INVALID_PARAMS, `Invalid params for ${oneLine(method)}: ${place} must be ${problem.expected}`);
 }
 
 export function toErrorObject(error: RpcError): RpcErrorObject {

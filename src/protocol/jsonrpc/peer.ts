@@ -7,6 +7,7 @@ import {
   ProtocolError,
   toError,
 } from "../errors.js";
+import { oneLine } from "../text.js";
 import type { Channel } from "./channel.js";
 import { INVALID_REQUEST } from "./errors.js";
 import { formatFailure, formatNotification, formatRequest, formatResult, type JsonText } from "./format.js";
@@ -201,7 +202,7 @@ export class Peer {
 
   #settle(response: RpcResponse): void {
     if (response.id === undefined || response.id === null) {
-      const said = "error" in response ? `: ${response.error.message} (${response.error.code})` : "";
+      const said = "error" in response ? `: ${oneLine(response.error.message, 1_000)} (${response.error.code})` : "";
       return this.#events.onProblem(new ProtocolError(`The peer reported an error that names no request${said}`));
     }
     const pending = this.#inflight.take(response.id);
@@ -218,7 +219,8 @@ export class Peer {
 
   #unmatched(id: RequestId): void {
     const late = this.#inflight.hasMinted(id) || this.#abandoned.includes(idKey(id));
-    if (!late) this.#events.onProblem(new ProtocolError(`An answer names no request of this side: id ${id}`));
+    if (!late)
+      this.#events.onProblem(new ProtocolError(`An answer names no request of this side: id ${oneLine(String(id))}`));
   }
 
   #onClose(reason: Error | undefined): void {

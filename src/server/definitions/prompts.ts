@@ -2,6 +2,7 @@ import type { Call, HandlerResult } from "../../era/server-era.js";
 import { RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { getPromptResult } from "../../protocol/shapes/content.js";
+import { describeIssues } from "../../protocol/text.js";
 import type { GetPromptResult, InputRequiredResult, PromptMessage } from "../../protocol/types/index.js";
 import type { Context } from "../context.js";
 import { unknownItem } from "./catalogue.js";
@@ -16,10 +17,11 @@ export async function getPrompt(registry: Registry, call: Call, ctx: Context): P
   const prompt = await registry.prompts.find(name, ctx);
   if (prompt === undefined) throw unknownItem("prompt", name);
   const parsed = await prompt.arguments?.parse(args);
-  if (parsed?.ok === false) {
-    const issues = parsed.issues.map(({ path, message }) => `/arguments${path} ${message}`).join("; ");
-    throw new RpcError(INVALID_PARAMS, `Invalid params for prompt ${name}: ${issues}`);
-  }
+  if (parsed?.ok === false)
+    throw new RpcError(
+      INVALID_PARAMS,
+      `Invalid params for prompt ${name}: ${describeIssues(parsed.issues, "/arguments")}`,
+    );
   const value = await prompt.handler((parsed === undefined ? args : parsed.value) as never, ctx);
   const result = toResult(value, prompt.listing.description);
   const problem = isInputRequired(result) ? undefined : getPromptResult(result);

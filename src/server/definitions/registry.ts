@@ -46,7 +46,7 @@ interface KindFacts {
   readonly noun: string;
   /** What the key is called among changes. */
   readonly key: "name" | "uri";
-  readonly known: { readonly [option: string]: 1 };
+  readonly known: { readonly [option: string]: unknown };
   /** The methods that the definitions of this kind answer. */
   readonly methods: readonly string[];
   readonly Item: new (key: string, options: never, handler: never, running: RunningToolOptions) => Item;
@@ -100,6 +100,8 @@ export class Registry {
 
   constructor(options: ServerOptions, changes: ChangeBus, running: RunningToolOptions) {
     const { pageSize, cache = {}, capabilities } = options;
+    if (pageSize !== undefined && !(pageSize >= 1))
+      throw new DefinitionError(`pageSize must be a number of 1 or more, not ${pageSize}`);
     this.tools = new Catalogue("tool", "tools", pageSize);
     this.prompts = new Catalogue("prompt", "prompts", pageSize);
     this.resources = new Catalogue("resource", "resources", pageSize);
@@ -257,7 +259,7 @@ export function assertDefinition(
   name: unknown,
   options: unknown,
   handler: unknown,
-  known: { readonly [name: string]: 1 },
+  known: { readonly [name: string]: unknown },
 ): void {
   const where = `${noun} ${JSON.stringify(name)}`;
   if (typeof name !== "string") throw new DefinitionError(`${where}: the name must be a text`);

@@ -2,6 +2,7 @@ import { DefinitionError, RpcError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
 import { annotations } from "../../protocol/shapes/common.js";
 import { isUri } from "../../protocol/shapes/kit.js";
+import { oneLine } from "../../protocol/text.js";
 import type {
   Annotations,
   CacheScope,
@@ -111,7 +112,7 @@ export class RegisteredResource {
 
 /** The code of the versions that have one; an era without it sends its own. */
 export function resourceNotFound(uri: string): RpcError {
-  return new RpcError(-32002, "Resource not found", { uri });
+  return new RpcError(-32002, "Resource not found", { uri: oneLine(uri, 2_000) });
 }
 
 function staticProblem(uri: string): string | undefined {

@@ -5,6 +5,7 @@ import { toBase64 } from "../../protocol/base64.js";
 import { McpError, RpcError } from "../../protocol/errors.js";
 import { INVALID_PARAMS, methodNotFound } from "../../protocol/jsonrpc/errors.js";
 import { readResourceResult } from "../../protocol/shapes/content.js";
+import { describeIssues } from "../../protocol/text.js";
 import type { InputRequiredResult, Resource, ResourceContents, ResourceTemplate } from "../../protocol/types/index.js";
 import { Context } from "../context.js";
 import type { Registry } from "./registry.js";
@@ -99,8 +100,7 @@ async function parse(resource: RegisteredResource, variables: Variables): Promis
   const parsed = await resource.variables?.parse(variables);
   if (parsed === undefined) return variables;
   if (parsed.ok) return parsed.value;
-  const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join("; ");
-  throw new RpcError(INVALID_PARAMS, `Invalid params: /uri does not fit: ${issues}`);
+  throw new RpcError(INVALID_PARAMS, `Invalid params: /uri does not fit: ${describeIssues(parsed.issues)}`);
 }
 
 type Value = Exclude<ResourceReturn, InputRequiredResult | undefined>;

@@ -3,6 +3,7 @@ import { missingCapability, undeclared } from "../../era/capabilities.js";
 import { toResult } from "../../era/results.js";
 import { type Call, type HandlerResult, PreparedResult, type ServerRuntime } from "../../era/server-era.js";
 import { INVALID_PARAMS, Refusal } from "../../protocol/jsonrpc/errors.js";
+import { oneLine } from "../../protocol/text.js";
 import type { CompleteResult } from "../../protocol/types/index.js";
 import { Context } from "../context.js";
 import { boundCompletion } from "./completion.js";
@@ -36,7 +37,7 @@ export function parseParams({ name, params: schema }: CustomMethod, params: unkn
   return andThen(schema.parse(own), (parsed) => {
     if (parsed.ok) return parsed.value;
     // Libraries may repeat the value in their messages: only the places are told.
-    const places = parsed.issues.map(({ path }) => path || "/").join(", ");
+    const places = oneLine(parsed.issues.map(({ path }) => path || "/").join(", "), 1_000);
     throw new Refusal(INVALID_PARAMS, `Invalid params for ${name}: ${places} must fit the schema`);
   });
 }

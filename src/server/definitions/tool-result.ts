@@ -1,7 +1,6 @@
 import { DefinitionError, ToolError, toError } from "../../protocol/errors.js";
 import { contentBlock } from "../../protocol/shapes/content.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../../protocol/types/index.js";
-import type { SchemaIssue } from "../../schema/json-schema/types.js";
 import type { Context } from "../context.js";
 import { isContentBlock, text } from "./content.js";
 
@@ -56,11 +55,6 @@ export function contentProblem(content: readonly ContentBlock[]): string | undef
     if (problem !== undefined) return `/content/${index}${problem.path} must be ${problem.expected}`;
   }
   return undefined;
-}
-
-/** All issues with their places, so that one more attempt can mend them all. */
-export function describeIssues(issues: readonly SchemaIssue[]): string {
-  return issues.map(({ path, message }) => `${path || "/"} ${message}`).join("; ");
 }
 
 export function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, void> {

@@ -3,6 +3,7 @@ import { andThen, isThenable, type MaybePromise } from "../../call/maybe-promise
 import { findParamHeaders, type ParamHeader } from "../../http/param-headers.js";
 import { DefinitionError, HandlerSuspended, RpcError, ToolError, toError } from "../../protocol/errors.js";
 import { defined } from "../../protocol/json.js";
+import { describeIssues } from "../../protocol/text.js";
 import type {
   CallToolResult,
   Icon,
@@ -27,7 +28,6 @@ import { type Access, type AccessOptions, toAccess } from "./access.js";
 import { createLimit, type Limit } from "./tool-limits.js";
 import {
   contentProblem,
-  describeIssues,
   drain,
   failed,
   isGenerator,

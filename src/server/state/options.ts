@@ -45,12 +45,17 @@ export function assertSealOptions(
   if (!Number.isFinite(ttlMs) || ttlMs <= 0) {
     throw new DefinitionError(`stateTtlMs must be a positive number of milliseconds, not ${ttlMs}`);
   }
+  if (codec !== undefined && (typeof codec.encode !== "function" || typeof codec.decode !== "function"))
+    throw new DefinitionError("stateCodec needs two functions: { encode, decode }");
   if (keys !== undefined) assertRing(keys);
 }
 
 function assertRing(ring: readonly SealKey[]): void {
   if (ring.length === 0) throw new DefinitionError("stateKeys must hold at least one key");
-  for (const { id, secret } of ring) {
+  for (const key of ring) {
+    const { id, secret } = Object(key) as Partial<SealKey>;
+    if (typeof id !== "string" || !(secret instanceof Uint8Array))
+      throw new DefinitionError("each of stateKeys must be { id, secret } with a text and a Uint8Array of 32 bytes");
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
       throw new DefinitionError(`state key id "${id}" must be 1-64 of A-Z a-z 0-9 _ -`);
     }

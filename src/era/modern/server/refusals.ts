@@ -3,6 +3,7 @@ import { INTERNAL_ERROR, INVALID_REQUEST, Refusal } from "../../../protocol/json
 import { formatFailure } from "../../../protocol/jsonrpc/format.js";
 import type { RpcNotification } from "../../../protocol/jsonrpc/message.js";
 import { answerableId, type Parsed } from "../../../protocol/jsonrpc/parse.js";
+import { oneLine } from "../../../protocol/text.js";
 import { metaOf, VERSION_KEY } from "../envelope.js";
 import { type Serving, versionRefusal } from "./decode.js";
 import { methodHeaderRefusal, versionHeaderRefusal } from "./headers.js";
@@ -24,7 +25,8 @@ export function shuttingDown(): Refusal {
 
 /** Refuses a body that is neither a request nor a notification. */
 export function bodyRefusal(exchange: HttpExchange, body: Parsed | undefined): Refusal {
-  if (body === undefined) return new TransportRefusal(405, INVALID_REQUEST, `${exchange.method} is not served here`);
+  if (body === undefined)
+    return new TransportRefusal(405, INVALID_REQUEST, `${oneLine(exchange.method)} is not served here`);
   if (body.kind === "invalid") return new TransportRefusal(400, body.failure.code, body.failure.message);
   const problem = body.kind === "batch" ? "a body is one message" : "a client sends no responses";
   return new TransportRefusal(400, INVALID_REQUEST, `Invalid request: ${problem}`);
@@ -33,7 +35,7 @@ export function bodyRefusal(exchange: HttpExchange, body: Parsed | undefined): R
 /** Refuses a client that takes no form in which this method could be answered. */
 export function notAcceptable(method: string): Refusal {
   const forms = `${method === "subscriptions/listen" ? "" : "application/json or "}text/event-stream`;
-  return new TransportRefusal(406, INVALID_REQUEST, `Not acceptable: ${method} is answered as ${forms}`);
+  return new TransportRefusal(406, INVALID_REQUEST, `Not acceptable: ${oneLine(method)} is answered as ${forms}`);
 }
 
 /** A notification may leave its headers out; those that are there must be true. */
