@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../call/clock.js";
-import { type Deadline, DeadlineQueue } from "../call/deadline-queue.js";
 import { BodiesFull, type BodyFailure, BodyTimeout, BodyTooLarge } from "./body-failure.js";
+import { KeepAlive, type Quiet } from "./sse/keep-alive.js";
 
 export interface RequestBodiesLimits {
   readonly maxBodiesBytes: number;
@@ -20,56 +20,72 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
  */
 export class RequestBodies {
   /** Bodies that are under way. */
-  count = 0;
+  open = 0;
   /** Bytes that wait for the rest of their bodies. */
   bytes = 0;
-  readonly #maxBytes: number;
-  readonly deadlines: DeadlineQueue<IncomingBody>;
+  readonly limits: RequestBodiesLimits;
+  readonly clock: Clock;
+  /** Those that wait for more. */
+  readonly #waiting: KeepAlive<IncomingBody>;
 
-  constructor({ maxBodiesBytes, bodyTimeoutMs } = UNLIMITED, clock: Clock = systemClock) {
-    this.#maxBytes = maxBodiesBytes;
-    const onDue = (body: IncomingBody) => body.onFailure(new BodyTimeout(bodyTimeoutMs));
-    this.deadlines = new DeadlineQueue(clock, bodyTimeoutMs, onDue, true);
+  constructor(limits = UNLIMITED, clock: Clock = systemClock) {
+    this.limits = limits;
+    this.clock = clock;
+    this.#waiting = new KeepAlive(clock, limits.bodyTimeoutMs);
   }
 
-  /** Counts bytes in, or tells that there is no room. */
-  take(bytes: number): BodiesFull | undefined {
-    if (this.bytes + bytes > this.#maxBytes) return new BodiesFull(this.#maxBytes);
-    this.bytes += bytes;
+  /** Counts a body with so many bytes, or tells that there is no room. */
+  count(body: IncomingBody, bytes: number): BodiesFull | undefined {
+    const { maxBodiesBytes } = this.limits;
+    const more = bytes - body.counted;
+    if (this.bytes + more > maxBodiesBytes) return new BodiesFull(maxBodiesBytes);
+    if (body.counted === 0) this.#waiting.add(body);
+    this.bytes += more;
+    body.counted = bytes;
+    body.spokeAt = this.clock.now();
     return undefined;
+  }
+
+  forget(body: IncomingBody): void {
+    this.open--;
+    this.bytes -= body.counted;
+    if (body.counted === 0) return;
+    this.#waiting.delete(body);
+    if (this.#waiting.size === 0) this.#waiting.stop();
   }
 }
 
-/** One request body as it comes. `declared` is its announced length, NaN without one. `onFailure` hears of one that stopped coming. */
-export class IncomingBody {
-  readonly onFailure: (failure: BodyFailure) => void;
+/** One request body as it comes. `declared` is its announced length, NaN without one; `onFailure` hears when it stops coming. */
+export class IncomingBody implements Quiet {
+  /** When bytes came last. */
+  spokeAt = 0;
+  /** The bytes that are counted among those of all bodies. */
+  counted = 0;
+  readonly #onFailure: (failure: BodyFailure) => void;
   readonly #bodies: RequestBodies;
   readonly #limit: number;
   readonly #declared: number;
   /** The first piece itself, or a copy of all with room for more. */
   #bytes: Uint8Array | undefined;
   #size = 0;
-  #counted = 0;
-  #deadline: Deadline<IncomingBody> | undefined;
   #open = true;
 
   constructor(bodies: RequestBodies, limit: number, declared: number, onFailure: (failure: BodyFailure) => void) {
     this.#bodies = bodies;
     this.#limit = limit;
     this.#declared = declared;
-    this.onFailure = onFailure;
-    bodies.count++;
+    this.#onFailure = onFailure;
+    bodies.open++;
   }
 
   /** Takes a piece, or tells why the body cannot be had. A body that comes in one piece is not counted. */
   add(piece: Uint8Array): BodyFailure | undefined {
     const size = this.#size + piece.byteLength;
     if (size > this.#limit) return new BodyTooLarge(this.#limit);
-    if (this.#size > 0 || size !== this.#declared) {
-      const full = this.#bodies.take(size - this.#counted);
+    const isWhole = this.#size === 0 && (size === this.#declared || size === 0);
+    if (!isWhole) {
+      const full = this.#bodies.count(this, size);
       if (full !== undefined) return full;
-      this.#counted = size;
-      this.#waitForMore();
     }
     this.#append(piece, size);
     return undefined;
@@ -88,17 +104,14 @@ export class IncomingBody {
   close(): boolean {
     if (!this.#open) return false;
     this.#open = false;
-    this.#bodies.count--;
-    this.#bodies.bytes -= this.#counted;
-    this.#deadline?.leave();
+    this.#bodies.forget(this);
     this.#bytes = undefined;
     return true;
   }
 
-  #waitForMore(): void {
-    const { deadlines } = this.#bodies;
-    if (this.#deadline === undefined) this.#deadline = deadlines.add(this);
-    else deadlines.touch(this.#deadline);
+  /** Nothing has come for long. */
+  onQuiet(): void {
+    this.#onFailure(new BodyTimeout(this.#bodies.limits.bodyTimeoutMs));
   }
 
   /** Copies into a buffer that doubles: a list of pieces would cost far more than its bytes where each piece is tiny. */

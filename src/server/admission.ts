@@ -30,16 +30,11 @@ export class Admission {
     if (call.method === LISTEN) return undefined;
     const { maxCalls, maxCallsPerSession, maxCallsPerPrincipal } = this.#runtime.limits;
     const { session, origin } = call;
-    if (this.running >= maxCalls)
-      return this.refuse(503, "maxCalls", `Too many calls: this server runs ${maxCalls} at a time`);
+    if (this.running >= maxCalls) return this.#full(503, "maxCalls", "this server");
     if (session !== undefined && session.running >= maxCallsPerSession)
-      return this.refuse(429, "maxCallsPerSession", `Too many calls: a session runs ${maxCallsPerSession} at a time`);
+      return this.#full(429, "maxCallsPerSession", "a session");
     if (origin.principal !== undefined && !this.#enterAs(origin.principal, maxCallsPerPrincipal))
-      return this.refuse(
-        429,
-        "maxCallsPerPrincipal",
-        `Too many calls: a caller runs ${maxCallsPerPrincipal} at a time`,
-      );
+      return this.#full(429, "maxCallsPerPrincipal", "a caller");
     this.running++;
     if (session !== undefined) session.running++;
     return undefined;
@@ -62,6 +57,10 @@ export class Admission {
       this.#runtime.warn(`calls are refused: ${message} (${limit})`, { limit });
     }
     return new Busy(status, limit, message, retryAfterMs);
+  }
+
+  #full(status: 429 | 503, limit: "maxCalls" | "maxCallsPerSession" | "maxCallsPerPrincipal", whose: string): Busy {
+    return this.refuse(status, limit, `Too many calls: ${whose} runs ${this.#runtime.limits[limit]} at a time`);
   }
 
   #enterAs(principal: string, max: number): boolean {

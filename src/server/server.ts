@@ -221,7 +221,7 @@ export class Server<
       running: admission.running + loading,
       waiting: admission.waiting,
       refused: admission.refused,
-      bodies: bodies.count,
+      bodies: bodies.open,
       bodyBytes: bodies.bytes,
     };
   }

@@ -81,29 +81,25 @@ class NodeExchange implements HttpExchange {
     }
     if (req.readableDidRead) return onFailure(new BodyTaken());
     if (req.destroyed) return onFailure(new BodyIncomplete());
-    const fail = (error: unknown) => {
-      if (body.close()) onFailure(error);
-    };
     const stop = (error: unknown) => {
-      if (this.#closes) return;
       this.#closes = true;
       req.pause();
-      fail(error);
+      if (body.close()) onFailure(error);
     };
     const body = new IncomingBody(bodies, limit, declared, stop);
     // No listener is taken away again: they go with the request.
     req.on("data", (piece: Buffer) => {
-      if (this.#closes) return;
-      const failure = body.add(piece);
+      const failure = this.#closes ? undefined : body.add(piece);
       if (failure !== undefined) stop(failure);
     });
     req.on("end", () => {
       const text = body.text();
-      if (text === undefined) fail(new BodyNotText());
-      else if (body.close()) onText(text);
+      if (!body.close()) return;
+      if (text === undefined) onFailure(new BodyNotText());
+      else onText(text);
     });
     const onCut = (cause?: unknown) => {
-      if (!req.readableEnded) fail(new BodyIncomplete({ cause }));
+      if (!req.readableEnded && body.close()) onFailure(new BodyIncomplete({ cause }));
     };
     req.on("error", onCut);
     req.on("close", onCut);
