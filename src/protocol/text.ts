@@ -10,7 +10,7 @@ export function oneLine(text: string, maxChars = MAX_CHARS): string {
     .slice(0, maxChars * 4)
     .replace(/[\s\p{Cc}\p{Cf}\p{Cs}]+/gu, " ")
     .trim();
-  return line.length > maxChars ? `${line.slice(0, maxChars)}...` : line;
+  return line.length > maxChars ? `${line.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "")}...` : line;
 }
 
 /** The same in quotes, for a value that was not the expected one. */

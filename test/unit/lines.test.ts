@@ -111,7 +111,7 @@ describe("LineDecoder", () => {
     for (const cuts of [[], [3], [5, 17, 19], [20, 21]]) {
       const { lines, problems } = decode(cutAt(bytes(`a\n${"x".repeat(30)}\nb\n`), cuts), 10);
       assert.deepEqual(lines, ["a"]);
-      assert.deepEqual(problems, ["A line is longer than the limit of 10 bytes"]);
+      assert.deepEqual(problems, ["A line is longer than the limit of 10 bytes; maxLineBytes raises it"]);
     }
   });
 

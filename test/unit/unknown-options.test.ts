@@ -75,7 +75,7 @@ describe("an option that does not exist is refused where it is written", () => {
     );
     refuses(
       () => (protect as Untyped)({ verify, limits: { maxProofs: "many" } }),
-      /^protect: limits\.maxProofs has to be/,
+      /^protect: limits\.maxProofs must be/,
     );
     refuses(
       () => (protect as Untyped)({ verify, limits: { maxProof: 1 } }),
