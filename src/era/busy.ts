@@ -1,5 +1,6 @@
 import { type HttpHeaders, JSON_HEADERS } from "../http/exchange.js";
 import { LIMIT_EXCEEDED, Refusal, toErrorObject } from "../protocol/jsonrpc/errors.js";
+import { SERVER_LIMITS } from "./server-limits.js";
 
 /** The pause after which a full server is worth another try. */
 const RETRY_MS = 1_000;
@@ -14,7 +15,10 @@ export class Busy extends Refusal {
 
   /** `limit` names the option that sets the bound. */
   constructor(status: 429 | 503, limit: string, message: string, retryAfterMs = RETRY_MS) {
-    super(LIMIT_EXCEEDED, `${message} (${limit})`, { limit, retryAfterMs });
+    super(LIMIT_EXCEEDED, `${message} (${Object.hasOwn(SERVER_LIMITS, limit) ? "limits." : ""}${limit})`, {
+      limit,
+      retryAfterMs,
+    });
     this.status = status;
     this.headers = { ...JSON_HEADERS, "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) };
   }

@@ -50,13 +50,14 @@ export class Admission {
 
   /** Makes a refusal, counts it, and warns of it from time to time. */
   refuse(status: 429 | 503, limit: string, message: string, retryAfterMs?: number): Busy {
+    const busy = new Busy(status, limit, message, retryAfterMs);
     this.refused++;
     const { clock } = this.#runtime;
     if (clock.now() - this.#warnedAt >= WARN_MS) {
       this.#warnedAt = clock.now();
-      this.#runtime.warn(`calls are refused: ${message} (${limit})`, { limit });
+      this.#runtime.warn(`calls are refused: ${busy.message}`, { limit });
     }
-    return new Busy(status, limit, message, retryAfterMs);
+    return busy;
   }
 
   #full(status: 429 | 503, limit: "maxCalls" | "maxCallsPerSession" | "maxCallsPerPrincipal", whose: string): Busy {

@@ -40,8 +40,8 @@ test("the subscriptions of all sessions and of both eras are counted together", 
   deepEqual((await subscribe(second, "note://1")).result, {});
   const stream = listen(["note://1", "note://2"]);
   await until(() => open() === 4);
-  for (const refused of [await subscribe(second, "note://2"), messages(await status(listen(["note://3"]), 500))[0]]) {
-    equal(refused?.error?.code, -32603);
+  for (const refused of [await subscribe(second, "note://2"), messages(await status(listen(["note://3"]), 503))[0]]) {
+    equal(refused?.error?.code, -32005);
     match(refused?.error?.message ?? "", /at most 4 .*limits\.maxSubscriptions\)/);
   }
   await status(first.delete(), 200);
@@ -61,7 +61,7 @@ test("a principal has a share of its own, however many connections it has", asyn
   await until(() => open() === 2);
   for (const refused of [
     await subscribe(second, "note://2"),
-    messages(await status(listen(["note://2"], "ada"), 500))[0],
+    messages(await status(listen(["note://2"], "ada"), 429))[0],
   ])
     match(refused?.error?.message ?? "", /at most 2 .*limits\.maxSubscriptionsPerPrincipal/);
   deepEqual((await subscribe(await session("bob"), "note://2")).result, {});
@@ -79,7 +79,7 @@ test("where nobody is named, each session and each subscription request has a sh
     deepEqual((await subscribe(each, "note://1")).result, {});
     match((await subscribe(each, "note://2")).error?.message ?? "", /limits\.maxSubscriptionsPerPrincipal/);
   }
-  await status(listen(["note://1", "note://2"]), 500);
+  await status(listen(["note://1", "note://2"]), 429);
   listen(["note://1"]);
   await until(() => open() === 3);
   await endpoint.server.close();

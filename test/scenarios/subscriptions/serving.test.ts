@@ -238,17 +238,11 @@ verifies("subscriptions:listen:no-state-across-connections", modernWires, async 
 verifies("subscriptions:listen:capacity-guard", modernWires, async (world: World, t) => {
   const server = harbour({ limits: { maxSubscriptions: 1 } });
   const client = await rawClient(world, server, t);
-<<<<<<< HEAD
   const tools = { toolsListChanged: true };
   await opened(client, "first", tools);
   const { error } = await client.ask(listen("second", tools));
-  equal(error?.code, -32603);
-  match(error?.message ?? "", /limits\.maxSubscriptions/);
-=======
-  await opened(client, "first");
-  const { error } = await client.ask(listen("second"));
   equal(error?.code, -32005);
->>>>>>> 7e60a9b (docs(server): tell of bounds, rates and counts)
+  match(error?.message ?? "", /limits\.maxSubscriptions/);
   deepEqual(methodsFor(client, "second"), []);
   client.abandon("first");
   while (server.stats().subscriptions === 1) await client.settled();
