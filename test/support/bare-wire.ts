@@ -72,7 +72,8 @@ async function dial(
     return { client, quiet: () => requests.down(0), close: () => server.close() };
   }
   if (transport === "node") {
-    const running = await serveHttp(server);
+    // The sockets of a client that is given up are idle: the server lets them go soon, so that they can be waited for.
+    const running = await serveHttp(server, { connectionIdleMs: 1000 });
     const responses = openResponses(running.server);
     const streams = options.era === "legacy" ? 1 : 0;
     const quiet = async () => {

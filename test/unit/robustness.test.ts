@@ -147,7 +147,7 @@ test("a watch that fails half way leaves no subscription behind", async () => {
     limits: { maxSubscriptions: 1 },
   }).resource("note://{id}", { name: "note" }, () => "x");
   await using client = await connect(server, { era: "legacy" });
-  await rejects(client.watch({ resources: ["note://a", "note://b"] }), { rpcCode: -32603 });
+  await rejects(client.watch({ resources: ["note://a", "note://b"] }), { rpcCode: -32005 });
   await client.ping();
   await client.ping();
   deepEqual(left, ["+note://a", "-note://a"]);
