@@ -1,4 +1,4 @@
-import { type DefinitionError, McpError } from "../protocol/errors.js";
+import { DefinitionError, McpError } from "../protocol/errors.js";
 import type { Problem } from "../protocol/json.js";
 import { findSamplingAnswerProblem, findSamplingProblem } from "../protocol/sampling-rules.js";
 import { inputShapes } from "../protocol/shapes/input.js";
@@ -27,6 +27,14 @@ export function questionProblem(request: InputRequest): McpError | undefined {
     return undefined;
   } catch (error) {
     return error as DefinitionError;
+  }
+}
+
+/** Refuses the questions of a result of which one cannot be asked. */
+export function assertQuestions(requests: Readonly<Record<string, InputRequest>>): void {
+  for (const [key, request] of Object.entries(requests)) {
+    const problem = questionProblem(request);
+    if (problem !== undefined) throw new DefinitionError(`inputRequired, ${key}: ${problem.message}`);
   }
 }
 

@@ -1,4 +1,3 @@
-import { CheckedClientRequests } from "../era/client-requests.js";
 import type { ClientRequests, ClientRequestsOpener, RequestStrategy } from "../era/request-strategy.js";
 import { ServedCall } from "../era/served-call.js";
 import type { Call, ServerRuntime } from "../era/server-era.js";
@@ -27,7 +26,9 @@ function askingThrough(asker: RequestStrategy, runtime: ServerRuntime): ClientRe
   let requests: Promise<ClientRequests> | undefined;
   return {
     open() {
-      requests ??= Promise.resolve(new CheckedClientRequests(asker, runtime));
+      requests ??= import("../era/client-requests.js").then(
+        (loaded) => new loaded.CheckedClientRequests(asker, runtime),
+      );
       return requests;
     },
   };

@@ -1,10 +1,10 @@
 import { DefinitionError } from "../protocol/errors.js";
 import type { InputRequests, InputRequiredResult } from "../protocol/types/index.js";
-import { questionProblem } from "../schema/input-rules.js";
 
 /**
  * A result that asks the client for input, for handlers that speak the wire themselves. The answers come back in
- * `ctx.inputResponses` and the state, sealed on the way, in `ctx.state`.
+ * `ctx.inputResponses` and the state, sealed on the way, in `ctx.state`. A question that no client could answer, such as a form
+ * that is not flat, fails the call when the handler has returned it.
  */
 export function inputRequired(parts: {
   readonly inputRequests?: InputRequests;
@@ -12,10 +12,6 @@ export function inputRequired(parts: {
 }): InputRequiredResult {
   if (Object.keys(parts.inputRequests ?? {}).length === 0 && parts.state === undefined) {
     throw new DefinitionError("inputRequired needs inputRequests or state");
-  }
-  for (const [key, request] of Object.entries(parts.inputRequests ?? {})) {
-    const problem = questionProblem(request);
-    if (problem !== undefined) throw new DefinitionError(`inputRequired, ${key}: ${problem.message}`);
   }
   return {
     resultType: "input_required",

@@ -225,18 +225,17 @@ const wrongDefaults: { readonly [what: string]: unknown } = {
 function refusesAll(table: { readonly [what: string]: unknown }, says: RegExp) {
   return async ({ connect }: { connect: (server: never, options: object) => Promise<unknown> }) => {
     const problems: string[] = [];
-    const server = new McpServer(me).tool("ask", {}, async (_, ctx) => {
+    const onError = (error: unknown) => void problems.push((error as Error).message);
+    const server = new McpServer(me, { onError }).tool("ask", {}, async (_, ctx) => {
       for (const schema of Object.values(table)) {
         await ctx.elicit("m", schema as never).catch((error: Error) => problems.push(error.message));
-        try {
-          const params = { message: "m", requestedSchema: schema as never };
-          inputRequired({ inputRequests: { q: { method: "elicitation/create", params } } });
-        } catch (error) {
-          problems.push((error as Error).message);
-        }
       }
       return "done";
     });
+    for (const [what, schema] of Object.entries(table)) {
+      const params = { message: "m", requestedSchema: schema as never };
+      server.tool(what, {}, () => inputRequired({ inputRequests: { q: { method: "elicitation/create", params } } }));
+    }
     const asked: unknown[] = [];
     const client = (await connect(server as never, {
       onElicit: (params: unknown) => {
@@ -245,6 +244,7 @@ function refusesAll(table: { readonly [what: string]: unknown }, says: RegExp) {
       },
     })) as { callTool(name: string): Promise<{ text: string }> };
     equal((await client.callTool("ask")).text, "done");
+    for (const what of Object.keys(table)) await rejects(client.callTool(what), { rpcCode: -32603 });
     deepEqual(asked, []);
     equal(problems.length, 2 * Object.keys(table).length);
     for (const problem of problems) match(problem, says);

@@ -7,7 +7,7 @@ import { INTERNAL_ERROR, toRpcError } from "../../../protocol/jsonrpc/errors.js"
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import { inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest, InputResponses } from "../../../protocol/types/index.js";
-import { findAnswerProblem } from "../../../schema/input-rules.js";
+import { assertQuestions, findAnswerProblem } from "../../../schema/input-rules.js";
 import { undeclaredFor } from "../../capabilities.js";
 import { CheckedClientRequests } from "../../client-requests.js";
 import type { AskOptions, ClientRequests, RequestStrategy } from "../../request-strategy.js";
@@ -31,8 +31,9 @@ export class PushStrategy implements RequestStrategy {
 
   /** Puts all questions of a returned round at once; the state stays here and never travels. */
   async answerRound(result: Result): Promise<void> {
-    const requests = Object.entries((result.inputRequests ?? {}) as Record<string, InputRequest>);
-    const answers = requests.map(async ([key, request]) => {
+    const requests = (result.inputRequests ?? {}) as Record<string, InputRequest>;
+    assertQuestions(requests);
+    const answers = Object.entries(requests).map(async ([key, request]) => {
       const check = (answer: unknown) => findAnswerProblem(request, answer);
       return [key, await this.ask(request, { check })] as const;
     });

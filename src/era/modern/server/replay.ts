@@ -5,6 +5,7 @@ import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "..
 import { INVALID_PARAMS, Refusal } from "../../../protocol/jsonrpc/errors.js";
 import { inputRequiredResult, inputShapes } from "../../../protocol/shapes/input.js";
 import type { InputRequest } from "../../../protocol/types/index.js";
+import { assertQuestions } from "../../../schema/input-rules.js";
 import { missingCapability, undeclaredFor } from "../../capabilities.js";
 import { CheckedClientRequests } from "../../client-requests.js";
 import {
@@ -107,6 +108,7 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
     if (extra !== undefined)
       throw new Error(`${method}: /inputRequests/${key} of inputRequired must not have ${extra}`);
   }
+  assertQuestions(requests);
   return requests;
 }
 
