@@ -1,5 +1,8 @@
 import { type Clock, LONGEST_DELAY, unref } from "../../call/clock.js";
 
+/** Silence on a stream after which a comment is written, unless told otherwise. */
+export const KEEP_ALIVE_MS = 15_000;
+
 /** Something open that may fall silent. */
 export interface Quiet {
   /** When it last wrote, on the clock's scale. */

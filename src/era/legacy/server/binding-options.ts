@@ -1,6 +1,6 @@
 // Modern has no twin: only sessions have options to decide about.
 
-import { KEEP_ALIVE_MS } from "../../defaults.js";
+import { KEEP_ALIVE_MS } from "../../../http/sse/keep-alive.js";
 import type { HttpBindingOptions, SessionSettings } from "../../server-era.js";
 
 /** How this era speaks HTTP, with all that was left to it decided. */

@@ -1,10 +1,9 @@
 import type { HttpExchange } from "../../../http/exchange.js";
 import { rememberLast } from "../../../http/guard.js";
 import { accepts } from "../../../http/media-type.js";
-import { KeepAlive } from "../../../http/sse/keep-alive.js";
+import { KEEP_ALIVE_MS, KeepAlive } from "../../../http/sse/keep-alive.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
 import type { Parsed } from "../../../protocol/jsonrpc/parse.js";
-import { KEEP_ALIVE_MS } from "../../defaults.js";
 import type { HttpBinding, HttpBindingOptions, ServerEra, ServerRuntime, ServerWire } from "../../server-era.js";
 import { decode, type Serving } from "./decode.js";
 import { bodyRefusal, notAcceptable, notificationRefusal, refuse, shuttingDown } from "./refusals.js";
