@@ -27,6 +27,7 @@ export class RequestBodies {
   readonly clock: Clock;
   /** Those that wait for more. */
   readonly #waiting: KeepAlive<IncomingBody>;
+  #onNone: (() => void)[] = [];
 
   constructor(limits = UNLIMITED, clock: Clock = systemClock) {
     this.limits = limits;
@@ -46,8 +47,13 @@ export class RequestBodies {
     return undefined;
   }
 
+  /** Resolves when no body is under way. */
+  idle(): Promise<void> | undefined {
+    return this.open === 0 ? undefined : new Promise((resolve) => this.#onNone.push(resolve));
+  }
+
   forget(body: IncomingBody): void {
-    this.open--;
+    if (--this.open === 0) for (const resolve of this.#onNone.splice(0)) resolve();
     this.bytes -= body.counted;
     if (body.counted === 0) return;
     this.#waiting.delete(body);

@@ -254,6 +254,7 @@ export class Server<
   }
 
   async #idle(): Promise<void> {
+    await this.core.bodies.idle();
     await Promise.all([this.#http?.idle(), this.#channels.idle()]);
   }
 

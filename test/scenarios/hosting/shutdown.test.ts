@@ -135,6 +135,27 @@ for (const era of ["modern", "legacy"]) {
     await drained;
   });
 
+  proves("hosting:http:graceful-shutdown", { wire }, "a request that had begun to arrive is served", async (t) => {
+    const { server } = createServer();
+    const running = await serveHttp(server, { lameDuckMs: 0 });
+    t.after(() => running.close());
+    const socket = connectSocket(running.port, "127.0.0.1");
+    t.after(() => socket.destroy());
+    const { headers, body } = request();
+    const text = JSON.stringify(body);
+    const lines = Object.entries({ host: "localhost", ...headers, "content-length": Buffer.byteLength(text) });
+    const head = `POST /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`;
+    socket.write(head + text.slice(0, 20));
+    while (server.stats().bodies === 0) await new Promise(setImmediate);
+    const drained = running.drain(5000);
+    while (running.server.listening) await new Promise(setImmediate);
+    socket.end(text.slice(20));
+    let answer = "";
+    for await (const chunk of socket) answer += chunk;
+    match(answer, /^HTTP\/1\.1 200 /);
+    await drained;
+  });
+
   proves("hosting:http:graceful-shutdown", { wire }, "a refusal says when to come again", async () => {
     const { server } = createServer();
     const drained = server.drain(0);
