@@ -300,11 +300,19 @@ export interface CommandTarget {
    * @default 1 MiB
    */
   readonly maxUnreadStderrBytes?: number;
-  /**
-   * How long closing waits after the end of the server's input, and again after SIGTERM.
-   * @default 2000 each
-   */
-  readonly shutdown?: { readonly stdinMs?: number; readonly termMs?: number };
+  /** How long closing waits for the process to end. */
+  readonly shutdown?: {
+    /**
+     * After the end of its input, before SIGTERM.
+     * @default 2000
+     */
+    readonly stdinMs?: number;
+    /**
+     * After SIGTERM, before SIGKILL.
+     * @default 2000
+     */
+    readonly termMs?: number;
+  };
   /**
    * Whether a process that goes away unasked is started again. Calls that it had not answered are lost; later calls and
    * open watches go on with the new one. With `maxMissedPings`, so is one that hangs.
