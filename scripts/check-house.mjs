@@ -23,6 +23,7 @@ const seams = {
     ["entry/client.ts", "node/undici/send.ts"],
     ["entry/client.ts", "node/stdio/client.ts"],
     ["entry/auth-client.ts", "node/guarded-fetch.ts"],
+    ["entry/auth-issuer.ts", "node/guarded-fetch.ts"],
     ["node/stdio/client.ts", "node/process/server-process.ts"],
   ],
 };

@@ -1,7 +1,12 @@
+import { createIssuerWith, type Issuer } from "../auth/issuer/issuer.js";
+import type { IssuerOptions } from "../auth/issuer/options.js";
+import { isOnNode } from "../call/clock.js";
+import type { Fetch } from "../http/client/send.js";
+
 export type { ClientMethod, ConfiguredClient, IssuerClient } from "../auth/issuer/clients/client.js";
 export type { ClientMetadata } from "../auth/issuer/clients/metadata.js";
 export type { VerifiedToken } from "../auth/issuer/grants/tokens.js";
-export { createIssuer, type Issuer } from "../auth/issuer/issuer.js";
+export type { Issuer } from "../auth/issuer/issuer.js";
 export type { IssuerLimits } from "../auth/issuer/limits.js";
 export type {
   ClientDocumentOptions,
@@ -26,3 +31,14 @@ export { OAuthProblem, type ProblemOptions } from "../auth/issuer/problem.js";
 export { type Allowance, createRateLimiter, type RateLimiterOptions } from "../auth/issuer/rate-limiter.js";
 export { createMemoryIssuerStore, type MemoryIssuerStoreOptions } from "../auth/issuer/store/memory.js";
 export type { IssuerStore, Keeping } from "../auth/issuer/store/store.js";
+
+const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
+const guardedFetch: Fetch = async (url, init) =>
+  (await import("../node/guarded-fetch.js")).usualGuardedFetch(url, init);
+
+/** Makes an authorization server for MCP servers: for development, tests and small deployments. */
+export function createIssuer(options: IssuerOptions): Issuer {
+  const { clientDocuments } = Object(options) as Partial<IssuerOptions>;
+  const isLocal = typeof clientDocuments === "object" && clientDocuments.allowLoopback === true;
+  return createIssuerWith(options, isOnNode && !isLocal ? guardedFetch : globalFetch);
+}

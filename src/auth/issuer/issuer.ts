@@ -1,3 +1,4 @@
+import type { Fetch } from "../../http/client/send.js";
 import { isLoopback } from "../addresses.js";
 import type { VerifiedToken } from "./grants/tokens.js";
 import { UpstreamAccess } from "./login/upstream-tokens.js";
@@ -27,9 +28,9 @@ export interface Issuer {
   readonly upstreamTokens: (grantId: string) => Promise<UpstreamTokens | undefined>;
 }
 
-/** Makes an authorization server for MCP servers: for development, tests and small deployments. */
-export function createIssuer(options: IssuerOptions): Issuer {
-  const core = createCore(options);
+/** Makes an authorization server. `guardedFetch` asks for addresses that strangers name. */
+export function createIssuerWith(options: IssuerOptions, guardedFetch: Fetch): Issuer {
+  const core = createCore(options, guardedFetch);
   const endpoints = endpointsOf(core);
   // A web page can have its own name point at this machine, and would then share the issuer's origin with it.
   const local = isLoopback(new URL(core.issuer).hostname);

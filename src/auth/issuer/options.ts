@@ -42,7 +42,7 @@ export interface ClientDocumentOptions {
   readonly allow?: (url: URL) => boolean | Promise<boolean>;
   /** Looks at the document before anything is done with it: false refuses the client. */
   readonly accept?: (client: IssuerClient) => boolean | Promise<boolean>;
-  /** Fetches documents. On Node, `createGuardedFetch` of `bowline/node` connects to no private address. */
+  /** Fetches documents. On Node, one that connects to no private address unless given. */
   readonly fetch?: Fetch;
   /** Resolves names, so that private addresses behind them are refused before anything is fetched. */
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;

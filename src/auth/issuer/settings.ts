@@ -1,3 +1,4 @@
+import type { Fetch } from "../../http/client/send.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { assertOptions, type Known, resolveLimits } from "../../protocol/known-options.js";
 import { normalizeResource } from "../resource.js";
@@ -66,7 +67,7 @@ function defaultLimit({ maxRegistrationsPerMinute: requests }: IssuerLimits, now
 }
 
 /** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
-export function createCore(options: IssuerOptions): IssuerCore {
+export function createCore(options: IssuerOptions, guardedFetch: Fetch): IssuerCore {
   if (typeof options?.issuer !== "string")
     throw new DefinitionError(
       'createIssuer needs { issuer, resources, user }, as in { issuer: "https://login.example.com" }',
@@ -113,7 +114,7 @@ export function createCore(options: IssuerOptions): IssuerCore {
     rules,
     store,
     seal,
-    ...createClients(options, rules, store, limits, now),
+    ...createClients(options, rules, store, limits, now, guardedFetch),
     tokens,
     consents: new Consents(issuer, seal, now, { ...limits, ...lifetimes }),
     login: toLogin(options),
@@ -136,8 +137,9 @@ function createClients(
   store: IssuerStore,
   limits: IssuerLimits,
   now: () => number,
+  guardedFetch: Fetch,
 ): Pick<IssuerCore, "clients" | "clientKeys"> {
-  const options = typeof clientDocuments === "object" ? clientDocuments : {};
+  const options = { fetch: guardedFetch, ...(typeof clientDocuments === "object" ? clientDocuments : {}) };
   const fetcher = new DocumentFetcher(options, limits, now);
   const documents = clientDocuments === false ? undefined : new DocumentClients(options, fetcher, rules, limits, now);
   const known = new Clients(clients, documents, fetcher, store, limits, now);

@@ -34,9 +34,9 @@ export class DocumentFetcher {
   /** Addresses of clients that users have approved: strangers, who cannot do that, take no requests from them. */
   readonly #approved = new Set<string>();
 
-  constructor(options: ClientDocumentOptions, limits: IssuerLimits, now: () => number) {
+  constructor(options: ClientDocumentOptions & { readonly fetch: Fetch }, limits: IssuerLimits, now: () => number) {
     const { allowLoopback = false, resolve } = options;
-    this.#fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+    this.#fetch = options.fetch;
     this.#policy = { allowInsecure: false, allowPrivate: false, allowLoopback, resolve };
     this.#limits = limits;
     this.#buckets = new Buckets(MAX_REMEMBERED, now);
