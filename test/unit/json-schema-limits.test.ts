@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, throws } from "node:assert/strict";
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createValidator, defaultValidator, type JsonSchema } from "#src/schema/json-schema/validator.js";
 
@@ -90,6 +90,33 @@ describe("a value cannot exhaust the validator:", () => {
       match(issue?.message ?? "", /^takes more than 100000 steps to check, so the check was given up; limits.maxSteps/);
     });
   }
+
+  it("names of missing members are written only where they are reported", (t) => {
+    const required = list(10, (index) => `a${index}`);
+    const check = defaultValidator.compile({ items: { required } });
+    const value = numbers.map(() => ({}));
+    const written = t.mock.method(String.prototype, "replaceAll");
+    equal(check(value).length, 32);
+    ok(written.mock.callCount() < 200, `${written.mock.callCount()} replacements`);
+  });
+
+  it("numbers that collide in a set of the engine", () => {
+    // The hash of V8 for small integers, undone: all of these have the same lower bits of it.
+    const odd = (factor: number) => list(5, () => 0).reduce((x) => Math.imul(x, 2 - Math.imul(factor, x)), factor);
+    const unshift = (x: number, by: number) => {
+      let y = x;
+      for (let bits = by; bits < 32; bits += by) y = x ^ (y >>> by);
+      return y;
+    };
+    const undo = (hash: number) => {
+      const mixed = unshift(Math.imul(unshift(hash, 16), odd(2057)), 4);
+      return Math.imul(unshift(Math.imul(mixed, odd(5)), 12) + 1, odd(32767)) >>> 0;
+    };
+    const colliding = list(65_536, (index) => undo((index << 16) | 5)).filter((number) => number < 2 ** 30);
+    const before = process.cpuUsage().user;
+    deepEqual(check({ uniqueItems: true }, colliding), []);
+    ok(process.cpuUsage().user - before < 150_000);
+  });
 
   it("an ordinary value takes few steps", () => {
     const schema = {

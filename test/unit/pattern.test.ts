@@ -189,6 +189,16 @@ describe("a pattern", () => {
       equal(readPattern(source, 10_000), NO_PATTERN, source);
   });
 
+  it("counts what the engine was asked to read, also in vain", () => {
+    const patterns = new Patterns(1_000);
+    const isRead = (source: string) => !/too many states/.test(String(patterns.read(source)));
+    const read = Array.from({ length: 100 }, (_, index) => isRead(`(?=${"\\p{L}".repeat(10)}${index})`));
+    equal(read.filter(Boolean).length, 4);
+    equal(isRead("a"), true);
+    const classes = Array.from({ length: 100 }, (_, index) => isRead(`[${"a".repeat(800)}${index}]`));
+    equal(classes.filter(Boolean).length, 1);
+  });
+
   it("has a bounded number of states", () => {
     const TOO_LARGE = [
       "a{10000}",
@@ -196,14 +206,15 @@ describe("a pattern", () => {
       "(?:){1000000000}",
       "(?:(?:a?){1000}){1000}",
       `a{1,${"9".repeat(20)}}`,
+      `(?:a{${"9".repeat(400)}}){0}b{30000}`,
       "a".repeat(10_001),
-      `[${"a".repeat(10_000)}]`,
+      `[${"a".repeat(80_000)}]`,
       "\\p{L}".repeat(500),
     ];
     for (const source of TOO_LARGE) {
       equal(readPattern(source, 10_000), "makes for too many states (limits.maxPatternStates)", source.slice(0, 40));
     }
-    equal(typeof readPattern("a".repeat(9_000), 10_000), "object");
+    equal(typeof readPattern("a".repeat(8_800), 10_000), "object");
     equal(typeof readPattern("((((((((((a+)+)+)+)+)+)+)+)+)+)+", 100), "object");
     equal(readPattern("(".repeat(300) + ")".repeat(300), 10_000), "nests groups more than 200 deep");
   });

@@ -62,9 +62,11 @@ const KEYWORDS = {
 /** The same, by name. */
 export const ASSERTIONS = KEYWORDS as { readonly [keyword: string]: Assertion<never> };
 
-/** Reports an issue at the present value. */
-export function issue(run: Run, message: string, path = ""): false {
-  if (run.quiet === 0 && run.issues.length < run.limits.maxIssues) run.issues.push({ path, message });
+/** Reports an issue at the present value, or at a member of it. */
+export function issue(run: Run, message: string, key?: string): false {
+  if (run.quiet === 0 && run.issues.length < run.limits.maxIssues) {
+    run.issues.push({ path: key === undefined ? "" : pointerTo(key), message });
+  }
   return false;
 }
 
@@ -147,7 +149,7 @@ function requireKeys(keys: readonly string[]): Node {
     for (const key of keys) {
       if (hasKey(value, key)) continue;
       missing += 1;
-      issue(run, "is required", pointerTo(key));
+      issue(run, "is required", key);
     }
     spend(run, missing * MISS);
     return missing === 0;
@@ -162,22 +164,28 @@ function areUnique(items: readonly unknown[], run: Run): boolean {
 /** A set of JSON values. */
 class ValueSet {
   readonly #plain = new Set<unknown>();
-  readonly #nested = new Set<string>();
+  /** Lists and objects as text. So are numbers, since the engine hashes those in a way that a peer can make them collide. */
+  readonly #written = new Set<string>();
 
   has(value: unknown, budget: StepBudget): boolean {
     if (typeof value === "string") spend(budget, value.length >> 6);
+    if (typeof value === "number") return this.#written.size > 0 && this.#written.has(`=${value}`);
     if (!isNested(value)) return this.#plain.has(value);
-    return this.#nested.size > 0 && this.#nested.has(canonical(value, budget));
+    return this.#written.size > 0 && this.#written.has(canonical(value, budget));
   }
 
   /** Tells whether the value is new. */
   add(value: unknown, budget?: StepBudget): boolean {
     if (budget !== undefined) spend(budget, 3);
-    const set: Set<unknown> = isNested(value) ? this.#nested : this.#plain;
-    const before = set.size;
-    set.add(isNested(value) ? canonical(value, budget) : value);
-    return set.size > before;
+    if (typeof value === "number") return addTo(this.#written, `=${value}`);
+    return isNested(value) ? addTo(this.#written, canonical(value, budget)) : addTo(this.#plain, value);
   }
+}
+
+/** Tells whether the value is new. */
+function addTo(set: Set<unknown>, value: unknown): boolean {
+  const before = set.size;
+  return set.add(value).size > before;
 }
 
 function isNested(value: unknown): boolean {

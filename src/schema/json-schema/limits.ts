@@ -4,7 +4,11 @@ export interface SchemaLimits {
   readonly maxDepth: number;
   /** The number of subschemas. @default 10_000 */
   readonly maxSubschemas: number;
-  /** The states of all patterns of a schema, counted repetitions written out. A `\p{...}` counts as 20. @default 10_000 */
+  /**
+   * The states of all patterns of a schema, counted repetitions written out. A `\p{...}` counts as 20, and eight characters
+   * of a pattern, which may be a class, as one.
+   * @default 10_000
+   */
   readonly maxPatternStates: number;
   /** The depth to which a check follows references. @default 512 */
   readonly maxRefDepth: number;

@@ -25,8 +25,8 @@ export interface PatternTree {
 
 /** Reads a pattern; a text says why it cannot be matched in linear time by at most so many states. */
 export function readPattern(source: string, maxStates: number): PatternTree | string {
-  const properties = PROPERTY_COST * (source.split(/\\p\{/i).length - 1);
-  if (source.length + properties > maxStates) return TOO_LARGE;
+  const cost = readingCost(source);
+  if (cost > maxStates) return TOO_LARGE;
   try {
     new RegExp(source, "u");
   } catch {
@@ -35,8 +35,15 @@ export function readPattern(source: string, maxStates: number): PatternTree | st
   const reader = new PatternReader(source);
   const branches = reader.readBranches(0);
   if (reader.problem !== undefined) return reader.problem;
-  const states = properties + statesOf(branches);
-  return states > maxStates ? TOO_LARGE : { branches, states };
+  const states = cost + statesOf(branches);
+  // Infinitely many, repeated 0 times, are NaN.
+  return states <= maxStates ? { branches, states } : TOO_LARGE;
+}
+
+/** The states that reading a pattern counts for, whatever comes of it. */
+export function readingCost(source: string): number {
+  const properties = source.split("\\p{").length + source.split("\\P{").length - 2;
+  return PROPERTY_COST * properties + (source.length >> 3);
 }
 
 /** A bound on the states that a matcher of these alternatives has. */

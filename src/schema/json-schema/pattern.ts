@@ -1,5 +1,5 @@
 import { type StepBudget, spend } from "./limits.js";
-import { type PatternBranches, type PatternPart, readPattern } from "./pattern-syntax.js";
+import { type PatternBranches, type PatternPart, readingCost, readPattern } from "./pattern-syntax.js";
 
 /** A state of a matcher: takes a character that `fits`, passes an `edge`, or (neither) leads to both of its successors. */
 interface State {
@@ -43,7 +43,8 @@ export class Patterns {
     if (known !== undefined) return known;
     const tree = readPattern(source, this.#states);
     const read = typeof tree === "string" ? tree : new PatternMatcher(tree.branches, this.#memory);
-    if (typeof tree === "object") this.#states -= tree.states;
+    const states = typeof tree === "object" ? tree.states : readingCost(source);
+    if (states <= this.#states) this.#states -= states;
     this.#read.set(source, read);
     return read;
   }
