@@ -1,3 +1,4 @@
+import { ConnectionError, RpcError } from "../protocol/errors.js";
 import { followSignal } from "./abortable.js";
 import type { Clock } from "./clock.js";
 
@@ -19,6 +20,12 @@ export function jitter(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
 }
 
+/** The wait that a server asks for by an error, up to the longest. */
+export function askedMs(error: unknown, { maxDelayMs }: Pick<Backoff, "maxDelayMs">): number {
+  const asks = error instanceof ConnectionError || error instanceof RpcError;
+  return Math.min((asks ? error.retryAfterMs : undefined) ?? 0, maxDelayMs);
+}
+
 /** The waits of a client before it tries again to reach its server. An answer of the server ends them early. */
 export class RetryWaits {
   readonly #waiting = new Set<() => void>();
@@ -28,17 +35,22 @@ export class RetryWaits {
     if (this.#waiting.size > 0) for (const go of [...this.#waiting]) go();
   }
 
-  /** Resolves after `ms`, with `end` but not before `leastMs`, or at once when the signal fires. */
-  pause(clock: Clock, ms: number, leastMs: number, signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves after `ms`, with `end` but not before `leastMs`, or at once when the signal fires. Tells whether `end` came: who
+   * tries in vain then, although the server answers calls, is to wait longer the next time.
+   */
+  pause(clock: Clock, ms: number, leastMs: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
+      let isHurried = false;
       const soonest = clock.now() + Math.min(ms, leastMs);
       const done = () => {
         clock.cancel(timer);
         this.#waiting.delete(hurry);
         unfollow();
-        resolve();
+        resolve(isHurried);
       };
       const hurry = () => {
+        isHurried = true;
         const leftMs = soonest - clock.now();
         if (leftMs <= 0) return done();
         clock.cancel(timer);

@@ -1,4 +1,4 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "bowline/testing";
 import { RetryWaits } from "#src/call/backoff.js";
@@ -6,6 +6,7 @@ import { CallLifetime } from "#src/call/lifetime.js";
 import { RestartingConnection } from "#src/client/connections/restarting.js";
 import { ResilientSubscription, type SubscriptionRuntime } from "#src/client/subscriptions/resilient.js";
 import type { ClientRuntime, Connection, Subscription, WatchEvents } from "#src/era/client-era.js";
+import { ConnectionError } from "#src/protocol/errors.js";
 import { aborted, gate } from "../support/gate.js";
 import { RawServer } from "../support/raw-server.js";
 
@@ -62,6 +63,41 @@ test("subscriptions that are lost with their acknowledgment count as attempts in
     clock.advance(2000);
   }
   deepEqual([attempts, told.at(-1)], [3, "lost"]);
+});
+
+test("a server that answers calls but refuses to be listened to is asked ever less often, and when it wants to be", async () => {
+  const clock = new FakeClock();
+  const waits = new RetryWaits();
+  let retryAfterMs: number | undefined = 20_000;
+  let attempts = 0;
+  const listen: SubscriptionRuntime["listen"] = async () => {
+    attempts++;
+    throw new ConnectionError("full", { status: 503, retryAfterMs });
+  };
+  const host: SubscriptionRuntime = { clock, waits, listening: new Set(), listen };
+  let lose = () => {};
+  const lasting = await ResilientSubscription.open(host, filter, events([]), {}, async (_filter, inner) => {
+    lose = () => inner.onEnd("lost", undefined);
+    return subscription;
+  });
+  lose();
+  /** Attempts while calls succeed all the time. */
+  const attemptsIn = async (ms: number) => {
+    const before = attempts;
+    for (let at = 0; at < ms; at += 50) {
+      clock.advance(50);
+      waits.end();
+      await new Promise(setImmediate);
+    }
+    return attempts - before;
+  };
+  equal(await attemptsIn(300), 1);
+  equal(await attemptsIn(19_000), 0);
+  retryAfterMs = undefined;
+  equal(await attemptsIn(2_000), 2);
+  ok((await attemptsIn(60_000)) < 8);
+  await lasting.close();
+  equal(clock.pending, 0);
 });
 
 test("closing ends an attempt that is under way", async () => {

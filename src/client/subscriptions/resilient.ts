@@ -1,4 +1,4 @@
-import { backoffMs, type RetryWaits } from "../../call/backoff.js";
+import { askedMs, backoffMs, type RetryWaits } from "../../call/backoff.js";
 import type { Clock } from "../../call/clock.js";
 import type { Subscription, WatchEvents } from "../../era/client-era.js";
 import { CLIENT_TIMES } from "../../era/client-limits.js";
@@ -17,7 +17,7 @@ export interface ResubscribeOptions {
   readonly attempts?: number | undefined;
   /**
    * The wait before the first attempt; twice as long before each further one, half of it at random. A call of the client
-   * that succeeds ends the wait.
+   * that succeeds ends the wait, but not before the server wants the next attempt, by `Retry-After`.
    * @default 250
    */
   readonly delayMs?: number | undefined;
@@ -64,6 +64,8 @@ export class ResilientSubscription implements Subscription, Listening {
   #inner!: Subscription;
   #since = 0;
   #failures = 0;
+  /** Attempts in vain that a call which succeeded had brought forward. */
+  #hurried = 0;
 
   private constructor(
     runtime: SubscriptionRuntime,
@@ -118,7 +120,7 @@ export class ResilientSubscription implements Subscription, Listening {
   #innerEvents(): WatchEvents {
     return {
       onChange: (change) => {
-        this.#failures = 0;
+        this.#startOver();
         this.#events.onChange(change);
       },
       onMissed: (honoured, reason) => this.#events.onMissed(honoured, reason),
@@ -134,11 +136,14 @@ export class ResilientSubscription implements Subscription, Listening {
     const { clock, waits } = this.#runtime;
     const { signal } = this.#stop;
     const { attempts, delayMs } = this.#limits;
-    if (clock.now() - this.#since >= STABLE_MS) this.#failures = 0;
+    if (clock.now() - this.#since >= STABLE_MS) this.#startOver();
     this.#since = clock.now();
     let last = reason;
     while (this.#failures < attempts) {
-      await waits.pause(clock, backoffMs(this.#failures++, this.#limits), delayMs, signal);
+      const asked = askedMs(last, this.#limits);
+      const waitMs = Math.max(asked, backoffMs(this.#failures++, this.#limits));
+      const leastMs = Math.max(asked, delayMs * 2 ** this.#hurried);
+      if (await waits.pause(clock, waitMs, leastMs, signal)) this.#hurried++;
       if (signal.aborted) return;
       try {
         this.#adopt(await this.#runtime.listen(this.#filter, this.#innerEvents(), { signal }));
@@ -150,6 +155,11 @@ export class ResilientSubscription implements Subscription, Listening {
       }
     }
     if (this.#finish()) this.#events.onEnd("lost", last);
+  }
+
+  #startOver(): void {
+    this.#failures = 0;
+    this.#hurried = 0;
   }
 
   #adopt(inner: Subscription): void {

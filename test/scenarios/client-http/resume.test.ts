@@ -218,6 +218,39 @@ proves(
 );
 
 proves(
+  "client-transport:http:reconnect-get",
+  wire,
+  "a server that answers calls but refuses its own stream is asked ever less often, and when it wants to be",
+  async (t) => {
+    const clock = new FakeClock();
+    const waits = new RetryWaits();
+    const { script } = await sessionWorld(t, { clock, waits });
+    (await script.next("GET")).stream().end();
+    await clock.started(1);
+    clock.advance(30_000);
+    (await script.next("GET")).json("", 503, { "retry-after": "20", "content-length": "0" });
+    await clock.started(2);
+    clock.advance(19_999);
+    waits.end();
+    await settled();
+    equal(script.all("GET").length, 2);
+    clock.advance(1);
+    for (const leastMs of [200, 400, 800, 1600]) {
+      const timers = clock.delays.length;
+      (await script.next("GET")).status(503);
+      await clock.started(timers + 1);
+      const asked = script.all("GET").length;
+      clock.advance(leastMs - 1);
+      waits.end();
+      await settled();
+      equal(script.all("GET").length, asked);
+      clock.advance(1);
+    }
+    await script.next("GET");
+  },
+);
+
+proves(
   "client-transport:http:no-reconnect-after-response",
   wire,
   "a stream that brought its response is not read on",

@@ -1,7 +1,7 @@
 // Modern has no twin: a modern stream belongs to one exchange and cannot be resumed.
 
 import type { AbortSwitch } from "../../../call/abort-switch.js";
-import { jitter, type RetryWaits } from "../../../call/backoff.js";
+import { askedMs, jitter, type RetryWaits } from "../../../call/backoff.js";
 import { type Clock, pause } from "../../../call/clock.js";
 import { fetchFailed } from "../../../http/client/failures.js";
 import { readEvents, type StreamTrace } from "../../../http/client/read.js";
@@ -157,12 +157,14 @@ async function reopen(
 ): Promise<Opened> {
   const { clock, waits, reconnect } = streams;
   const { schedule, minDelayMs } = reconnect;
-  const { wishMs, delayMs, isDown } = cursor;
+  const { wishMs, delayMs, lastError, isDown, hurried } = cursor;
   const ms = wishMs === undefined ? jitter(delayMs) : delayMs;
+  const asked = askedMs(lastError, reconnect);
+  const leastMs = Math.max(wishMs ?? 0, asked, minDelayMs * 2 ** hurried);
   try {
     if (schedule !== undefined) await scheduled(schedule, cursor, end);
-    else if (isDown) await waits.pause(clock, ms, Math.max(wishMs ?? 0, minDelayMs), end.signal);
-    else await pause(clock, ms, end.signal);
+    else if (!isDown) await pause(clock, ms, end.signal);
+    else if (await waits.pause(clock, Math.max(ms, asked), leastMs, end.signal)) cursor.hurried++;
   } catch (error) {
     return { kind: "refused", error: toError(error) };
   }
@@ -251,6 +253,8 @@ export class StreamCursor {
   wishMs: number | undefined;
   /** Whether the last connection did not come about. */
   isDown = false;
+  /** Connections in a row that came about briefly or not at all, and that a call which succeeded had brought forward. */
+  hurried = 0;
   readonly #options: ReconnectOptions;
   /** Connections in a row that failed or brought nothing at all. */
   #fruitless = 0;
@@ -272,6 +276,7 @@ export class StreamCursor {
     this.#fruitless = moved || trace.spoke || trace.retryMs !== undefined ? 0 : this.#fruitless + 1;
     this.#silent = trace.spoke ? 0 : this.#silent + 1;
     this.#brief = livedMs < this.#options.firstDelayMs ? this.#brief + 1 : 0;
+    if (this.#brief === 0) this.hurried = 0;
     this.isDown = false;
     this.lastError = trace.error;
   }
