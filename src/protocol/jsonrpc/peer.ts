@@ -162,16 +162,11 @@ export class Peer {
 
   /** Requests of this side that are answered in it have no other answer to wait for. */
   #refuseBatch(items: readonly unknown[], message: string): void {
-    const responses = items.map(classify).filter((item) => item.kind === "response");
-    this.#events.onInvalid({
-      code: INVALID_REQUEST,
-      message,
-      id: undefined,
-      answer: items.length > 0 && responses.length === items.length,
-      batch: true,
-    });
-    for (const { message: response } of responses) {
-      const pending = response.id == null ? undefined : this.#inflight.take(response.id);
+    const answers = items.map(answerTo).filter((answer) => answer !== undefined);
+    const answer = items.length > 0 && answers.length === items.length;
+    this.#events.onInvalid({ code: INVALID_REQUEST, message, id: undefined, answer, batch: true });
+    for (const { id } of answers) {
+      const pending = id == null ? undefined : this.#inflight.take(id);
       pending?.onFailure(new ProtocolError(message));
     }
   }
@@ -233,6 +228,13 @@ export class Peer {
     this.#closed = { reason };
     for (const pending of this.#inflight.drain()) pending.onFailure(connectionLost(reason));
   }
+}
+
+/** The request that a message answers, well or badly; undefined for one that is no answer. */
+function answerTo(value: unknown): { readonly id?: RequestId | null | undefined } | undefined {
+  const parsed = classify(value);
+  if (parsed.kind === "response") return parsed.message;
+  return parsed.kind === "invalid" && parsed.failure.answer ? parsed.failure : undefined;
 }
 
 /** A channel of somebody without types may return anything, such as what a stream's `write` does. */

@@ -74,7 +74,8 @@ verifies(
       await server.peer.asked("tools/call"),
       await server.peer.asked("tools/call"),
     ] as const;
-    server.peer.send(JSON.stringify([answer(requests[0], "one"), answer(requests[1], "two")]));
+    const malformed = { jsonrpc: "2.0", id: requests[1].id, result: "two" };
+    server.peer.send(JSON.stringify([answer(requests[0], "one"), malformed]));
     for (const call of calls.slice(0, 2)) {
       await rejects(call, (error) => {
         ok(error instanceof ProtocolError, String(error));
