@@ -154,11 +154,19 @@ export function checkField(field: unknown, value: unknown, path: string, run: An
   for (const [keyword, [fits, words, unit]] of Object.entries(BOUNDS)) {
     const limit = field[keyword];
     if (typeof limit !== "number" || unit !== MEASURED[type] || type === "boolean") continue;
-    const size = typeof value === "number" ? value : [...(value as string | unknown[])].length;
+    const size = typeof value === "number" ? value : sizeOf(value as string | unknown[]);
     if (!fits(size, limit))
       wrong(`must ${words} ${limit}${unit === undefined ? "" : ` ${unit}${limit === 1 ? "" : "s"}`}`);
   }
   if (typeof value === "string") checkText(field, value, run, wrong);
+}
+
+/** Items, or code points. */
+function sizeOf(value: string | unknown[]): number {
+  if (Array.isArray(value)) return value.length;
+  let count = 0;
+  for (const _ of value) count += 1;
+  return count;
 }
 
 /** The keyword by which a field of this type names its choices, beside `enum`. */

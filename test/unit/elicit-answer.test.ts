@@ -1,8 +1,9 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "bowline/client";
 import { McpServer } from "bowline/server";
 import * as z from "zod";
+import { checkAnswer, type RequestedSchema } from "#src/schema/elicitation-answer.js";
 
 const me = { name: "unit", version: "1.0.0" };
 const form = z.object({
@@ -40,4 +41,15 @@ test("an answer that the author's schema refuses is asked for again where rounds
   const outcome = await pushed.callTool("ask");
   equal(outcome.isError, true);
   match(outcome.text, /\/content\/even: expected must be even/);
+});
+
+test("a long text is measured in code points, in place", () => {
+  const requested = (limits: object) =>
+    ({ type: "object", properties: { a: { type: "string", ...limits } } }) as RequestedSchema;
+  deepEqual(checkAnswer(requested({ minLength: 2, maxLength: 2 }), { a: "💧é" }), []);
+  equal(checkAnswer(requested({ maxLength: 1 }), { a: "💧é" }).length, 1);
+  const a = "x".repeat(8_000_000);
+  const before = process.memoryUsage().heapUsed;
+  deepEqual(checkAnswer(requested({ minLength: 1, maxLength: 8_000_000 }), { a }), []);
+  ok(process.memoryUsage().heapUsed - before < 32_000_000);
 });
