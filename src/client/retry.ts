@@ -1,6 +1,6 @@
 import { type Clock, pause, systemClock } from "../call/clock.js";
 import type { ClientResult } from "../era/client-era.js";
-import { ConnectionError, RpcError } from "../protocol/errors.js";
+import { afterFirstAnswer, ConnectionError, RpcError } from "../protocol/errors.js";
 import type { Tool } from "../protocol/types/index.js";
 import type { ClientCall, ClientInterceptor } from "./options.js";
 
@@ -56,6 +56,9 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
     const began = clock.now();
     const { deadlineMs = Number.POSITIVE_INFINITY } = call.options;
     const leftMs = () => deadlineMs - (clock.now() - began);
+    /** Whether a handler may have run for an attempt that was lost. */
+    let mayHaveRun = false;
+    const verdict = (error: unknown) => (mayHaveRun ? afterFirstAnswer(error, "sent") : error);
     for (let attempt = 1; ; attempt++) {
       try {
         const result = await next(attempt === 1 ? call : asNewRequest(call, leftMs()));
@@ -63,9 +66,10 @@ export function retry(options: RetryOptions = {}): ClientInterceptor {
         return result;
       } catch (error) {
         const { signal } = call.options;
-        if (attempt >= attempts || signal?.aborted === true || !mayRepeat(call, error)) throw error;
+        if (attempt >= attempts || signal?.aborted === true || !mayRepeat(call, error)) throw verdict(error);
         const waitMs = Math.max(delayMs * 2 ** (attempt - 1), error.retryAfterMs ?? 0);
-        if (waitMs >= leftMs()) throw error;
+        if (waitMs >= leftMs()) throw verdict(error);
+        mayHaveRun ||= !error.retrySafe;
         await pause(clock, waitMs, signal);
         signal?.throwIfAborted();
       }

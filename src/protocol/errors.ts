@@ -208,11 +208,12 @@ export class ConnectionError extends McpError {
 
 /**
  * The error of a call whose handler has run already, when a further request on its behalf fails: another round of input, or
- * a look at what became of it. What such a request proves about itself, it does not prove about the call.
+ * a look at what became of it. What such a request proves about itself, it does not prove about the call. `delivery` is what
+ * is known of the call.
  */
-export function afterFirstAnswer(error: unknown): unknown {
+export function afterFirstAnswer(error: unknown, delivery: "answer_lost" | "sent" = "answer_lost"): unknown {
   if (error instanceof ConnectionError && error.retrySafe) {
-    return new ConnectionError(error.message, { delivery: "answer_lost", cause: error });
+    return new ConnectionError(error.message, { delivery, cause: error });
   }
   if (!(error instanceof RpcError) || !error.retrySafe || error.local) return error;
   const { rpcCode, message, data, method } = error;

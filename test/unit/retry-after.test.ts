@@ -123,3 +123,17 @@ test("what may have run, and what will not pass, is not repeated for a tool that
     equal(sent, 1);
   }
 });
+
+test("an attempt that may have run makes the call one that may have run, whatever becomes of later attempts", async () => {
+  const clock = new FakeClock();
+  const outcomes = ["sent", "not_sent"] as const;
+  let attempt = 0;
+  const call = { method: "prompts/get", params: undefined, options: {} };
+  const called = retry({ clock, attempts: 2 })(call, async () => {
+    throw new ConnectionError("lost", { delivery: outcomes[attempt++] });
+  });
+  while (clock.pending === 0) await new Promise(setImmediate);
+  clock.advance(200);
+  await rejects(Promise.resolve(called), { delivery: "sent", retrySafe: false });
+  equal(attempt, 2);
+});
