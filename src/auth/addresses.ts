@@ -85,13 +85,16 @@ export interface AddressPolicy {
   readonly allowPrivate: boolean;
   /** Addresses of this machine, though not those of its networks. */
   readonly allowLoopback?: boolean;
+  /** Origins that the author names: they may be at any address. */
+  readonly named?: readonly string[];
   /** Resolves a name, so that the addresses behind it can be looked at. */
   readonly resolve?: ((hostname: string) => Promise<readonly string[]>) | undefined;
 }
 
 /** Why an address is not asked; undefined if it may be. */
 export async function addressProblem(url: URL, policy: AddressPolicy): Promise<string | undefined> {
-  const { allowInsecure, allowPrivate, allowLoopback = false, resolve } = policy;
+  const { allowInsecure, allowLoopback = false, named = [], resolve } = policy;
+  const allowPrivate = policy.allowPrivate || named.includes(url.origin);
   if (!/^https?:$/.test(url.protocol)) return `${url.protocol} is not HTTP`;
   const secure = url.protocol === "https:" || isLoopback(url.hostname) || allowInsecure;
   if (!secure) return "it is not https";

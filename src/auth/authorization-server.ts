@@ -40,7 +40,7 @@ export function metadataCandidates(issuer: string): URL[] {
   return places.map((place) => new URL(place));
 }
 
-/** Gets the metadata of an issuer; undefined when no place has any. Metadata of another issuer ends the run. */
+/** Gets the metadata of an issuer; undefined when no place has any. Throws for metadata of another issuer, and where a place may not be asked. */
 export async function findServerMetadata(
   http: OAuthHttp,
   issuer: string,
@@ -49,13 +49,16 @@ export async function findServerMetadata(
 ): Promise<AuthorizationServer | undefined> {
   const known = [options.serverMetadata ?? []].flat().find((each) => each.issuer === issuer);
   if (known !== undefined) return known;
+  let refusal: string | undefined;
   for (const url of metadataCandidates(issuer)) {
     const document = await http.getDocument(url, run, "server_metadata");
+    if (document.kind === "absent" && document.refused) refusal ??= document.why;
     const stated = document.kind === "absent" ? undefined : document.json.issuer;
     if (document.kind === "absent" || typeof stated !== "string") continue;
     assertStated(stated, issuer, options, run);
     return document.json as unknown as AuthorizationServer;
   }
+  if (refusal !== undefined) throw new AuthError("server_metadata", refusal, { tried: run.tried });
   return undefined;
 }
 

@@ -16,7 +16,13 @@ export interface AuthRun {
 /** A metadata document, or why there is none. */
 export type Document =
   | { readonly kind: "found"; readonly json: { readonly [member: string]: unknown } }
-  | { readonly kind: "absent"; readonly why: string; readonly status?: number };
+  | {
+      readonly kind: "absent";
+      readonly why: string;
+      readonly status?: number;
+      /** The address is none that may be asked. */
+      readonly refused?: boolean;
+    };
 
 const MAX_BYTES = 262_144;
 const MAX_HOPS = 3;
@@ -42,9 +48,9 @@ export class OAuthHttp {
   async #follow(url: URL, run: AuthRun, step: AuthStep, signal: AbortSignal): Promise<Document> {
     let at = url;
     for (let hops = 0; hops <= MAX_HOPS; hops++) {
-      run.tried.push(at.href);
       const refusal = await this.#refusal(at, run, step);
-      if (refusal !== undefined) return { kind: "absent", why: refusal };
+      if (refusal !== undefined) return { kind: "absent", why: refusalOf(at, refusal), refused: at === url };
+      run.tried.push(at.href);
       const response = await this.#get(at, run, step, signal);
       const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
       if (location === null || !URL.canParse(location, at)) return await toDocument(response, run, signal);
@@ -124,8 +130,12 @@ function isPreflightFailure(cause: unknown): boolean {
 }
 
 function notAsked(url: URL, why: string, { tried }: AuthRun): AuthError {
+  return new AuthError("configuration", refusalOf(url, why), { tried });
+}
+
+function refusalOf(url: URL, why: string): string {
   const remedy = why.endsWith("private address") ? " (option allowPrivateAddresses)" : "";
-  return new AuthError("configuration", `${url.href} is not asked: ${why}${remedy}`, { tried });
+  return `${url.href} is not asked: ${why}${remedy}`;
 }
 
 /** The end of the run stands for itself; anything else is named with the address it happened at. */

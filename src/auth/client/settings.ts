@@ -93,9 +93,9 @@ function httpFor(server: URL, options: OAuthOptions, platform: AuthPlatform): OA
   const allowPrivate = allowPrivateAddresses || isPrivate(server.hostname);
   const guarded = allowPrivate ? fetch : (options.fetch ?? platform.guardedFetch);
   // Addresses that the author names may stand for anything.
-  const named = [server.origin, issuer === undefined ? undefined : new URL(issuer).origin];
+  const named = [server, ...(issuer === undefined ? [] : [new URL(issuer)])].map(({ origin }) => origin);
   const send: Fetch = (url, init) => (named.includes(url.origin) ? fetch : guarded)(url, init);
-  return new OAuthHttp(send, { allowInsecure, allowPrivate, resolve }, platform.discoveryHeaders);
+  return new OAuthHttp(send, { allowInsecure, allowPrivate, named, resolve }, platform.discoveryHeaders);
 }
 
 /** Throws for a credential that would go to whichever authorization server an MCP server names. */

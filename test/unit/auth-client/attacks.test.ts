@@ -235,7 +235,7 @@ test("a name that cannot be resolved is told as such", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   const cause = new Error("no such host");
   await rejects(world.call(world.oauth({ resolve: () => Promise.reject(cause) })), {
-    step: "resource_metadata",
+    step: "server_metadata",
     cause,
   });
 });

@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
-import { clientCredentials, createOAuth, type PinnedOAuthOptions } from "bowline/auth/client";
-import { failsAt } from "../../support/auth-world.js";
+import { type AuthError, clientCredentials, createOAuth, type PinnedOAuthOptions } from "bowline/auth/client";
+import { AuthWorld, failsAt, MockIssuer } from "../../support/auth-world.js";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -115,4 +115,28 @@ test("the form of a grant is sent by the guarded fetch as fetch would send it", 
   const url = new URL(`http://form.example:${(server.address() as AddressInfo).port}/`);
   equal((await local(url, { method: "POST", body })).status, 200);
   equal(type, "application/x-www-form-urlencoded;charset=UTF-8");
+});
+
+test("the issuer that the author names may be at any address, and no other may", async (t) => {
+  for (const issuer of [
+    "https://10.0.0.5",
+    "https://login.corp.internal",
+    "http://127.0.0.1:8080",
+    "https://[fd00::5]",
+  ]) {
+    const world = await AuthWorld.open(t, "modern");
+    world.issuers.push(new MockIssuer(issuer));
+    world.listed = [issuer];
+    const grant = clientCredentials();
+    const client = { id: "machine", secret: "between-us" };
+    await world.call(world.oauth({ issuer, grant, client }));
+    equal(world.count(`POST ${issuer}/token`), 1);
+    world.arrivals.length = 0;
+    const why = failsAt("server_metadata", /is not asked: it is a private address \(option allowPrivateAddresses\)/);
+    await rejects(world.call(world.oauth()), (error: AuthError) => {
+      why(error);
+      return error.tried.every((address) => address.startsWith("https://mcp.example/"));
+    });
+    equal(world.count(`GET ${issuer}`), 0);
+  }
 });
