@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { AuthError } from "../../protocol/auth-error.js";
-import { quoted } from "../../protocol/text.js";
+import { oneLine, quoted } from "../../protocol/text.js";
 import { findServerMetadata, isIssuer } from "../authorization-server.js";
 import type { AuthRun, OAuthHttp } from "../http.js";
 import { coversServer, resourceIdentifier, resourceMetadataUrl } from "../resource.js";
@@ -63,10 +63,16 @@ export async function discover(
   const scopes = found?.scopes;
   if (found === undefined && options.issuer === undefined) {
     const metadata = await findServerMetadata(http, server.origin, { ...options, isOrigin: true }, run);
-    await options.onIssuer(metadata?.issuer ?? server.origin);
-    if (metadata === undefined)
-      return { issuer: server.origin, resource, scopes, metadata: defaults(server), guessed: true };
-    return { issuer: metadata.issuer, resource, scopes, metadata, guessed: false };
+    // A server speaks for its own origin alone, also where it may call its issuer something else.
+    const issuer = metadata?.issuer === `${server.origin}/` ? metadata.issuer : server.origin;
+    await options.onIssuer(issuer);
+    return {
+      issuer,
+      resource,
+      scopes,
+      metadata: metadata ?? defaults(server),
+      guessed: metadata === undefined,
+    };
   }
   const issuer = chooseIssuer(found?.issuers, options, run);
   await options.onIssuer(issuer);
@@ -150,7 +156,7 @@ function chooseIssuer(
   if (listed === undefined) return issuer as string;
   const chosen = issuer ?? selectIssuer?.(listed) ?? (listed[0] as string);
   if (listed.includes(chosen)) return chosen;
-  throw new AuthError("issuer", `The server is guarded by ${listed.join(", ")}, not by ${chosen}`, {
+  throw new AuthError("issuer", `The server is guarded by ${oneLine(listed.join(", "))}, not by ${chosen}`, {
     tried: run.tried,
   });
 }

@@ -62,6 +62,7 @@ export class TokenFlows {
   }
 
   async refresh(discovery: Discovery, stored: TokenRecord, identity: Identity, run: AuthRun): Promise<TokenRecord> {
+    assertOwnTokens(discovery, stored);
     const target = await this.#target(discovery, identity, run);
     const parameters = { refresh_token: stored.refreshToken };
     const tokens = await requestTokens(target, "refresh_token", parameters, "refresh");
@@ -70,6 +71,7 @@ export class TokenFlows {
   }
 
   async revoke(discovery: Discovery, held: TokenRecord, run: AuthRun): Promise<void> {
+    assertOwnTokens(discovery, held);
     const identity = await this.recall(discovery, run);
     if (identity !== undefined) await revokeTokens(this.#http, discovery, identity, held, run);
   }
@@ -167,6 +169,12 @@ async function withStepError<T>(work: () => Promise<T>, run: AuthRun, step: Auth
     if (run.signal.aborted || cause instanceof McpError) throw cause;
     throw new AuthError(step, `${what}: ${messageOf(cause)}`, { tried: run.tried, cause });
   }
+}
+
+/** Tokens go back to the authorization server that made them, and to no other. */
+function assertOwnTokens({ issuer }: Discovery, tokens: TokenRecord): void {
+  if (tokens.issuer === issuer) return;
+  throw new AuthError("issuer", `The tokens are of ${tokens.issuer}, but the server is guarded by ${issuer}`);
 }
 
 function assertOwnEndpoint({ issuer, metadata }: Discovery): void {

@@ -148,3 +148,34 @@ test("a callback is an address at the redirect address, the path of one, or its 
   ])
     await rejects(visit(form), failsAt("callback", /The answer came to/));
 });
+
+test("a server without metadata speaks for its own origin, whatever issuer it may state", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const evil = new MockIssuer("https://mcp.example");
+  world.routes.set(world.metadataAt.replace("https", "GET https"), () => ({ status: 404 }));
+  world.routes.set("GET https://mcp.example/.well-known/oauth-protected-resource", () => ({ status: 404 }));
+  const metadata = { ...evil.metadata, issuer: "https://as.example" };
+  world.routes.set("GET https://mcp.example/.well-known/oauth-authorization-server", () => ({ json: metadata }));
+  const client = { id: "known", secret: SECRET, issuer: "https://as.example" };
+  const auth = world.oauth({ client, allowIssuerMismatch: true });
+  await rejects(world.call(auth), failsAt("issuer", /guarded by https:\/\/mcp\.example/));
+  equal(world.count("POST https://mcp.example/token"), 0);
+});
+
+test("step by step, tokens of one authorization server go to no other", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const evil = new MockIssuer("https://evil.example");
+  evil.metadata = { ...evil.metadata, revocation_endpoint: "https://evil.example/revoke" };
+  world.issuers.push(evil);
+  world.listed = [evil.issuer];
+  const { fetch } = world;
+  const steps = createAuthSteps(world.mcp, { fetch, redirectUrl: "http://127.0.0.1:9/callback" });
+  const discovery = await steps.discover();
+  const identity = await steps.identify(discovery);
+  const made = { accessToken: "a", type: "bearer", refreshToken: SECRET, obtainedAt: 0 } as const;
+  const tokens = { ...made, issuer: "https://as.example", clientId: identity.clientId };
+  const why = failsAt("issuer", /tokens are of https:\/\/as\.example/);
+  await rejects(steps.refresh(discovery, identity, tokens), why);
+  await rejects(steps.revoke(discovery, tokens), why);
+  equal(world.to("POST https://evil.example").filter(({ body }) => body.includes(SECRET)).length, 0);
+});
