@@ -173,7 +173,9 @@ export class Browser {
     for (const line of response.headers.getSetCookie()) {
       this.set.push(line);
       const [pair = ""] = line.split(";");
-      this.cookies.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1));
+      const name = pair.slice(0, pair.indexOf("="));
+      if (line.endsWith("; Max-Age=0")) this.cookies.delete(name);
+      else this.cookies.set(name, pair.slice(pair.indexOf("=") + 1));
     }
     return response;
   }

@@ -288,3 +288,19 @@ test("strangers use up nothing of what is fetched for clients that users have ap
   ok(statuses.includes(429), String(statuses));
   equal((await world.refresh(String(json.refresh_token), { client_id })).status, 200);
 });
+
+test("a browser that approves one client after another does not outgrow what servers read of a request", async (t) => {
+  const { world } = await open(t, {});
+  const browser = world.browser();
+  const ids: string[] = [];
+  for (let round = 0; round < 30; round++) {
+    ids.push((await world.register()).id);
+    equal((await browser.approve({ client_id: ids.at(-1) as string })).status, 303);
+  }
+  const sent = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  ok(sent.length < 6_000, String(sent.length));
+  // The latest are remembered, and the first are asked about again.
+  equal((await browser.authorize({ client_id: ids.at(-1) as string })).status, 302);
+  equal((await browser.authorize({ client_id: ids.at(-8) as string })).status, 302);
+  equal((await browser.authorize({ client_id: ids[0] as string })).status, 200);
+});

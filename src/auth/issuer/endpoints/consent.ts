@@ -26,7 +26,8 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
     return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user did not allow it")));
   }
   const response = await core.login.proceed(core, request, asked, user);
-  response.headers.append("set-cookie", await core.consents.remember(asked, user?.id));
+  for (const cookie of await core.consents.remember(request, asked, user?.id))
+    response.headers.append("set-cookie", cookie);
   return response;
 }
 

@@ -3,6 +3,10 @@ import { includesAll } from "../rules.js";
 import type { Seal } from "../seal.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
+const PREFIX = "consent-";
+/** All go along with each request, and servers of the field refuse headers above 8 KiB. */
+const MAX_CONSENT_CHARS = 4_000;
+
 interface Approval {
   readonly clientId: string;
   readonly redirectUri: string;
@@ -59,13 +63,15 @@ export class Consents {
     return (await this.#approval(request, clientId))?.redirectUri === redirectUri;
   }
 
-  /** The cookie that remembers an approval. */
-  async remember(asked: AuthorizationRequest, user: string | undefined): Promise<string> {
+  /** The cookies that remember an approval. The earliest approvals of the browser make room for it. */
+  async remember(request: Request, asked: AuthorizationRequest, user: string | undefined): Promise<readonly string[]> {
     const { clientId, redirectUri, scopes, audience } = asked;
     const approval: Approval = { clientId, redirectUri, scopes, audience, user };
     const { consentMs } = this.#times;
     const value = await this.#seal.close(this.#purpose("consent"), approval, this.#now() + consentMs);
-    return setCookie(this.#site, await this.#consentCookie(clientId), value, consentMs);
+    const name = await this.#consentCookie(clientId);
+    const room = makeRoom(this.#site, request, PREFIX, [name, value], { chars: MAX_CONSENT_CHARS });
+    return [...room, setCookie(this.#site, name, value, consentMs)];
   }
 
   /** Something that only this browser has, and the cookie that gives it to a browser without. */
@@ -108,7 +114,7 @@ export class Consents {
   }
 
   async #consentCookie(clientId: string): Promise<string> {
-    return cookieName(this.#site, `consent-${(await digestOf(`${this.#issuer} ${clientId}`)).slice(0, 16)}`);
+    return cookieName(this.#site, `${PREFIX}${(await digestOf(`${this.#issuer} ${clientId}`)).slice(0, 16)}`);
   }
 
   async #browserCookie(): Promise<string> {
@@ -127,6 +133,25 @@ export function cookiesOf(request: Request): [string, string][] {
     const at = part.indexOf("=");
     return at > 0 ? [[part.slice(0, at).trim(), part.slice(at + 1).trim()]] : [];
   });
+}
+
+/** The cookies that end the earliest of a kind, so that the browser keeps no more than these with one more. */
+export function makeRoom(
+  site: CookieSite,
+  request: Request,
+  prefix: string,
+  [name, value]: readonly [string, string],
+  { cookies = Number.POSITIVE_INFINITY, chars }: { readonly cookies?: number; readonly chars: number },
+): readonly string[] {
+  const others = cookiesOf(request).filter(([other]) => other !== name && other.startsWith(cookieName(site, prefix)));
+  const ended: string[] = [];
+  let sum = others.reduce((all, [, other]) => all + other.length, value.length);
+  while (others.length > 0 && (others.length >= cookies || sum > chars)) {
+    const [first, other] = others.shift() as [string, string];
+    sum -= other.length;
+    ended.push(setCookie(site, first, "", 0));
+  }
+  return ended;
 }
 
 export interface CookieSite {

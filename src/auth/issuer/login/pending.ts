@@ -2,7 +2,7 @@ import { digestOf } from "../../crypto.js";
 import type { IssuerCore } from "../core.js";
 import { invalidRequest } from "../problem.js";
 import type { AuthorizationRequest } from "../store/records.js";
-import { type CookieSite, cookieName, cookieOf, cookiesOf, setCookie, siteOf } from "./consents.js";
+import { type CookieSite, cookieName, cookieOf, makeRoom, setCookie, siteOf } from "./consents.js";
 
 /** A login that is under way at the provider upstream. */
 export interface PendingLogin {
@@ -27,15 +27,9 @@ export async function keepLogin(core: IssuerCore, request: Request, login: Pendi
   if (value.length > MAX_COOKIE_CHARS)
     throw invalidRequest("state and redirect_uri are too long to be kept by a browser");
   const site = siteOf(core.issuer);
-  const others = cookiesOf(request).filter(([name]) => name.startsWith(cookieName(site, PREFIX)));
-  const dropped: string[] = [];
-  let chars = value.length + others.reduce((sum, [, other]) => sum + other.length, 0);
-  while (others.length > 0 && (others.length >= maxLoginsPerBrowser || chars > MAX_ALL_CHARS)) {
-    const [name, other] = others.shift() as [string, string];
-    chars -= other.length;
-    dropped.push(setCookie(site, name, "", 0));
-  }
-  return [...dropped, setCookie(site, await nameOf(site, login.state), value, loginMs)];
+  const name = await nameOf(site, login.state);
+  const most = { cookies: maxLoginsPerBrowser, chars: MAX_ALL_CHARS };
+  return [...makeRoom(site, request, PREFIX, [name, value], most), setCookie(site, name, value, loginMs)];
 }
 
 /** The login that was begun in this browser with this state; undefined for any other. */
