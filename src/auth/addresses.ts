@@ -2,7 +2,8 @@
 export function isLoopback(hostname: string): boolean {
   const host = bare(hostname);
   if (host === "localhost" || host.endsWith(".localhost")) return true;
-  const v4 = ipv4(host) ?? mappedIpv4(host);
+  const v6 = ipv6(host);
+  const v4 = ipv4(host) ?? (isMapped(v6) ? embeddedIpv4(v6) : undefined);
   return v4 === undefined ? host === "::1" : v4[0] === 127;
 }
 
@@ -10,9 +11,9 @@ export function isLoopback(hostname: string): boolean {
 export function isPrivate(hostname: string): boolean {
   const host = bare(hostname);
   if (isLoopback(host) || /\.(local|internal|home\.arpa)$/.test(host)) return true;
-  const v4 = ipv4(host) ?? mappedIpv4(host);
-  if (v4 !== undefined) return isPrivateV4(v4);
   const v6 = ipv6(host);
+  const v4 = ipv4(host) ?? embeddedIpv4(v6);
+  if (v4 !== undefined) return isPrivateV4(v4);
   return v6 !== undefined && isPrivateV6(v6);
 }
 
@@ -62,16 +63,18 @@ function isPrivateV6([first = 0]: readonly number[]): boolean {
   return first < 0x2000 || first > 0x3fff;
 }
 
-/** The IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 address. */
-function mappedIpv4(host: string): number[] | undefined {
-  const groups = ipv6(host);
-  if (groups === undefined) return undefined;
-  const [a, b, c, d, e, f] = groups;
+/** Whether a system connects to the IPv4 address inside instead (::ffff:0:0/96). */
+function isMapped(groups: readonly number[] = []): boolean {
+  return groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+}
+
+/** The IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 address. Others on the way lead to the last two. */
+function embeddedIpv4(groups: readonly number[] = []): number[] | undefined {
+  const [a, b, c] = groups;
   const split = (high = 0, low = 0) => [high >> 8, high & 255, low >> 8, low & 255];
   if (a === 0x2002) return split(b, c);
-  const mapped = a === 0 && b === 0 && c === 0 && d === 0 && e === 0 && f === 0xffff;
   const translated = a === 0x64 && b === 0xff9b && c === 0;
-  return mapped || translated ? split(groups[6], groups[7]) : undefined;
+  return isMapped(groups) || translated ? split(groups[6], groups[7]) : undefined;
 }
 
 /** The code of the error for a name that stands for a private address. */

@@ -3,6 +3,7 @@ import { parseWebAddress } from "./web-address.js";
 
 const URI =
   /^([a-z][a-z0-9+.-]*):\/\/([^/?#@[\]:\\\s]+|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?(\/[^?#\\\s]*)?(\?[^#\s]*)?$/i;
+const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i;
 const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 /** Longer ones are no identifiers that anybody gave to a server. */
@@ -44,7 +45,7 @@ export function normalizeResource(value: unknown): string | undefined {
   const text = `${name}://${place}${path || "/"}${query}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   // The URL parser has to read the same address: it may write characters as codes, but leave no segment out.
-  if (url?.host !== place || url.pathname.length < path.length) return undefined;
+  if (url?.host !== place || DOT_SEGMENT.test(path)) return undefined;
   return `${name}://${place}${path.replace(/\/$/, "")}${query}`;
 }
 

@@ -123,6 +123,8 @@ proves("client-auth:discovery:private-address-block", { wire: "http" }, "which a
     equal(isPrivate(host(url)), false, url);
   }
   ok(isLoopback("localhost") && isLoopback("127.9.9.9") && isLoopback("[::1]") && isLoopback("[::ffff:127.0.0.1]"));
+  // Others on the way lead to what is inside these: plain HTTP to them can be read.
+  equal(isLoopback("[2002:7f00:1::1]") || isLoopback("[64:ff9b::7f00:1]"), false);
   equal(isLoopback("127.0.0.1.evil.example") || isLoopback("localhost.evil.example") || isLoopback("10.0.0.1"), false);
 });
 

@@ -105,6 +105,9 @@ test("what the URL parser reads as another address is no resource", () => {
     "https://0x7f.1/mcp",
     "https://mcp.example/x/../mcp",
     "https://mcp.example/x/%2e%2e/mcp",
+    // The codes of the last segment make up for the length of those that are left out.
+    "https://mcp.example/x/../\u00fc",
+    "https://mcp.example/\u00fc/.",
     "https://mcp.example/x\\mcp",
     "https://mcp.example/mcp ",
   ]) {
