@@ -33,12 +33,18 @@ export { createMemoryIssuerStore, type MemoryIssuerStoreOptions } from "../auth/
 export type { IssuerStore, Keeping } from "../auth/issuer/store/store.js";
 
 const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);
-const guardedFetch: Fetch = async (url, init) =>
-  (await import("../node/guarded-fetch.js")).usualGuardedFetch(url, init);
+
+function createGuarded(allowLoopback: boolean): Fetch {
+  let guarded: Fetch | undefined;
+  return async (url, init) => {
+    guarded ??= (await import("../node/guarded-fetch.js")).createUsualGuardedFetch({ allowLoopback });
+    return await guarded(url, init);
+  };
+}
 
 /** Makes an authorization server for MCP servers: for development, tests and small deployments. */
 export function createIssuer(options: IssuerOptions): Issuer {
   const { clientDocuments } = Object(options) as Partial<IssuerOptions>;
-  const isLocal = typeof clientDocuments === "object" && clientDocuments.allowLoopback === true;
-  return createIssuerWith(options, isOnNode && !isLocal ? guardedFetch : globalFetch);
+  const allowLoopback = typeof clientDocuments === "object" && clientDocuments.allowLoopback === true;
+  return createIssuerWith(options, isOnNode ? createGuarded(allowLoopback) : globalFetch);
 }

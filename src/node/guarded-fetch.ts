@@ -24,13 +24,13 @@ export const usualFetch: Fetch = (url, init) => {
   return proxy === undefined ? globalThis.fetch(url, init) : requestBy(url, init, { proxy });
 };
 
-let strict: Fetch | undefined;
-
 /** A guarded `fetch`, unless somebody has put another `fetch` or dispatcher in place, which then decides. */
-export const usualGuardedFetch: Fetch = (url, init) => {
-  strict ??= createGuardedFetch();
-  return isUsual(nodesDispatcher()) ? strict(url, init) : globalThis.fetch(url, init);
-};
+export function createUsualGuardedFetch(options?: GuardedFetchOptions): Fetch {
+  const strict = createGuardedFetch(options);
+  return (url, init) => (isUsual(nodesDispatcher()) ? strict(url, init) : globalThis.fetch(url, init));
+}
+
+export const usualGuardedFetch = createUsualGuardedFetch();
 
 /**
  * A `fetch` for addresses that strangers name: it connects to no private address. What is looked at is the very address
