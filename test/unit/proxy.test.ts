@@ -128,7 +128,7 @@ test("the variables count as they do elsewhere", () => {
   ])
     equal(at({ HTTP_PROXY: "a" }, url), undefined, url);
   const no_proxy =
-    "example.com, .inner.example *.star.example,10.1.0.0/16,192.0.2.7 [2001:db8::1],2001:db8:1::/48,h.example:8080";
+    "example.com, .inner.example *.star.example,10.1.0.0/16,192.0.2.7 [2001:db8::1],2001:db8:1::/48,h.example:8080,2001:0DB8::0:3,m\u00fcnchen.example,dot.example.";
   const goes = (url: string) => at({ http_proxy: "a", https_proxy: "a", no_proxy }, url) !== undefined;
   for (const url of [
     "http://example.com",
@@ -142,6 +142,9 @@ test("the variables count as they do elsewhere", () => {
     "http://[2001:db8::1]",
     "http://[2001:db8:1::5]",
     "http://h.example:8080",
+    "http://[2001:db8::3]",
+    "http://m\u00fcnchen.example",
+    "http://dot.example",
   ])
     equal(goes(url), false, url);
   for (const url of [

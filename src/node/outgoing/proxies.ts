@@ -58,14 +58,24 @@ function createExceptions(list: string): (url: URL) => boolean {
       continue;
     }
     const [, host = "", port] = isIP(entry) === 6 ? [entry, entry] : (/^(.*?)(?::(\d+))?$/.exec(entry) ?? []);
-    names.push({ name: host.replace(/^\*?\.|^\[|\]$/g, ""), port });
+    names.push({ name: toHost(host.replace(/^\*?\.|^\[|\]$/g, "")), port });
   }
   return ({ hostname, port, protocol }) => {
-    const host = hostname.replace(/^\[|\]$|\.$/g, "");
+    const host = bare(hostname);
     const family = isIP(host);
     if (family !== 0 && ranges.check(host, family === 4 ? "ipv4" : "ipv6")) return true;
     const asked = port || (protocol === "https:" ? "443" : "80");
     const covers = (name: string) => host === name || (family === 0 && host.endsWith(`.${name}`));
     return names.some((each) => covers(each.name) && (each.port === undefined || each.port === asked));
   };
+}
+
+/** A host as addresses spell it: names in ASCII, addresses in their shortest form. */
+function toHost(name: string): string {
+  const text = `http://${isIP(name) === 6 ? `[${name}]` : name}/`;
+  return bare(URL.canParse(text) ? new URL(text).hostname : name);
+}
+
+function bare(hostname: string): string {
+  return hostname.replace(/^\[|\]$|\.$/g, "");
 }

@@ -13,7 +13,7 @@ export interface RequestRoute {
 /** Sends a request by `node:http`, as `fetch` would, but by a route of its own. Redirects are handed back as they came. */
 export async function requestBy(url: URL, init: RequestInit, route: RequestRoute): Promise<Response> {
   const { method = "GET", signal } = init;
-  const { body, headers } = messageOf(init);
+  const { body, headers } = await messageOf(init);
   const target = await targetOf(url, headers, route);
   const { request } = await (target.url.protocol === "https:" ? import("node:https") : import("node:http"));
   return await new Promise((resolve, reject) => {
@@ -32,15 +32,17 @@ export async function requestBy(url: URL, init: RequestInit, route: RequestRoute
 }
 
 /** The headers and the body of a request, with what `fetch` adds. */
-function messageOf({ body, headers: given }: RequestInit): {
-  body: string | undefined;
+async function messageOf({ body, headers: given }: RequestInit): Promise<{
+  body: string | Uint8Array | undefined;
   headers: Record<string, string>;
-} {
+}> {
   const headers = new Headers(given);
   if (!headers.has("user-agent")) headers.set("user-agent", "node");
-  if (body instanceof URLSearchParams && !headers.has("content-type"))
-    headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
-  return { body: body === undefined || body === null ? undefined : String(body), headers: Object.fromEntries(headers) };
+  const whole = new Response(body ?? null);
+  const type = whole.headers.get("content-type");
+  if (type !== null && !headers.has("content-type")) headers.set("content-type", type);
+  const bytes = typeof body === "string" || whole.body === null ? undefined : new Uint8Array(await whole.arrayBuffer());
+  return { body: typeof body === "string" ? body : bytes, headers: Object.fromEntries(headers) };
 }
 
 /** Where to connect, and how: a proxy is asked for the whole address over http, and for a tunnel over https. */

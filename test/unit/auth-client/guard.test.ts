@@ -1,4 +1,4 @@
-import { equal, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import dns from "node:dns";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -97,12 +97,13 @@ test("a fetch that the program put in place decides for itself", async (t) => {
   ok(mocked.mock.callCount() >= 4);
 });
 
-test("the form of a grant is sent by the guarded fetch as fetch would send it", async (t) => {
+test("bodies are sent by the guarded fetch as fetch would send them", async (t) => {
   resolveExamples(t);
-  let type: string | undefined;
-  const server = createServer((request, response) => {
-    type = request.headers["content-type"];
-    response.end("{}");
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { "content-type": type, "content-length": length } = request.headers;
+    response.end(JSON.stringify([Buffer.concat(chunks).toString("latin1"), type, length]));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => {
@@ -111,10 +112,20 @@ test("the form of a grant is sent by the guarded fetch as fetch would send it", 
   });
   const { createGuardedFetch } = await import("bowline/node");
   const local = createGuardedFetch({ allowLoopback: true });
-  const body = new URLSearchParams({ a: "b c" });
-  const url = new URL(`http://form.example:${(server.address() as AddressInfo).port}/`);
-  equal((await local(url, { method: "POST", body })).status, 200);
-  equal(type, "application/x-www-form-urlencoded;charset=UTF-8");
+  const { port } = server.address() as AddressInfo;
+  const bytes = Uint8Array.of(0, 255, 10);
+  const bodies: BodyInit[] = [
+    new URLSearchParams({ a: "b c" }),
+    "\u00fc",
+    bytes,
+    new Blob([bytes], { type: "a/b" }),
+    "",
+  ];
+  for (const body of bodies) {
+    const sent = await local(new URL(`http://form.example:${port}/`), { method: "POST", body });
+    const usual = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body });
+    deepEqual(await sent.json(), await usual.json());
+  }
 });
 
 test("the issuer that the author names may be at any address, and no other may", async (t) => {
