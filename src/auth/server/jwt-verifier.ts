@@ -60,15 +60,16 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
 }
 
 /**
- * Whether claims are those of an ID token. Some providers name the type among them (Keycloak, Cognito). Others show it by
- * the hash of a code or token, or, where no scope is stated, by a nonce or by an audience that is the client itself. Some
- * access tokens have a nonce, or are for the client that asked for them, but these state a scope, roles or a `client_id`.
+ * Whether claims are those of an ID token, or of a security event such as a logout. Some providers name the type among them
+ * (Keycloak, Cognito; Entra ID has `idtyp` in access tokens alone). Others show it by the hash of a code or token, or, where
+ * no scope is stated, by a nonce or by an audience that is the client itself. Some access tokens have a nonce, or are for the
+ * client that asked for them, but these state a scope, roles or a `client_id`.
  */
 function isIdToken(claims: JWTPayload): boolean {
   const { typ, token_use, nonce, azp, aud } = claims;
   const states = (...names: string[]) => names.some((name) => name in claims);
-  if (typ === "ID" || token_use === "id" || states("at_hash", "c_hash", "s_hash")) return true;
-  if (states("scope", "scp")) return false;
+  if (typ === "ID" || token_use === "id" || states("at_hash", "c_hash", "s_hash", "events")) return true;
+  if (typ === "Bearer" || token_use === "access" || states("scope", "scp", "idtyp")) return false;
   return (
     nonce !== undefined || (!states("client_id", "roles") && [aud].flat().includes(azp as string) && azp !== undefined)
   );

@@ -97,6 +97,7 @@ test("ID tokens are no access tokens, though their audience fits; access tokens 
     Cognito: { ...none, token_use: "id", "cognito:username": "ada", auth_time: 1 },
     Google: { ...none, azp: audience, at_hash: "h", email: "a@b.example" },
     "Entra ID": { ...none, nonce: "n", ver: "2.0", tid: "t", oid: "o", roles: ["admin"] },
+    "OpenID, logout": { ...none, sid: "s", events: { "http://schemas.openid.net/event/backchannel-logout": {} } },
     Okta: { ...none, ver: 1, jti: "ID.1", amr: ["pwd"], idp: "i", nonce: "n", auth_time: 1 },
   };
   for (const typ of ["JWT", undefined]) {
@@ -111,6 +112,8 @@ test("ID tokens are no access tokens, though their audience fits; access tokens 
     "Entra ID": { ...none, scp: "read", azp: audience, azpacr: "1", ver: "2.0", tid: "t", aio: "a" },
     "Entra ID, without a user": { ...none, roles: ["reader"], azp: audience, azpacr: "1", idtyp: "app" },
     Keycloak: { ...none, typ: "Bearer", azp: "web", scope: "openid", nonce: "n", auth_time: 1, session_state: "s" },
+    "Keycloak, for itself": { ...none, typ: "Bearer", azp: audience },
+    "Entra ID, for itself": { ...none, azp: audience, azpacr: "1", idtyp: "app", ver: "2.0" },
     Okta: { ...none, cid: "web", scp: ["read"], uid: "u", auth_time: 1, ver: 1 },
     Cognito: { ...none, token_use: "access", client_id: "web", scope: "read", auth_time: 1 },
     Zitadel: { ...none, client_id: audience, aud: [audience, "project"], jti: "j" },
