@@ -46,6 +46,8 @@ type Bound = "maxClients" | "maxGrants" | "maxGrantsPerUser" | "maxMarks" | "max
 
 /** A full store is looked through for what has expired at most this often. */
 const SWEEP_MS = 1_000;
+/** Any store is looked through so often while it is written to, so that it keeps nothing long past its time. */
+const SWEEP_ANYWAY_MS = 60_000;
 const RETRY_SECONDS = "60";
 
 class Tables {
@@ -70,6 +72,7 @@ class Tables {
 
   write(key: string, entry: Entry): void {
     const table = this.#tableOf(key);
+    this.#sweep(SWEEP_ANYWAY_MS);
     this.remove(key);
     this.#makeRoomOfOwner(table, entry);
     this.#makeRoom(table, key, entry);
@@ -128,9 +131,9 @@ class Tables {
     }
   }
 
-  #sweep(): void {
+  #sweep(everyMs = SWEEP_MS): void {
     const now = this.#now();
-    if (now - this.#sweptAt < SWEEP_MS) return;
+    if (now - this.#sweptAt < everyMs) return;
     this.#sweptAt = now;
     for (const { entries } of this.#tables.values()) {
       for (const [key, { expiresAt }] of entries) if (expiresAt <= now) this.remove(key);
