@@ -3,8 +3,8 @@ export function isLoopback(hostname: string): boolean {
   const host = bare(hostname);
   if (host === "localhost" || host.endsWith(".localhost")) return true;
   const v6 = ipv6(host);
-  const v4 = ipv4(host) ?? (isMapped(v6) ? embeddedIpv4(v6) : undefined);
-  return v4 === undefined ? host === "::1" : v4[0] === 127;
+  const v4 = ipv4(host) ?? (isMapped(v6) ? embeddedIpv4(v6) : []);
+  return host === "::1" || v4?.[0] === 127;
 }
 
 /** Whether a host names, or is, an address that the public internet does not reach. Names are not resolved. */
@@ -13,8 +13,7 @@ export function isPrivate(hostname: string): boolean {
   if (isLoopback(host) || /\.(local|internal|home\.arpa)$/.test(host)) return true;
   const v6 = ipv6(host);
   const v4 = ipv4(host) ?? embeddedIpv4(v6);
-  if (v4 !== undefined) return isPrivateV4(v4);
-  return v6 !== undefined && isPrivateV6(v6);
+  return v4 === undefined ? v6 !== undefined && isPrivateV6(v6) : isPrivateV4(v4);
 }
 
 function bare(hostname: string): string {
@@ -65,7 +64,7 @@ function isPrivateV6([first = 0]: readonly number[]): boolean {
 
 /** Whether a system connects to the IPv4 address inside instead (::ffff:0:0/96). */
 function isMapped(groups: readonly number[] = []): boolean {
-  return groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  return groups.slice(0, 6).join() === "0,0,0,0,0,65535";
 }
 
 /** The IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 address. Others on the way lead to the last two. */

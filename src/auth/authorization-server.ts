@@ -40,7 +40,10 @@ export function metadataCandidates(issuer: string): URL[] {
   return places.map((place) => new URL(place));
 }
 
-/** Gets the metadata of an issuer; undefined when no place has any. Throws for metadata of another issuer, and where a place may not be asked. */
+/**
+ * Gets the metadata of an issuer; undefined when no place has any. Throws for metadata of another issuer, and for an issuer
+ * that others name and that may not be asked.
+ */
 export async function findServerMetadata(
   http: OAuthHttp,
   issuer: string,
@@ -49,17 +52,17 @@ export async function findServerMetadata(
 ): Promise<AuthorizationServer | undefined> {
   const known = [options.serverMetadata ?? []].flat().find((each) => each.issuer === issuer);
   if (known !== undefined) return known;
-  let refusal: string | undefined;
+  let unasked: string | undefined;
   for (const url of metadataCandidates(issuer)) {
     const document = await http.getDocument(url, run, "server_metadata");
-    if (document.kind === "absent" && document.refused) refusal ??= document.why;
+    if (document.kind === "absent" && document.status === undefined) unasked ??= document.why;
     const stated = document.kind === "absent" ? undefined : document.json.issuer;
     if (document.kind === "absent" || typeof stated !== "string") continue;
     assertStated(stated, issuer, options, run);
     return document.json as unknown as AuthorizationServer;
   }
-  if (refusal !== undefined) throw new AuthError("server_metadata", refusal, { tried: run.tried });
-  return undefined;
+  if (unasked === undefined || options.isOrigin) return undefined;
+  throw new AuthError("server_metadata", `${issuer} has no metadata: ${unasked}`, { tried: run.tried });
 }
 
 function assertStated(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {

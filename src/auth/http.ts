@@ -16,13 +16,7 @@ export interface AuthRun {
 /** A metadata document, or why there is none. */
 export type Document =
   | { readonly kind: "found"; readonly json: { readonly [member: string]: unknown } }
-  | {
-      readonly kind: "absent";
-      readonly why: string;
-      readonly status?: number;
-      /** The address is none that may be asked. */
-      readonly refused?: boolean;
-    };
+  | { readonly kind: "absent"; readonly why: string; readonly status?: number };
 
 const MAX_BYTES = 262_144;
 const MAX_HOPS = 3;
@@ -49,7 +43,7 @@ export class OAuthHttp {
     let at = url;
     for (let hops = 0; hops <= MAX_HOPS; hops++) {
       const refusal = await this.#refusal(at, run, step);
-      if (refusal !== undefined) return { kind: "absent", why: refusalOf(at, refusal), refused: at === url };
+      if (refusal !== undefined) return { kind: "absent", why: refusalOf(at, refusal) };
       run.tried.push(at.href);
       const response = await this.#get(at, run, step, signal);
       const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;

@@ -174,7 +174,7 @@ async function withStepError<T>(work: () => Promise<T>, run: AuthRun, step: Auth
 /** Tokens go back to the authorization server that made them, and to no other. */
 function assertOwnTokens({ issuer }: Discovery, tokens: TokenRecord): void {
   if (tokens.issuer === issuer) return;
-  throw new AuthError("issuer", `The tokens are of ${tokens.issuer}, but the server is guarded by ${issuer}`);
+  throw new AuthError("issuer", `The tokens are of ${tokens.issuer}, not of ${issuer}`);
 }
 
 function assertOwnEndpoint({ issuer, metadata }: Discovery): void {
