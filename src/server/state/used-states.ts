@@ -1,5 +1,5 @@
 import type { Clock } from "../../call/clock.js";
-import { DeadlineQueue } from "../../call/deadline-queue.js";
+import { type Deadline, DeadlineQueue } from "../../call/deadline-queue.js";
 import type { Call, HandlerResult, StateUse } from "../../era/server-era.js";
 import type { ServerLimits } from "../../era/server-limits.js";
 import { Steps } from "../../era/steps.js";
@@ -11,13 +11,13 @@ import { McpError } from "../../protocol/errors.js";
  */
 export class UsedStates {
   readonly #uses = new Map<string, RoundOfState>();
-  readonly #marks: DeadlineQueue<string>;
+  readonly #marks: DeadlineQueue<RoundOfState>;
   readonly #outcomes: DeadlineQueue<RoundOfState>;
   readonly #max: number;
 
   constructor(clock: Clock, limits: Pick<ServerLimits, "maxUsedStates" | "stateOutcomeMs" | "stateTtlMs">) {
     this.#max = limits.maxUsedStates;
-    this.#marks = new DeadlineQueue(clock, limits.stateTtlMs, (id) => this.#uses.delete(id));
+    this.#marks = new DeadlineQueue(clock, limits.stateTtlMs, ({ id }) => this.#uses.delete(id));
     this.#outcomes = new DeadlineQueue(clock, limits.stateOutcomeMs, (round) => round.forget());
   }
 
@@ -28,9 +28,9 @@ export class UsedStates {
       known.assertKept();
       return known;
     }
-    const round = new RoundOfState((round) => this.#outcomes.add(round));
+    const round = new RoundOfState(id, (round) => this.#outcomes.add(round));
     this.#uses.set(id, round);
-    this.#marks.add(id);
+    round.mark = this.#marks.add(round);
     this.#makeRoom();
     return round;
   }
@@ -38,20 +38,31 @@ export class UsedStates {
   /** The oldest goes first, and none that runs. */
   #makeRoom(): void {
     if (this.#uses.size <= this.#max) return;
-    for (const [id, round] of this.#uses) if (!round.isRunning) return void this.#uses.delete(id);
+    for (const round of this.#uses.values()) {
+      if (round.isRunning) continue;
+      this.#uses.delete(round.id);
+      return round.leave();
+    }
   }
 }
 
 const ignore = (): void => {};
 
 class RoundOfState implements StateUse {
-  readonly #onSettled: (round: RoundOfState) => void;
+  /** Where the round waits for the end of its state. */
+  mark: Deadline<RoundOfState> | undefined;
+  readonly #onSettled: (round: RoundOfState) => Deadline<RoundOfState>;
+  /** Where the outcome waits for its end. */
+  #kept: Deadline<RoundOfState> | undefined;
   #steps: Steps | undefined;
   #running: Promise<void> | undefined;
   #outcome: { readonly result: HandlerResult } | undefined;
   #isForgotten = false;
 
-  constructor(onSettled: (round: RoundOfState) => void) {
+  constructor(
+    readonly id: string,
+    onSettled: (round: RoundOfState) => Deadline<RoundOfState>,
+  ) {
     this.#onSettled = onSettled;
   }
 
@@ -88,9 +99,15 @@ class RoundOfState implements StateUse {
     this.#steps = undefined;
   }
 
+  /** Waits for nothing any more. */
+  leave(): void {
+    this.mark?.leave();
+    this.#kept?.leave();
+  }
+
   /** A result uses the state up. An error does not: the client may come again with better answers. */
   #settle(result: HandlerResult): void {
     this.#outcome = { result };
-    this.#onSettled(this);
+    this.#kept = this.#onSettled(this);
   }
 }

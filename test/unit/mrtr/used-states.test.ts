@@ -1,7 +1,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { McpServer, type ServerOptions } from "bowline/server";
+import { type Call, McpServer, type ServerOptions } from "bowline/server";
+import { UsedStates } from "#src/server/state/used-states.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
+import { takeCensus } from "../../support/census.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { gate } from "../../support/gate.js";
 import { modernRequest } from "../../support/modern-request.js";
@@ -110,4 +112,21 @@ test("at the bound the state that was used first is forgotten, and none that run
   for (const exchange of [running, ...rest]) await read(exchange);
   await read(send(20, first));
   equal(counts.runs, 3);
+});
+
+test("a state that had to make room is kept nowhere, nor is its outcome", async () => {
+  const clock = new FakeClock();
+  const used = new UsedStates(clock, { maxUsedStates: 2, stateOutcomeMs: 60_000, stateTtlMs: 600_000 });
+  const call = { end: { aborted: false } } as Call;
+  const rounds: WeakRef<object>[] = [];
+  const outcomes: WeakRef<object>[] = [];
+  const present = async (id: string) => {
+    const round = used.use(id);
+    rounds.push(new WeakRef(round));
+    outcomes.push(new WeakRef(await round.once(call, () => ({ content: [] }))));
+  };
+  for (let n = 0; n < 50; n++) await present(`state ${n}`);
+  await takeCensus();
+  const alive = (refs: readonly WeakRef<object>[]) => refs.filter((ref) => ref.deref() !== undefined).length;
+  deepEqual([alive(rounds), alive(outcomes)], [2, 2]);
 });
