@@ -183,7 +183,8 @@ export class LegacyConnection implements Connection {
       return await this.#transport.request(request, lifetime);
     } catch (error) {
       if (!(error instanceof SessionLost) || request.resume !== undefined) throw error;
-      if (this.#renewal !== undefined || error.isOf(this.#transport as LegacyHttpTransport))
+      // A handshake that failed meanwhile has left the transport without any session.
+      if (this.#lost || this.#renewal !== undefined || error.isOf(this.#transport as LegacyHttpTransport))
         await untilAborted(this.#renew(), lifetime);
       return this.#transport.request({ ...request, id: undefined }, lifetime);
     }
