@@ -201,3 +201,19 @@ test("a session of HTTP+SSE whose authorization is over when it opens gives its 
   equal(endpoint.stats.sessions, 0);
   await endpoint.server.close();
 });
+
+test("a handshake that is under way keeps its place, whenever another comes", async (t) => {
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  for (let microtasks = 0; microtasks < 60; microtasks++) {
+    const { endpoint } = createWorld(t, { maxSessions: 1 });
+    const shake = async () =>
+      (await endpoint.server.fetch(new Request("http://localhost/mcp", { method: "POST", headers, body }))).status;
+    const first = shake();
+    for (let n = 0; n < microtasks; n++) await undefined;
+    const second = shake();
+    // The second is refused, or takes the place of the first, whose client has its answer by then.
+    match(`${await first} ${await second}`, /^200 (?:200|503)$|^503 200$/);
+  }
+});

@@ -79,6 +79,11 @@ export class HttpSession implements ServerWire, StreamingSession, CallOwner {
     return this.#calls.size > 0 || this.#streams.connections > 0;
   }
 
+  /** Whether an exchange waits for its answer to begin: the handshake, or a stream that opens. */
+  get opening(): boolean {
+    return this.#held !== undefined && this.#held.size > 0;
+  }
+
   get deserted(): boolean {
     return !this.#streams.standalone.connected;
   }

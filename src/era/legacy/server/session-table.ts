@@ -104,7 +104,7 @@ export class SessionTable {
 
   /** Ends the first of the idle sessions that fit; false where there is none. */
   #endIdle(fits: (session: HttpSession) => boolean): boolean {
-    const isIdle = (session: HttpSession) => !session.busy && fits(session);
+    const isIdle = (session: HttpSession) => !session.busy && !session.opening && fits(session);
     const session = this.#new.find(isIdle) ?? this.#used.find(isIdle);
     if (session !== undefined) this.end(session, sessionClosed);
     return session !== undefined;
