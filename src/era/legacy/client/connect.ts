@@ -81,14 +81,16 @@ async function openHttpSse(target: HttpTarget, lifetime: CallLifetime, refused: 
   try {
     return await openSseTransport(target, lifetime);
   } catch (error) {
-    const authorization = error instanceof AuthError || error instanceof TimeoutError || isUnauthorized(error);
-    const told = lifetime.aborted || authorization;
+    const told = lifetime.aborted || error instanceof AuthError || error instanceof TimeoutError || isTelling(error);
     throw told ? error : refused;
   }
 }
 
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof ConnectionError && (error.status === 401 || error.status === 403);
+/** The server went away, is not ready, or wants to know who asks. Other statuses say that there is no such stream. */
+function isTelling(error: unknown): boolean {
+  if (!(error instanceof ConnectionError)) return false;
+  const { status = 500 } = error;
+  return status >= 500 || status === 401 || status === 403 || status === 429;
 }
 
 async function openByHandshake(

@@ -69,6 +69,7 @@ class SseClientChannel implements Channel {
     const read = this.#read(response, reader).finally(() => named.abort());
     await pause(this.#target.clock, this.#target.limits.sseEndpointMs, named.signal);
     if (this.#poster === undefined) {
+      if (problem === undefined && named.signal.aborted) problem = await read;
       await this.close();
       await read;
       throw problem ?? new ProtocolError(`${STREAM}: it does not say where to post messages`);
@@ -116,16 +117,17 @@ class SseClientChannel implements Channel {
     if (event === "message" && data !== "") this.#events?.onFrame(data);
   }
 
-  /** Reads the stream to its end, which is the end of the connection. Never rejects. */
-  async #read(response: Reply, reader: SseReader): Promise<void> {
-    let why = "it ended";
+  /** Reads the stream to its end, which is the end of the connection; gives the error where it broke off. Never rejects. */
+  async #read(response: Reply, reader: SseReader): Promise<Error | undefined> {
+    let broken: Error | undefined;
     try {
       if (response.body !== null) await readSse(response.body, reader, this.#stream);
     } catch (error) {
-      why = `it broke off (${describe(error)})`;
+      broken = streamLost(`it broke off (${describe(error)})`);
     }
     this.#poster?.abortAll();
-    this.#end(new ConnectionError(`${STREAM} was lost: ${why}`, { delivery: "sent" }));
+    this.#end(broken ?? streamLost("it ended"));
+    return broken;
   }
 
   #end(reason: Error | undefined): void {
@@ -133,4 +135,8 @@ class SseClientChannel implements Channel {
     this.#closed = true;
     this.#events?.onClose(reason);
   }
+}
+
+function streamLost(why: string): ConnectionError {
+  return new ConnectionError(`${STREAM} was lost: ${why}`, { delivery: "sent" });
 }
