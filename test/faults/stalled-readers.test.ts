@@ -13,15 +13,19 @@ import { askPort, legacy, openSession, type PlainRequest } from "../support/plai
 const me = { name: "stalled", version: "1.0.0" };
 
 /** Posts a request and reads nothing of its answer. */
-function postUnread(t: TestContext, port: number, { headers, body }: PlainRequest): Socket {
+function postUnread(t: TestContext, port: number, request: PlainRequest): Socket {
   const socket = connectSocket(port, "127.0.0.1");
   t.after(() => socket.destroy());
   socket.on("error", () => {});
   socket.pause();
+  writeRequest(socket, request);
+  return socket;
+}
+
+function writeRequest(socket: Socket, { headers, body }: PlainRequest): void {
   const text = JSON.stringify(body);
   const lines = Object.entries({ host: "localhost", ...headers, "content-length": Buffer.byteLength(text) });
   socket.write(`POST /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${text}`);
-  return socket;
 }
 
 async function callOf(era: string, port: number, name: string): Promise<PlainRequest> {
@@ -87,4 +91,64 @@ test("an answer that nobody reads is given up", async (t) => {
   const [served] = (await connected) as [Socket];
   await once(served, "close");
   deepEqual([served.destroyed, served.writableLength > 0 || served.writableFinished === false], [true, true]);
+});
+
+for (const era of ["modern", "legacy"]) {
+  test(`${era}: the answer waits for a reader that was behind and reads on`, async (t) => {
+    const clock = new FakeClock();
+    const over = gate();
+    const server = new McpServer(me, { clock, limits: { stallMs: 5000 } }).tool("report", {}, async (_, ctx) => {
+      let told = 0;
+      for (let step = 1; step === told + 1; step++) {
+        Promise.resolve(ctx.progress(step, undefined, "x".repeat(100_000))).then(() => {
+          told = step;
+        });
+        await new Promise(setImmediate);
+      }
+      return "the end";
+    });
+    server.use(async (call, next) =>
+      next(call).finally(() => {
+        if (call.method === "tools/call") setImmediate(over.open);
+      }),
+    );
+    const running = await serveHttp(server);
+    t.after(() => running.close());
+    const socket = postUnread(t, running.port, await callOf(era, running.port, "report"));
+    await over.opened;
+    clock.advance(5000);
+    let tail = "";
+    for await (const chunk of socket) {
+      tail = (tail + chunk).slice(-1000);
+      if (tail.includes("the end")) return;
+    }
+    throw new Error("the answer was cut off");
+  });
+}
+
+test("a call that was sent behind another has no timer of the answer before it", async (t) => {
+  const begun = gate();
+  const release = gate();
+  const server = new McpServer(me, { limits: { stallMs: 50 }, http: { preferJson: true } })
+    .tool("large", {}, () => "x".repeat(16_000_000))
+    .tool("hold", {}, async () => {
+      begun.open();
+      await release.opened;
+      return "held";
+    });
+  const running = await serveHttp(server);
+  t.after(() => running.close());
+  const connected = once(running.server, "connection");
+  const socket = postUnread(t, running.port, await callOf("modern", running.port, "large"));
+  const [served] = (await connected) as [Socket];
+  writeRequest(socket, await callOf("modern", running.port, "hold"));
+  let tail = "";
+  socket.resume().on("data", (chunk) => {
+    tail = (tail + chunk).slice(-1000);
+  });
+  await begun.opened;
+  while (served.timeout !== 0 && !served.destroyed) await new Promise(setImmediate);
+  equal(served.destroyed, false);
+  release.open();
+  while (!tail.includes("held")) await once(socket, "data");
 });

@@ -19,6 +19,8 @@ export class SseStream {
   /** Characters written since the reader fell behind. */
   #behind = 0;
   #drained: Promise<void> | undefined;
+  /** Cuts off a reader that stays behind. */
+  #stalled: unknown;
 
   /** Sends the headers at once. `onLost` is called when a reader reaches a limit and is cut off. */
   constructor(
@@ -56,10 +58,12 @@ export class SseStream {
   /** Writes the last event, however far the reader is behind, and ends the stream. */
   finish(event: string): void {
     this.#stream.write(event);
-    this.#stream.end();
+    this.end();
   }
 
+  /** From here on the exchange bounds how long the rest may stay unread: a slow reader that goes on reading gets it all. */
   end(): void {
+    this.#clock.cancel(this.#stalled);
     this.#stream.end();
   }
 
@@ -70,9 +74,9 @@ export class SseStream {
 
   #untilDrained(): Promise<void> {
     return new Promise((resolve) => {
-      const stalled = this.#clock.schedule(() => this.#lose(), this.#limits.stallMs);
+      this.#stalled = this.#clock.schedule(() => this.#lose(), this.#limits.stallMs);
       this.#stream.onDrain(() => {
-        this.#clock.cancel(stalled);
+        this.#clock.cancel(this.#stalled);
         this.#behind = 0;
         this.#drained = undefined;
         resolve();

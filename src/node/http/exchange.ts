@@ -215,7 +215,10 @@ class NodeStream implements HttpStream {
 /** Ends an answer, and cuts off a client that does not read the rest of it. The platform's timer takes any progress for life. */
 function end(res: ServerResponse, stallMs: number, body?: string): void {
   res.end(body);
-  if (res.writableLength > 0 && stallMs < LONGEST_DELAY) res.setTimeout(stallMs, () => res.destroy());
+  if (res.writableLength === 0 || stallMs >= LONGEST_DELAY) return;
+  res.setTimeout(stallMs, () => res.destroy());
+  // The timer is the connection's: an answer that waits behind this one must not inherit it.
+  res.prependOnceListener("finish", () => res.setTimeout(0));
 }
 
 /** Over HTTP/2 a response counts as finished when its stream is closed, whether it was ended or not. */
