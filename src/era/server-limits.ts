@@ -19,7 +19,8 @@ export interface ServerLimits {
    */
   readonly bodyTimeoutMs: number;
   /**
-   * Calls that run at once, those that wait for their tool included. Subscriptions have a bound of their own.
+   * Calls that run at once, those that wait for their tool included, and beside them notifications that are being handled.
+   * Subscriptions have a bound of their own.
    * @default 10_000
    */
   readonly maxCalls: number;

@@ -15,6 +15,8 @@ export class Admission {
   running = 0;
   /** Calls that wait for their tool. */
   waiting = 0;
+  /** Notifications whose checks or handlers are not done. */
+  notifications = 0;
   /** Calls and bodies that were refused since the start. */
   refused = 0;
   readonly #runtime: Pick<ServerRuntime, "limits" | "clock" | "warn">;
@@ -48,6 +50,17 @@ export class Admission {
     if (origin.principal !== undefined) this.#leaveAs(origin.principal);
   }
 
+  /**
+   * Counts a notification in; false where it may not be handled. The bound is that of calls: where each request stands alone,
+   * a connection has no queue to bound.
+   */
+  enterNotification(): boolean {
+    const { maxCalls } = this.#runtime.limits;
+    if (this.notifications < maxCalls) return ++this.notifications > 0;
+    this.refuse(503, "maxCalls", `Too many notifications: this server handles ${maxCalls} at a time`);
+    return false;
+  }
+
   /** Makes a refusal, counts it, and warns of it from time to time. */
   refuse(status: 429 | 503, limit: string, message: string, retryAfterMs?: number): Busy {
     const busy = new Busy(status, limit, message, retryAfterMs);
@@ -66,9 +79,9 @@ export class Admission {
 
   #enterAs(principal: string, max: number): boolean {
     const own = this.#principals.get(principal);
+    if ((own?.running ?? 0) >= max) return false;
     if (own === undefined) this.#principals.add(principal, { running: 1 });
-    else if (own.running < max) own.running++;
-    else return false;
+    else own.running++;
     return true;
   }
 

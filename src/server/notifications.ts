@@ -1,11 +1,12 @@
 import type { Call, ServerRuntime } from "../era/server-era.js";
 import type { RpcNotification } from "../protocol/jsonrpc/message.js";
+import type { Admission } from "./admission.js";
 import { Context } from "./context.js";
 import type { CustomMethod } from "./definitions/custom-method.js";
 import type { Registry } from "./definitions/registry.js";
 import { parseParams } from "./definitions/run-custom.js";
 
-type NotificationRuntime = ServerRuntime & { readonly registry: Registry };
+type NotificationRuntime = ServerRuntime & { readonly registry: Registry; readonly admission: Admission };
 
 /** Makes what hands the notifications of one connection to whom the author named for them. */
 export function createReceiver(
@@ -13,7 +14,7 @@ export function createReceiver(
   notificationCall: (method: string) => Call,
 ): (notification: RpcNotification) => void {
   const { maxWaitingNotifications: most } = runtime.limits;
-  const queue = new NotificationQueue(most, () => {
+  const queue = new NotificationQueue(runtime.admission, most, () => {
     const problem = `notifications of a client were dropped: ${most} of it are not done (limits.maxWaitingNotifications)`;
     runtime.report(new Error(problem), { where: "notification" });
   });
@@ -48,9 +49,11 @@ async function runHandler(runtime: ServerRuntime, own: CustomMethod, call: Call,
 
 /**
  * Hands notifications to their handlers in the order in which they came: at once, unless a check has to be waited for. While
- * `most` of them are not done, further ones are dropped, and `onDropped` is told of the first.
+ * `most` of them are not done, further ones are dropped, and `onDropped` is told of the first. So are those beyond the bound of
+ * the server.
  */
 class NotificationQueue {
+  readonly #admission: Admission;
   readonly #most: number;
   readonly #onDropped: () => void;
   #last: Promise<void> | undefined;
@@ -58,7 +61,8 @@ class NotificationQueue {
   #underWay = 0;
   #drops = false;
 
-  constructor(most: number, onDropped: () => void) {
+  constructor(admission: Admission, most: number, onDropped: () => void) {
+    this.#admission = admission;
     this.#most = most;
     this.#onDropped = onDropped;
   }
@@ -66,6 +70,7 @@ class NotificationQueue {
   /** `parse` may throw, and may return a promise; the next does not wait for `handle`. What either throws goes to `onError`. */
   deliver(parse: () => unknown, handle: (params: unknown) => unknown, onError: (error: unknown) => void): void {
     if (this.#underWay >= this.#most) return this.#drop();
+    if (!this.#admission.enterNotification()) return;
     this.#underWay++;
     try {
       const parsed = parse();
@@ -107,6 +112,7 @@ class NotificationQueue {
   }
 
   #done(): void {
+    this.#admission.notifications--;
     this.#underWay--;
     if (this.#underWay === 0) this.#drops = false;
   }

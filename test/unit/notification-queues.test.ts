@@ -95,3 +95,18 @@ for (const fault of ["slow", "hangs"]) {
     equal(reports().length, 1);
   });
 }
+
+test("where each request stands alone, so many notifications are handled at once as calls may run", async (t) => {
+  const { endpoint, heard, release } = createWorld(t, { maxCalls: 3 });
+  const send = (n: number) => {
+    const { body, headers } = modernRequest(NAME, { params: { n, hangs: true } });
+    const { id: _, ...notification } = body;
+    return status(endpoint.send("POST", notification, { headers }), 202);
+  };
+  for (let n = 0; n < 10; n++) await send(n);
+  deepEqual([heard, endpoint.server.stats().refused], [[0, 1, 2], 7]);
+  for (const next of release.splice(0)) next();
+  await settle();
+  await send(10);
+  deepEqual(heard, [0, 1, 2, 10]);
+});

@@ -197,6 +197,18 @@ test("a principal has its share whatever connections it uses, and takes nothing 
   equal(server.stats().running, 0);
 });
 
+for (const limit of ["maxCalls", "maxCallsPerSession", "maxCallsPerPrincipal"] as const) {
+  test(`a bound of 0 lets no call run (${limit})`, async () => {
+    const endpoint = new LegacyEndpoint({}, { limits: { [limit]: 0 } });
+    const refused = await status(
+      endpoint.initialize("2025-11-25", { principal: "ann" }),
+      limit === "maxCalls" ? 503 : 429,
+    );
+    equal(JSON.parse(refused.body()).error.data.limit, limit);
+    equal(endpoint.stats.running, 0);
+  });
+}
+
 test("a stream that has begun carries the refusal as its answer", async () => {
   const release = gate();
   const endpoint = new LegacyEndpoint({ resumable: true }, { limits: { maxCalls: 1 } });
