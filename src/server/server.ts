@@ -240,7 +240,7 @@ export class Server<
     return [stream, pathOf(messages), ...paths];
   }
 
-  /** Refuses what is new, lets running calls finish within `graceMs`, and then closes. */
+  /** Refuses new calls, lets running ones finish within `graceMs`, with the answers that they wait for, and then closes. */
   async drain(graceMs: number): Promise<void> {
     this.core.beginClosing();
     await Promise.race([this.#idle(), pause(this.core.clock, graceMs, this.#closing.signal)]);

@@ -76,21 +76,23 @@ export class HttpEndpoint {
   }
 
   #onAdmitted(exchange: HttpExchange): void {
-    if (this.#runtime.draining) return this.#refuse(exchange, CLOSING);
+    const late = this.#runtime.draining;
+    if (this.#closed || (late && !mayServeRunning(exchange))) return this.#refuse(exchange, CLOSING);
     const owner = this.#pathOwners.find((era) => era.ownsPath?.(exchange.url, this.#options));
     if (owner !== undefined) return this.#serveBy(owner, exchange, undefined, (binding) => binding.route?.(exchange));
     if (exchange.method !== "POST") return this.#onBodiless(exchange);
     if (!this.#isJson(exchange.header("content-type"))) return this.#refuse(exchange, NOT_JSON);
-    const onText = (text: string) => this.#onBody(exchange, text);
+    const onText = (text: string) => this.#onBody(exchange, text, late);
     const onFailure = (error: unknown) => this.#onBodyFailure(exchange, error);
     const { bodies } = this.#runtime;
     if (exchange.read === undefined) exchange.text(this.#maxBodyBytes, bodies).then(onText, onFailure);
     else exchange.read(this.#maxBodyBytes, onText, onFailure, bodies);
   }
 
-  #onBody(exchange: HttpExchange, text: string): void {
+  #onBody(exchange: HttpExchange, text: string, late: boolean): void {
     const body = parseFrame(text);
-    if (this.#closed) return this.#refuse(exchange, CLOSING, body);
+    const isNew = body.kind === "request" || body.kind === "batch";
+    if (this.#closed || (late && isNew)) return this.#refuse(exchange, CLOSING, body);
     if (body.kind === "invalid" && body.failure.code === PARSE_ERROR)
       return this.#refuse(exchange, toRefusal(400, PARSE_ERROR, body.failure.message));
     const era = pickEraOfBody(this.#eras, body, (name) => exchange.header(name));
@@ -200,6 +202,11 @@ export class HttpEndpoint {
   #refuse(exchange: HttpExchange, refusal: HttpRefusal, body?: Parsed): void {
     refuse(exchange, this.#runtime, refusal, body?.kind === "request" ? body.message.id : undefined);
   }
+}
+
+/** Whether an exchange may be part of a running call: an answer of the client, a cancellation, or the way back to its stream. */
+function mayServeRunning(exchange: HttpExchange): boolean {
+  return exchange.method === "POST" || (exchange.method === "GET" && exchange.header("last-event-id") !== undefined);
 }
 
 const toRefusal = (status: number, code: number, message: string): HttpRefusal => ({

@@ -10,6 +10,7 @@ import { McpServer } from "bowline/server";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
+import { blocks, LegacyEndpoint, messages, status, until } from "../../support/legacy-endpoint.js";
 import { modernRequest } from "../../support/modern-request.js";
 import { askPort, initialize } from "../../support/plain-http.js";
 import { proves } from "../../support/verifies.js";
@@ -182,6 +183,40 @@ proves("hosting:http:graceful-shutdown", { wire: "http" }, "it is over as soon a
     await client.close();
   }
 });
+
+proves(
+  "hosting:http:graceful-shutdown",
+  { wire: "legacy-http" },
+  "what a running call waits for is taken, and nothing new",
+  async () => {
+    const endpoint = new LegacyEndpoint({ resumable: true });
+    const { server } = endpoint;
+    server.tool("ask", {}, async (_, ctx) => {
+      const { action } = await ctx.elicit("Sure?", { type: "object", properties: {} });
+      return action;
+    });
+    server.tool("wait", {}, (_, ctx) => aborted(ctx.signal));
+    const client = await endpoint.open("2025-11-25", { elicitation: {} });
+    const asking = client.call(1, "ask");
+    client.call(2, "wait");
+    await until(() => messages(asking).length === 1 && endpoint.stats.running === 2);
+    const [question] = messages(asking) as { id: number }[];
+    const drained = server.drain(1_000_000);
+    await status(client.call(3, "ask"), 503);
+    await status(endpoint.initialize(), 503);
+    await status(client.get(), 503);
+    const lastEventId = blocks(asking).at(-1)?.id;
+    asking.disconnect();
+    const resumed = client.get(lastEventId);
+    await until(() => resumed.status === 200);
+    await status(client.cancel(2), 202);
+    await status(client.post({ jsonrpc: "2.0", id: question?.id, result: { action: "decline" } }), 202);
+    await resumed.done;
+    match(resumed.body(), /decline/);
+    await drained;
+    await status(client.post({ jsonrpc: "2.0", id: 9, result: {} }), 503);
+  },
+);
 
 proves("hosting:http:graceful-shutdown", { wire: "http" }, "the process exits by itself", async () => {
   const program = `
