@@ -154,6 +154,11 @@ export interface ServerLimits {
    * @default 60_000
    */
   readonly stateOutcomeMs: number;
+  /**
+   * Characters of the outcomes of rounds that are kept, over all calls.
+   * @default 67_108_864
+   */
+  readonly maxOutcomeChars: number;
 }
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -187,4 +192,5 @@ export const SERVER_LIMITS: ServerLimits = {
   stateTtlMs: 600_000,
   maxUsedStates: 10_000,
   stateOutcomeMs: 60_000,
+  maxOutcomeChars: 64 * 1024 * 1024,
 };

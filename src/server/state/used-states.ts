@@ -5,6 +5,8 @@ import type { ServerLimits } from "../../era/server-limits.js";
 import { Steps } from "../../era/steps.js";
 import { McpError } from "../../protocol/errors.js";
 
+type Limits = Pick<ServerLimits, "maxUsedStates" | "maxOutcomeChars" | "stateOutcomeMs" | "stateTtlMs">;
+
 /**
  * The sealed states that were presented, each for as long as it is good. A round runs once: whoever presents the same state
  * again, as a client does whose answer was lost, joins the round that runs or gets its outcome for a while.
@@ -13,12 +15,14 @@ export class UsedStates {
   readonly #uses = new Map<string, RoundOfState>();
   readonly #marks: DeadlineQueue<RoundOfState>;
   readonly #outcomes: DeadlineQueue<RoundOfState>;
-  readonly #max: number;
+  readonly #limits: Limits;
+  /** Characters of the outcomes that are kept. */
+  #chars = 0;
 
-  constructor(clock: Clock, limits: Pick<ServerLimits, "maxUsedStates" | "stateOutcomeMs" | "stateTtlMs">) {
-    this.#max = limits.maxUsedStates;
-    this.#marks = new DeadlineQueue(clock, limits.stateTtlMs, ({ id }) => this.#uses.delete(id));
-    this.#outcomes = new DeadlineQueue(clock, limits.stateOutcomeMs, (round) => round.forget());
+  constructor(clock: Clock, limits: Limits) {
+    this.#limits = limits;
+    this.#marks = new DeadlineQueue(clock, limits.stateTtlMs, (round) => this.#remove(round));
+    this.#outcomes = new DeadlineQueue(clock, limits.stateOutcomeMs, (round) => this.#forget(round));
   }
 
   /** The round of a state. Its caller is the one that the state was made for. */
@@ -28,7 +32,7 @@ export class UsedStates {
       known.assertKept();
       return known;
     }
-    const round = new RoundOfState(id, (round) => this.#outcomes.add(round));
+    const round = new RoundOfState(id, (round) => this.#keep(round));
     this.#uses.set(id, round);
     round.mark = this.#marks.add(round);
     this.#makeRoom();
@@ -37,32 +41,53 @@ export class UsedStates {
 
   /** The oldest goes first, and none that runs. */
   #makeRoom(): void {
-    if (this.#uses.size <= this.#max) return;
-    for (const round of this.#uses.values()) {
-      if (round.isRunning) continue;
-      this.#uses.delete(round.id);
-      return round.leave();
-    }
+    if (this.#uses.size <= this.#limits.maxUsedStates) return;
+    for (const round of this.#uses.values()) if (!round.isRunning) return this.#remove(round);
+  }
+
+  #remove(round: RoundOfState): void {
+    this.#uses.delete(round.id);
+    round.mark?.leave();
+    if (round.place !== undefined) this.#forget(round);
+  }
+
+  /** Keeps the outcome of a round for a while. The oldest outcomes go where there is no room. */
+  #keep(round: RoundOfState): void {
+    round.place = this.#outcomes.add(round);
+    this.#chars += round.chars;
+    if (this.#limits.stateOutcomeMs === 0) this.#forget(round);
+    while (this.#chars > this.#limits.maxOutcomeChars) this.#forget(this.#outcomes.find(() => true) as RoundOfState);
+  }
+
+  #forget(round: RoundOfState): void {
+    round.place?.leave();
+    round.place = undefined;
+    this.#chars -= round.chars;
+    round.forget();
   }
 }
 
-const ignore = (): void => {};
+interface RoundOutcome {
+  readonly result: HandlerResult;
+}
 
 class RoundOfState implements StateUse {
-  /** Where the round waits for the end of its state. */
+  readonly id: string;
+  /** Where the state waits to be good no longer. */
   mark: Deadline<RoundOfState> | undefined;
-  readonly #onSettled: (round: RoundOfState) => Deadline<RoundOfState>;
-  /** Where the outcome waits for its end. */
-  #kept: Deadline<RoundOfState> | undefined;
+  /** Where the outcome waits to be forgotten. */
+  place: Deadline<RoundOfState> | undefined;
+  /** Characters of the outcome. */
+  chars = 0;
+  readonly #onSettled: (round: RoundOfState) => void;
   #steps: Steps | undefined;
-  #running: Promise<void> | undefined;
-  #outcome: { readonly result: HandlerResult } | undefined;
+  /** Gives the outcome; undefined where there is none, and the round may run again. */
+  #running: Promise<RoundOutcome | undefined> | undefined;
+  #outcome: RoundOutcome | undefined;
   #isForgotten = false;
 
-  constructor(
-    readonly id: string,
-    onSettled: (round: RoundOfState) => Deadline<RoundOfState>,
-  ) {
+  constructor(id: string, onSettled: (round: RoundOfState) => void) {
+    this.id = id;
     this.#onSettled = onSettled;
   }
 
@@ -77,16 +102,19 @@ class RoundOfState implements StateUse {
   }
 
   async once(call: Call, run: () => HandlerResult | Promise<HandlerResult>): Promise<HandlerResult> {
-    while (this.#running !== undefined) await this.#running;
+    while (this.#running !== undefined) {
+      const joined = await this.#running;
+      if (joined !== undefined) return joined.result;
+    }
+    if (call.end.aborted) throw call.end.reason;
     this.assertKept();
     if (this.#outcome !== undefined) return this.#outcome.result;
     const running = (async () => run())();
-    this.#running = running.then(ignore, ignore).then(() => {
-      this.#running = undefined;
-    });
-    const result = await running;
-    if (!call.end.aborted) this.#settle(result);
-    return result;
+    this.#running = running.then(
+      (result) => this.#settle(call, result),
+      () => this.#settle(call, undefined),
+    );
+    return running;
   }
 
   assertKept(): void {
@@ -99,15 +127,23 @@ class RoundOfState implements StateUse {
     this.#steps = undefined;
   }
 
-  /** Waits for nothing any more. */
-  leave(): void {
-    this.mark?.leave();
-    this.#kept?.leave();
-  }
-
   /** A result uses the state up. An error does not: the client may come again with better answers. */
-  #settle(result: HandlerResult): void {
-    this.#outcome = { result };
-    this.#kept = this.#onSettled(this);
+  #settle(call: Call, result: HandlerResult | undefined): RoundOutcome | undefined {
+    this.#running = undefined;
+    if (result === undefined || call.end.aborted) return undefined;
+    const outcome = { result };
+    this.#outcome = outcome;
+    this.chars = lengthOf(result);
+    this.#onSettled(this);
+    return outcome;
+  }
+}
+
+/** The characters of a result as JSON. One that cannot be written is an error of its call. */
+function lengthOf(result: HandlerResult): number {
+  try {
+    return JSON.stringify(result).length;
+  } catch {
+    return 0;
   }
 }

@@ -1,6 +1,8 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, throws } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type Call, McpServer, type ServerOptions } from "bowline/server";
+import { AbortSwitch } from "#src/call/abort-switch.js";
+import { SERVER_LIMITS } from "#src/era/server-limits.js";
 import { UsedStates } from "#src/server/state/used-states.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { takeCensus } from "../../support/census.js";
@@ -46,7 +48,7 @@ function createShop(t: TestContext, options: ServerOptions = {}) {
     const { id, result, error } = JSON.parse(exchange.body());
     return [id, result?.content[0].text ?? error.message];
   };
-  return { send, begin, read, charged, release, counts, reasons };
+  return { send, begin, read, charged, release, counts, reasons, server };
 }
 
 test("a state that is presented while its round runs joins it", async (t) => {
@@ -91,6 +93,48 @@ test("a round whose client went away can be run again, and none of its steps is"
   deepEqual(counts, { runs: 2, charges: 1 });
 });
 
+test("a cancelled call does not run the round that it waited for", async (t) => {
+  const { send, begin, charged, release, counts, server } = createShop(t);
+  const again = { requestState: await begin(), inputResponses: accept };
+  const lost = send(2, again);
+  await charged.opened;
+  const joined = send(3, again);
+  while (Number(server.stats().running) < 2) await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  lost.disconnect();
+  joined.disconnect();
+  release.open();
+  while (Number(server.stats().running) > 0) await new Promise(setImmediate);
+  deepEqual(counts, { runs: 1, charges: 1 });
+});
+
+test("an outcome that is not to be kept goes to the calls that wait for it alone", async () => {
+  const used = new UsedStates(new FakeClock(), { ...SERVER_LIMITS, stateOutcomeMs: 0 });
+  const release = gate();
+  const call = { end: new AbortSwitch() } as Call;
+  const run = async () => {
+    await release.opened;
+    return { content: [] };
+  };
+  const calls = [used.use("a").once(call, run), used.use("a").once(call, () => ({ content: ["again"] }))];
+  release.open();
+  deepEqual(await Promise.all(calls), [{ content: [] }, { content: [] }]);
+  throws(() => used.use("a"), { code: "state_used" });
+});
+
+test("the oldest outcomes are forgotten when all of them are too long, and their states stay used", async (t) => {
+  const { send, begin, read, release, counts } = createShop(t, { limits: { maxOutcomeChars: 120 } });
+  release.open();
+  const states = [await begin(), await begin(), await begin()];
+  const again = states.map((requestState) => ({ requestState, inputResponses: accept }));
+  for (const [at, more] of again.entries())
+    deepEqual(await read(send(10 + at, more)), [10 + at, `bought in run ${at + 1}`]);
+  const texts = [];
+  for (const [at, more] of again.entries()) texts.push((await read(send(20 + at, more)))[1]);
+  deepEqual(texts, ["Invalid params: /requestState is not valid", "bought in run 2", "bought in run 3"]);
+  deepEqual(counts, { runs: 3, charges: 3 });
+});
+
 test("a refused answer does not use the state up", async (t) => {
   const { send, begin, read, release } = createShop(t);
   release.open();
@@ -115,8 +159,7 @@ test("at the bound the state that was used first is forgotten, and none that run
 });
 
 test("a state that had to make room is kept nowhere, nor is its outcome", async () => {
-  const clock = new FakeClock();
-  const used = new UsedStates(clock, { maxUsedStates: 2, stateOutcomeMs: 60_000, stateTtlMs: 600_000 });
+  const used = new UsedStates(new FakeClock(), { ...SERVER_LIMITS, maxUsedStates: 2 });
   const call = { end: { aborted: false } } as Call;
   const rounds: WeakRef<object>[] = [];
   const outcomes: WeakRef<object>[] = [];
@@ -129,4 +172,11 @@ test("a state that had to make room is kept nowhere, nor is its outcome", async 
   await takeCensus();
   const alive = (refs: readonly WeakRef<object>[]) => refs.filter((ref) => ref.deref() !== undefined).length;
   deepEqual([alive(rounds), alive(outcomes)], [2, 2]);
+});
+
+test("nothing is kept of states beyond the bound", () => {
+  const clock = new FakeClock();
+  const used = new UsedStates(clock, { ...SERVER_LIMITS, maxUsedStates: 0 });
+  for (let at = 0; at < 10; at++) used.use(String(at));
+  equal(clock.pending, 0);
 });
