@@ -1,5 +1,4 @@
 import { INVALID_PARAMS, Refusal } from "../protocol/jsonrpc/errors.js";
-import { Busy } from "./busy.js";
 import type { CallOrigin, ServerRuntime } from "./server-era.js";
 import type { ServerLimits } from "./server-limits.js";
 
@@ -9,18 +8,14 @@ export function ownerOf({ principal }: CallOrigin, connection: unknown): unknown
 }
 
 /** Throws where an owner may not open so many subscriptions more, or where a URI is too long to be kept. */
-export function assertMayOpen(
-  { limits, subscriptions }: ServerRuntime,
-  owner: unknown,
-  count: number,
-  uris: readonly string[],
-): void {
+export function assertMayOpen(runtime: ServerRuntime, owner: unknown, count: number, uris: readonly string[]): void {
+  const { limits, subscriptions } = runtime;
   const own = subscriptions.byOwner.get(owner) ?? 0;
   const { maxSubscriptions: most, maxSubscriptionsPerPrincipal: share } = limits;
   if (subscriptions.open + count > most)
-    throw new Busy(503, "maxSubscriptions", `Too many subscriptions: this server keeps ${most} at a time`);
+    throw runtime.busy(503, "maxSubscriptions", `Too many subscriptions: this server keeps ${most} at a time`);
   if (own + count > share)
-    throw new Busy(429, "maxSubscriptionsPerPrincipal", `Too many subscriptions: a client has ${share} at a time`);
+    throw runtime.busy(429, "maxSubscriptionsPerPrincipal", `Too many subscriptions: a client has ${share} at a time`);
   for (const uri of uris) assertWithin(limits, "maxUriChars", uri.length, INVALID_PARAMS, "characters of a URI");
 }
 

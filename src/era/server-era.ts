@@ -240,6 +240,8 @@ export interface ServerRuntime {
   plainStamp?: string | undefined;
   /** Whether new requests are refused. */
   readonly draining: boolean;
+  /** Makes the refusal of what a limit does not allow, and counts it. */
+  busy(status: 429 | 503, limit: string, message: string): Busy;
   readonly subscriptions: OpenSubscriptions;
   /** Every version that this server speaks, newest first. */
   readonly versions: readonly string[];

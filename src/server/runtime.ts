@@ -1,6 +1,7 @@
 import type { Clock } from "../call/clock.js";
 import { lazyModule } from "../call/lazy.js";
 import { andThen, attempt, ignoreErrors, type MaybePromise } from "../call/maybe-promise.js";
+import type { Busy } from "../era/busy.js";
 import type {
   Call,
   LogMessage,
@@ -163,6 +164,10 @@ export class ServerCore implements ServerRuntime {
 
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined {
     return this.registry.tools.get(tool)?.listing.outputSchema;
+  }
+
+  busy(status: 429 | 503, limit: string, message: string): Busy {
+    return this.admission.refuse(status, limit, message);
   }
 
   meet({ roots, sampling }: ClientCapabilities): void {

@@ -1,3 +1,4 @@
+import { Busy } from "#src/era/busy.js";
 import type { Call, HandlerResult, Outcome, ReportContext, ServerRuntime } from "#src/era/server-era.js";
 import { SERVER_LIMITS, type ServerLimits } from "#src/era/server-limits.js";
 import type { UrlElicitations } from "#src/era/url-elicitations.js";
@@ -32,6 +33,7 @@ export class FakeServerHost implements ServerRuntime {
   readonly watched = new Map<string, number>();
   readonly subscriptions = { open: 0, byOwner: new Map<unknown, number>() };
   readonly draining = false;
+  readonly busy = (status: 429 | 503, limit: string, message: string) => new Busy(status, limit, message);
   versions: readonly string[] = ["2026-07-28", "2025-11-25"];
   readonly handlers = new Map<string, FakeHandler>();
   readonly mirrored = new Map<string, readonly ParamHeader[]>();

@@ -44,6 +44,7 @@ test("the subscriptions of all sessions and of both eras are counted together", 
     equal(refused?.error?.code, -32005);
     match(refused?.error?.message ?? "", /keeps 4 .*limits\.maxSubscriptions\)/);
   }
+  equal(endpoint.server.stats().refused, 2);
   await status(first.delete(), 200);
   equal(open(), 3);
   deepEqual((await subscribe(second, "note://2")).result, {});

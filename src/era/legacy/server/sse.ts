@@ -11,7 +11,6 @@ import { ConnectionError } from "../../../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../../../protocol/jsonrpc/channel.js";
 import { PARSE_ERROR } from "../../../protocol/jsonrpc/errors.js";
 import { parseFrame } from "../../../protocol/jsonrpc/parse.js";
-import { Busy } from "../../busy.js";
 import { refuse, refuseFailed } from "../../refuse.js";
 import type { AcceptChannel, CallOrigin, ServerEra, ServerRuntime } from "../../server-era.js";
 import { pathOf } from "../../sse-paths.js";
@@ -137,7 +136,8 @@ export class SseEndpoint {
     if (!(error instanceof BodyFailure)) return refuseFailed(exchange, runtime, error);
     const { status, message } = error;
     if (status === undefined) return;
-    if (error instanceof BodiesFull) return refuse(exchange, runtime, new Busy(503, "maxBodiesBytes", message).refusal);
+    if (error instanceof BodiesFull)
+      return refuse(exchange, runtime, runtime.busy(503, "maxBodiesBytes", message).refusal);
     if (status === 400) return refuse(exchange, runtime, { status, error: { code: PARSE_ERROR, message } });
     refuse(exchange, runtime, refusal(status, message));
   }
