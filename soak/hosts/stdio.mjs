@@ -1,0 +1,16 @@
+import { serveStdio } from "bowline/node";
+import { createApp } from "../app.mjs";
+import { countHandles, measureHeap } from "../census.mjs";
+import { isOrdinaryReport } from "../tally.mjs";
+
+/** A program: the server of the soak on its standard streams, which also tells what it holds. */
+const { server } = createApp({
+  onReport: (error) => {
+    if (!isOrdinaryReport(error)) process.stderr.write(`report: ${error?.stack ?? error}\n`);
+  },
+});
+server
+  .tool("pid", {}, () => ({ pid: process.pid }))
+  .tool("stats", {}, () => ({ ...server.stats() }))
+  .tool("census", {}, async () => ({ heap: await measureHeap(), handles: countHandles() }));
+await serveStdio(server);
