@@ -52,6 +52,7 @@ const forbidden = {
     "dist/node/",
     "node:",
   ],
+  "./compat": ["dist/client/", "dist/auth/client/oauth.js", "node:http", "node:child_process", "node:crypto"],
   "./otel": ["dist/server/", "dist/client/", "dist/era/", "dist/node/", "node:"],
   "./testing": [],
 };
@@ -61,6 +62,7 @@ const peers = {
   "./auth/client": ["oauth4webapi"],
   "./auth/server": ["jose"],
   "./auth/issuer": ["jose"],
+  "./compat": ["dist/client/", "dist/auth/client/oauth.js", "node:http", "node:child_process", "node:crypto"],
   "./otel": ["@opentelemetry/api"],
 };
 

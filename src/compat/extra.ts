@@ -1,0 +1,129 @@
+import { RpcError } from "../protocol/errors.js";
+import { isObject } from "../protocol/json.js";
+import type { CreateMessageParams, LoggingLevel } from "../protocol/types/index.js";
+import type { OutputOf, StandardSchema } from "../schema/standard-schema.js";
+import type { Context } from "../server/context.js";
+
+/** A request or notification as handlers of the official SDK write it. */
+export interface CompatMessage {
+  readonly method: string;
+  readonly params?: { readonly [key: string]: unknown } | undefined;
+}
+
+/** Limits of a request to the client. */
+export interface CompatRequestOptions {
+  readonly timeout?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Sends a request to the client. The result has the type of the schema, which Bowline does not run: it checks answers itself. */
+export type SendRequest = <S extends StandardSchema>(
+  request: CompatMessage,
+  resultSchema?: S,
+  options?: CompatRequestOptions,
+) => Promise<OutputOf<S>>;
+
+/** Second argument of a handler: `extra` of version 1 of the official SDK, with the members of `ctx` of version 2 beside it. */
+export interface HandlerExtra {
+  readonly signal: AbortSignal;
+  readonly requestId: string | number;
+  readonly sessionId: string | undefined;
+  readonly authInfo: unknown;
+  readonly _meta: { readonly [key: string]: unknown } | undefined;
+  readonly sendNotification: (notification: CompatMessage) => Promise<void>;
+  readonly sendRequest: SendRequest;
+  readonly mcpReq: {
+    readonly id: string | number;
+    readonly method: string;
+    readonly signal: AbortSignal;
+    readonly _meta: { readonly [key: string]: unknown } | undefined;
+    readonly notify: (notification: CompatMessage) => Promise<void>;
+    readonly send: SendRequest;
+    readonly log: (level: LoggingLevel, data: unknown, logger?: string) => Promise<void>;
+    readonly elicitInput: (params: CompatMessage["params"]) => Promise<unknown>;
+    readonly requestSampling: (params: CompatMessage["params"]) => Promise<unknown>;
+  };
+  readonly http: { readonly authInfo: unknown };
+  /** The context of the call in Bowline's own form. */
+  readonly bowline: Context;
+}
+
+export function toExtra(ctx: Context): HandlerExtra {
+  const sendNotification = (notification: CompatMessage) => notifyClient(ctx, notification);
+  const sendRequest = ((request, _schema, options) => askClient(ctx, request, options)) as SendRequest;
+  const own = { signal: ctx.signal, _meta: metaOf(ctx) };
+  return {
+    ...own,
+    requestId: ctx.requestId,
+    sessionId: ctx.sessionId,
+    authInfo: ctx.auth,
+    sendNotification,
+    sendRequest,
+    mcpReq: {
+      ...own,
+      id: ctx.requestId,
+      method: ctx.method,
+      notify: sendNotification,
+      send: sendRequest,
+      log: async (level, data, logger) => ctx.log(level, data, logger),
+      elicitInput: (params) => askClient(ctx, { method: "elicitation/create", params }),
+      requestSampling: (params) => askClient(ctx, { method: "sampling/createMessage", params }),
+    },
+    http: { authInfo: ctx.auth },
+    bowline: ctx,
+  };
+}
+
+/** Returns the metadata of a request. Handlers look for `progressToken` in it to decide whether to report progress. */
+function metaOf(ctx: Context): HandlerExtra["_meta"] {
+  return ctx.meta as HandlerExtra["_meta"];
+}
+
+/** Sends a request to the client by the function of the context that fits the protocol version of the client. */
+export async function askClient(
+  ctx: Context,
+  request: CompatMessage,
+  options: CompatRequestOptions = {},
+): Promise<unknown> {
+  const { method, params = {} } = request;
+  const limits = { timeoutMs: options.timeout, signal: options.signal };
+  switch (method) {
+    case "elicitation/create":
+      return params.mode === "url"
+        ? ctx.elicitUrl(String(params.message), String(params.url), {
+            ...limits,
+            elicitationId: params.elicitationId as string,
+          })
+        : ctx.elicit(String(params.message), params.requestedSchema as never, limits);
+    case "sampling/createMessage":
+      return ctx.sample(params as unknown as CreateMessageParams, limits);
+    case "roots/list":
+      return { roots: await ctx.listRoots(limits) };
+    default:
+      return ctx.request(method, params, limits);
+  }
+}
+
+/** Sends a notification of a call. Progress and logs go through the context, which holds to the client's token and level. */
+export async function notifyClient(ctx: Context, { method, params = {} }: CompatMessage): Promise<void> {
+  if (method === "notifications/progress")
+    return ctx.progress(params.progress as number, params.total as number, params.message as string);
+  if (method === "notifications/message")
+    return ctx.log(params.level as LoggingLevel, params.data, params.logger as string);
+  return ctx.notify(method, params);
+}
+
+/** Code of the error by which a handler sends the user to a URL. */
+const URL_ELICITATION_REQUIRED = -32042;
+
+/** Runs a handler. An error of the official SDK, which has a numeric `code`, becomes the JSON-RPC error that it stands for. */
+export async function withErrors<T>(work: () => T, isTool = false): Promise<Awaited<T>> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isObject(error) || typeof error.code !== "number") throw error;
+    // The official SDK answers other errors of a tool with a result for the model.
+    if (isTool && error.code !== URL_ELICITATION_REQUIRED) throw error;
+    throw new RpcError(error.code, String(error.message), error.data);
+  }
+}
