@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { alone } from "./lib/check.mjs";
 import { execTsc, lines } from "./lib/exec.mjs";
-import { blocksOf, pages } from "./lib/markdown.mjs";
+import { blocksOf, fileNameOf, pages } from "./lib/markdown.mjs";
 import { at, shown } from "./lib/project.mjs";
 
 const folder = at("build/docs-snippets");
@@ -13,13 +13,17 @@ const settings = {
     noEmit: true,
     composite: false,
     incremental: false,
+    allowImportingTsExtensions: true,
     noUnusedLocals: false,
     noUnusedParameters: false,
   },
-  include: ["*.ts"],
+  include: ["**/*.ts"],
 };
 
-/** Compiles every TypeScript block of the pages as a module of its own, against the built package. */
+/**
+ * Compiles every TypeScript block of the pages as a module of its own, against the built package. A block that begins with
+ * `// name.ts` is that file, which other blocks of the page import.
+ */
 export const docs = {
   name: "docs",
   async run() {
@@ -28,12 +32,15 @@ export const docs = {
     const problems = [];
     const places = new Map();
     for (const page of pages()) {
+      const home = shown(page).replace(/\.md$/, "").replaceAll("/", "-");
+      mkdirSync(join(folder, home));
       let before = "";
       for (const [index, { place, info, code, rule }] of blocksOf(page).entries()) {
         if (info !== "ts") problems.push(`${place}: a block is marked \`ts\` and nothing else, not \`${info}\``);
         const front = rule === undefined ? "" : rule === "continue" ? before : `${rule}\n`;
         before = `${front}${code}`;
-        const name = `${shown(page).replace(/\.md$/, "").replaceAll("/", "-")}-${index + 1}.ts`;
+        const name = `${home}/${fileNameOf(code) ?? `${index + 1}.ts`}`;
+        if (places.has(name)) problems.push(`${place}: the page has another block ${name}`);
         places.set(name, { place, skipped: front.split("\n").length - 1 });
         writeFileSync(join(folder, name), before);
       }
@@ -50,8 +57,8 @@ async function compile(places) {
   const { code, output } = await execTsc(["-p", folder, "--pretty", "false"]);
   if (code === 0) return [];
   return lines(output).map((line) => {
-    const [, name, row, message] = line.match(/([^/\\(]+\.ts)\((\d+),\d+\): (.*)$/) ?? [];
-    const origin = places.get(name);
+    const [, name, row, message] = line.match(/([^/\\]+[/\\][^/\\(]+\.ts)\((\d+),\d+\): (.*)$/) ?? [];
+    const origin = places.get(name?.replace("\\", "/"));
     if (origin === undefined) return line;
     const [page, start] = origin.place.split(":");
     return `${page}:${Number(start) + Number(row) - origin.skipped}: ${message}`;

@@ -3,14 +3,14 @@ import { join, relative } from "node:path";
 import { transform } from "esbuild";
 import { alone } from "./lib/check.mjs";
 import { execNode, execNpm, lines } from "./lib/exec.mjs";
-import { blocksOf, linksOf } from "./lib/markdown.mjs";
+import { blocksOf, fileNameOf, linksOf, outputAfter } from "./lib/markdown.mjs";
 import { withTarball } from "./lib/pack.mjs";
 import { at, filesBelow, packageEntries, readJson } from "./lib/project.mjs";
 
 /** Packages that the README's programs use beside this one, and the optional peers of its entries. */
 const companions = ["zod", ...Object.keys(readJson(at("package.json")).peerDependencies ?? {})];
 
-/** Installs the packed package in an empty folder without network, imports each entry and runs the README's programs. */
+/** Installs the packed package in an empty folder without network, imports each entry and runs programs of the pages. */
 export const pack = {
   name: "pack",
   run: () =>
@@ -28,7 +28,7 @@ export const pack = {
         ...deadLinks(join(home, "node_modules/bowline")),
         ...(await importAll(home)),
         ...(await traceError(home)),
-        ...(await runReadme(home)),
+        ...(await runPages(home)),
       ];
       return { problems, note: `${files.length} files, ${(size / 1000).toFixed(0)} kB` };
     }),
@@ -81,25 +81,49 @@ function runProgram(home, name, program, flags = []) {
   return execNode([...flags, name], { cwd: home, timeoutMs: 20_000 });
 }
 
-/** The README names its programs by a first line `// server.ts` and `// client.ts`; the client starts the server. */
-async function runReadme(home) {
-  if (!existsSync(at("README.md"))) return ["README.md does not exist"];
-  const programs = new Map();
-  for (const { code } of blocksOf(at("README.md"))) {
-    const name = code.match(/^\/\/ ([\w-]+)\.ts\b/)?.[1];
-    if (name !== undefined && !programs.has(name)) programs.set(name, code);
-  }
-  const missing = ["server", "client"].filter((name) => !programs.has(name));
-  if (missing.length > 0) return missing.map((name) => `README.md: no block begins with // ${name}.ts`);
+/** Runs programs of the pages that a newcomer reads first. */
+async function runPages(home) {
+  if (!readFileSync(at("README.md"), "utf8").includes("npm install bowline")) return ["README.md: no npm install line"];
+  const readme = await writePrograms(home, "README.md", ["server.ts", "client.ts"]);
+  const hosts = await writePrograms(home, "docs/hosts.md", ["agent.ts"]);
+  const tutorial = await writePrograms(home, "docs/tutorial.md", ["try.ts", "notes.test.ts"]);
+  return [
+    ...readme.problems,
+    ...tutorial.problems,
+    ...hosts.problems,
+    ...(await runPage(readme, "client.ts")),
+    ...(await runPage(tutorial, "try.ts")),
+    ...(await runPage(hosts, "agent.ts")),
+    ...(await runPage(tutorial, "notes.test.ts", ["--test"])),
+  ];
+}
+
+/**
+ * Writes the blocks of a page that begin with `// name.ts`, as JavaScript in a folder of their own: Node 20 runs no
+ * TypeScript.
+ */
+async function writePrograms(home, page, needed) {
+  const folder = join(home, page.replaceAll(/\W/g, "-"));
+  mkdirSync(folder);
+  const programs = new Map(blocksOf(at(page)).map(({ code }) => [fileNameOf(code), code]));
+  programs.delete(undefined);
   for (const [name, code] of programs) {
     const { code: script } = await transform(code, { loader: "ts", format: "esm", target: "node20" });
-    writeFileSync(join(home, `${name}.js`), script);
+    writeFileSync(join(folder, toScript(name)), script.replaceAll('.ts"', '.js"'));
   }
-  const { code, output } = await execNode(["client.js"], { cwd: home, timeoutMs: 20_000 });
-  if (code !== 0) return ["the README's client.ts failed", ...lines(output)];
-  return readFileSync(at("README.md"), "utf8").includes("npm install bowline")
-    ? []
-    : ["README.md: no npm install line"];
+  const missing = needed.filter((name) => !programs.has(name));
+  return { page, folder, programs, problems: missing.map((name) => `${page}: no block begins with // ${name}`) };
+}
+
+const toScript = (name) => name.replace(/\.ts$/, ".js");
+
+/** Runs a program of a page. A block without a language behind it is the output that it must have. */
+async function runPage({ page, folder, programs }, name, flags = []) {
+  const { code, stdout, output } = await execNode([...flags, toScript(name)], { cwd: folder, timeoutMs: 20_000 });
+  if (code !== 0) return [`${page}: ${name} failed`, ...lines(output)];
+  const wanted = outputAfter(at(page), programs.get(name));
+  if (flags.length > 0 || wanted === undefined || wanted === stdout) return [];
+  return [`${page}: ${name} printed something else:`, ...lines(stdout)];
 }
 
 await alone(import.meta.url, pack);

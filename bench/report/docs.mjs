@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { at } from "../../scripts/lib/project.mjs";
 import { toJson } from "./json.mjs";
 import { toMarkdown } from "./markdown.mjs";
-import { toSvg } from "./svg.mjs";
+import { toOverviewSvg, toSvg } from "./svg.mjs";
 
 const begin = "<!-- bench: begin -->";
 const end = "<!-- bench: end -->";
@@ -21,5 +21,6 @@ export function writeDocs(document) {
   const page = at("docs/performance.md");
   writeFileSync(page, fillIn(readFileSync(page, "utf8"), `${chart}\n\n${toMarkdown(document)}`));
   writeFileSync(at("docs/performance.svg"), toSvg(document));
+  writeFileSync(at("docs/overview.svg"), toOverviewSvg(document));
   writeFileSync(at("docs/performance.json"), `${toJson(document)}\n`);
 }

@@ -11,6 +11,19 @@ const gap = 6;
 const titleHeight = 34;
 const top = 58;
 
+/** The wires of the overview in the README, as a newcomer calls them. */
+const overview = {
+  "http modern": "Streamable HTTP, 2026-07-28",
+  "http legacy sse": "Streamable HTTP, 2025-11-25",
+  "stdio modern": "stdio, 2026-07-28",
+};
+
+/** Returns the chart of the wires in the overview. */
+export function toOverviewSvg({ calls = {}, run }) {
+  const shown = Object.entries(overview).filter(([wire]) => calls[wire] !== undefined);
+  return toSvg({ calls: Object.fromEntries(shown.map(([wire, name]) => [name, calls[wire]])), run });
+}
+
 export function toSvg({ calls = {}, run }) {
   const groups = Object.entries(calls).map(([wire, peers]) => ({ wire, bars: barsOf(peers) }));
   const most = Math.max(1, ...groups.flatMap(({ bars }) => bars.map(({ share }) => share)));

@@ -26,6 +26,18 @@ export function blocksOf(page) {
   return found;
 }
 
+/** Returns the name of a block that begins with `// name.ts`. */
+export function fileNameOf(code) {
+  return code.match(/^\/\/ ([\w.-]+\.ts)\b/)?.[1];
+}
+
+/** Returns the first block without a language after a block of TypeScript: its output. */
+export function outputAfter(page, code) {
+  const blocks = [...readFileSync(page, "utf8").matchAll(fence)].map(({ groups }) => groups);
+  const program = blocks.findIndex((block) => block.code === code);
+  return blocks.slice(program).find(({ info }) => info === "")?.code;
+}
+
 const target = /(\]\(|<img src=")(?![a-z]+:|#)([^)"#]+)/g;
 
 /** A page's text with each link to a file replaced by what `lead(path, link)` gives; anchors stay. */
