@@ -14,18 +14,18 @@ import type { Telemetry } from "./telemetry.js";
 
 type Params = { readonly [key: string]: unknown };
 
-/** A request as both sides see it. */
+/** Request, as a client sends it or a server receives it. */
 export interface Operation {
   readonly method: string;
   readonly params: Params | undefined;
-  /** What only a span says: a metric would have a series for each. */
+  /** Attributes of the span only. As metric attributes they would create one time series per request. */
   readonly details: Attributes;
-  /** What is the same for many requests. */
+  /** Attributes of both the span and the metric. They have few distinct values. */
   readonly facts: Attributes;
-  /** The context to go on from. */
+  /** Parent context of the span. */
   readonly parent: Context;
   readonly links?: Link[];
-  /** Whether somebody gave the request up. */
+  /** True if the request was cancelled. */
   cancelled(): boolean;
 }
 
@@ -34,16 +34,16 @@ const KINDS = { client: SpanKind.CLIENT, server: SpanKind.SERVER } as const;
 interface Failure {
   readonly attributes: Attributes;
   readonly description?: string;
-  /** What was thrown, where it is a defect and not an answer. */
+  /** Exception to record on the span. Present if the failure is a defect, not an error response. */
   readonly thrown?: Error;
 }
 
-/** Without the text of the result, which is for the model and may repeat what was submitted. */
+/** Has no description: the text of the result is meant for the model and may repeat the arguments. */
 const TOOL_FAILURE: Failure = { attributes: { "error.type": "tool_error" } };
 
 const CANCELLED: Failure = { attributes: { "error.type": "cancelled" } };
 
-/** Runs a request within a span, and measures it. Names and attributes are those of the conventions for MCP. */
+/** Runs a request within a span and records its duration. Follows the OpenTelemetry semantic conventions for MCP. */
 export async function observe<Outcome extends object>(
   telemetry: Telemetry,
   side: keyof typeof KINDS,
@@ -77,7 +77,7 @@ export async function observe<Outcome extends object>(
   }
 }
 
-/** What a request is about, where there are only so many of it. */
+/** Returns the tool or prompt that a request names. Other targets, such as URIs, have unbounded values. */
 function targetOf({
   method,
   params,
@@ -90,7 +90,10 @@ function targetOf({
   return undefined;
 }
 
-/** A peer can make up names without end: those that were refused are not counted one by one. */
+/**
+ * Returns the target's attributes for the metric, unless the request was rejected: a peer can invent any number of
+ * names.
+ */
 function nameable(target: Attributes | undefined, failure: Failure | undefined): Attributes | undefined {
   return failure?.attributes["rpc.response.status_code"] === undefined ? target : undefined;
 }
@@ -104,7 +107,7 @@ function toFailure(error: unknown, side: keyof typeof KINDS): Failure {
   if (!(error instanceof Error)) return { attributes: { "error.type": "_OTHER" } };
   const type = error instanceof McpError ? error.code : error.name;
   if (side === "client") return { attributes: { "error.type": type }, description: error.message };
-  // The peer is told of an internal error; what it was is for those who run the server.
+  // The peer receives an internal error. The span keeps the exception for the operator of the server.
   const attributes = { "error.type": type, "rpc.response.status_code": String(INTERNAL_ERROR) };
   return { attributes, description: error.message, thrown: error };
 }

@@ -11,28 +11,28 @@ import {
   trace,
 } from "@opentelemetry/api";
 
-/** What to report to, in place of what is registered globally. */
+/** Providers to use in place of the globally registered ones. */
 export interface TelemetryOptions {
   readonly tracerProvider?: TracerProvider;
   readonly meterProvider?: MeterProvider;
   readonly propagator?: TextMapPropagator;
 }
 
-/** What one side of a connection reports to. */
+/** Instruments of one side of a connection. */
 export interface Telemetry {
   readonly tracer: Tracer;
-  /** Undefined where nobody measures. */
+  /** Undefined if no meter provider is registered. */
   readonly duration: Histogram | undefined;
   readonly propagator: Pick<TextMapPropagator, "inject" | "extract">;
 }
 
 const SCOPE = "bowline";
-/** Seconds, as the conventions for MCP give them. */
+/** Bucket boundaries in seconds, as in the semantic conventions for MCP. */
 const BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 /**
- * What is registered at the time of each call, since an application may register late: undefined while there is nothing,
- * so that a call costs no more than this look.
+ * Returns a function that looks up the instruments at each call, because an application may register its providers
+ * late. It returns undefined while no provider is registered, so that an untraced call costs only the lookup.
  */
 export function createTelemetry(options: TelemetryOptions, side: "client" | "server"): () => Telemetry | undefined {
   const tracer = (options.tracerProvider ?? trace).getTracer(SCOPE);
@@ -51,7 +51,7 @@ export function createTelemetry(options: TelemetryOptions, side: "client" | "ser
   };
 }
 
-/** Whether an application registered a provider behind the stand-in that is always there. */
+/** True if the application has registered a provider behind the API's default proxy. */
 function hasDelegate(provider: TracerProvider): boolean {
   return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer(SCOPE) !== undefined;
 }

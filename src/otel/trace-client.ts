@@ -7,9 +7,9 @@ import { injectTrace } from "./trace-context.js";
 type Meta = { readonly [key: string]: unknown };
 
 /**
- * A span and a measurement for each call of a client, whose trace goes along in `_meta`. After `retry()` in the list of
- * interceptors each attempt has a span of its own, before it all attempts share one. Does nothing while no provider is
- * registered.
+ * Creates an interceptor that records a span and a duration for each call of a client. The trace context is sent in
+ * `_meta`. Placed after `retry()` in the list of interceptors, it creates a span per attempt; placed before, a span for
+ * all attempts. Does nothing while no provider is registered.
  */
 export function traceClient(options: TelemetryOptions = {}): ClientInterceptor {
   const telemetryNow = createTelemetry(options, "client");

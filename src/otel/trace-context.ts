@@ -1,6 +1,6 @@
 import type { Context, TextMapGetter, TextMapPropagator, TextMapSetter } from "@opentelemetry/api";
 
-/** Where trace context travels in `_meta`: bare keys, though others need a prefix. */
+/** Keys of trace context in `_meta`. The specification reserves them without a prefix. */
 export const TRACEPARENT_KEY = "traceparent";
 export const TRACESTATE_KEY = "tracestate";
 export const BAGGAGE_KEY = "baggage";
@@ -9,14 +9,17 @@ type Meta = { readonly [key: string]: unknown };
 
 const KEYS: ReadonlySet<string> = new Set([TRACEPARENT_KEY, TRACESTATE_KEY, BAGGAGE_KEY]);
 
-/** Propagators of other formats may be registered too: what they write has no place in `_meta`. */
+/**
+ * Writes only the keys above. Propagators of other formats may be registered too, and `_meta` has no place for their
+ * keys.
+ */
 const setter: TextMapSetter<Record<string, string>> = {
   set(carrier, key, value) {
     if (KEYS.has(key)) carrier[key] = value;
   },
 };
 
-/** What is no text is as good as absent. */
+/** Reads a value that is not a string as absent. */
 const getter: TextMapGetter<Meta> = {
   keys: (carrier) => Object.keys(carrier).filter((key) => KEYS.has(key)),
   get(carrier, key) {
@@ -26,9 +29,9 @@ const getter: TextMapGetter<Meta> = {
 };
 
 /**
- * The keys to add to a request's `_meta` so that its receiver can go on with the trace, or undefined when there are none.
- * What the caller placed in one of `given` stays: a state without its parent would belong to another trace, so either
- * of the two keeps out both.
+ * Returns the keys to add to a request's `_meta` so that the receiver continues the trace; undefined if there are none.
+ * Values that the caller has set in one of `given` are kept. `traceparent` and `tracestate` belong together, so that
+ * either of them suppresses both.
  */
 export function injectTrace(
   context: Context,
@@ -46,7 +49,7 @@ export function injectTrace(
   return Object.keys(carrier).length === 0 ? undefined : carrier;
 }
 
-/** The context that a request's `_meta` continues: `ambient` where it says nothing that makes sense. */
+/** Returns the context that a request's `_meta` continues, or `ambient` if it holds no valid trace context. */
 export function extractTrace(
   ambient: Context,
   propagator: Pick<TextMapPropagator, "extract">,
@@ -56,7 +59,7 @@ export function extractTrace(
   try {
     return propagator.extract(ambient, meta, getter);
   } catch {
-    // A peer's words must not make a request fail because a propagator stumbles over them.
+    // A propagator that throws on the peer's values must not fail the request.
     return ambient;
   }
 }

@@ -6,8 +6,8 @@ import { createTelemetry, type Telemetry, type TelemetryOptions } from "./teleme
 import { extractTrace } from "./trace-context.js";
 
 /**
- * A span and a measurement for each request that a server serves, as part of the trace that the request's `_meta` names,
- * or of the one under way. Does nothing while no provider is registered.
+ * Creates an interceptor that records a span and a duration for each request of a server. The parent is the trace
+ * context in the request's `_meta`, or else the active context. Does nothing while no provider is registered.
  */
 export function traceServer(options: TelemetryOptions = {}): ServerInterceptor {
   const telemetryNow = createTelemetry(options, "server");
@@ -34,7 +34,7 @@ function operationOf(call: Call, { propagator }: Telemetry): Operation {
   };
 }
 
-/** A span under way that the request's own trace comes before, such as that of the HTTP request. */
+/** Returns a link to the active span, such as that of the HTTP request, if the parent comes from `_meta`. */
 function linksOf(ambient: Context, parent: Context): Link[] {
   const under = trace.getSpanContext(ambient);
   return under === undefined || under.spanId === trace.getSpanContext(parent)?.spanId ? [] : [{ context: under }];
