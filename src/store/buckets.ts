@@ -1,29 +1,29 @@
 import { type Clock, systemClock } from "../call/clock.js";
 import type { MaybePromise } from "../call/maybe-promise.js";
 
-/** How fast tokens may be taken. */
+/** Rate at which tokens may be taken. */
 export interface BucketLimit {
-  /** How many tokens a full bucket holds: so many may be taken at once. */
+  /** Capacity of a bucket, and so the number of tokens that may be taken at once. */
   readonly burst: number;
-  /** The milliseconds in which one token comes back: 100 for ten a second. */
+  /** Milliseconds in which one token is refilled: 100 for ten per second. */
   readonly perMs: number;
 }
 
 export interface BucketVerdict {
   readonly ok: boolean;
-  /** After how long a token will be there; 0 where one was taken. */
+  /** Milliseconds until a token is available; 0 if one was taken. */
   readonly retryInMs: number;
 }
 
-/** Token buckets, one for each key; an adapter may span processes. */
+/** Token buckets, one per key. An implementation may share them between processes. */
 export interface Buckets {
-  /** Takes a token, or says when there will be one. */
+  /** Takes a token, or returns the time until one is available. */
   take(key: string, limit: BucketLimit): MaybePromise<BucketVerdict>;
 }
 
 export interface MemoryBucketsOptions {
   /**
-   * How many keys are remembered.
+   * Maximum number of keys kept.
    * @default 100_000
    */
   readonly maxKeys?: number;
@@ -31,18 +31,19 @@ export interface MemoryBucketsOptions {
 }
 
 const MAX_KEYS = 100_000;
-/** How many of the longest unused keys are looked at when one has to go. */
+/** Number of least recently used keys that are compared when one must be evicted. */
 const CANDIDATES = 16;
 const TAKEN: BucketVerdict = { ok: true, retryInMs: 0 };
 
 /**
- * Buckets within this process. A bucket is the time at which it will be full: one that is full is as good as one that is
- * forgotten. When there are too many keys, a full one is forgotten, or else the one among the longest unused that is full first.
+ * Token buckets in memory. A bucket is stored as the time at which it will be full. A full bucket equals an absent one,
+ * so that it can be evicted without effect. When there are too many keys, the least recently used ones are compared and
+ * the first to be full is evicted.
  */
 export class MemoryBuckets implements Buckets {
   readonly #maxKeys: number;
   readonly #clock: Clock;
-  /** When each bucket will be full, the longest unused first. */
+  /** Time at which each bucket will be full, by key, least recently used first. */
   readonly #fullAt = new Map<string, number>();
 
   constructor({ maxKeys = MAX_KEYS, clock = systemClock }: MemoryBucketsOptions = {}) {
@@ -50,7 +51,7 @@ export class MemoryBuckets implements Buckets {
     this.#clock = clock;
   }
 
-  /** How many keys are remembered. */
+  /** Number of keys kept. */
   get size(): number {
     return this.#fullAt.size;
   }

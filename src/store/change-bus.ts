@@ -1,4 +1,4 @@
-/** Something a client may want to hear about. */
+/** Change of a list or a resource that clients can subscribe to. */
 export type Change =
   | { readonly kind: "tools" }
   | { readonly kind: "prompts" }
@@ -7,14 +7,14 @@ export type Change =
 
 export type ChangeListener = (change: Change) => void;
 
-/** Carries changes from whoever makes them to whoever listens; an adapter may span processes. */
+/** Delivers changes from publishers to listeners. An implementation may connect several processes. */
 export interface ChangeBus {
   publish(change: Change): void;
-  /** Returns the way to stop listening. */
+  /** Returns a function that ends the subscription. */
   subscribe(listener: ChangeListener): () => void;
 }
 
-/** The change that a notification of the protocol tells of. */
+/** Returns the change that an MCP notification announces; undefined for other notifications. */
 export function toChange(method: string, params: { readonly [key: string]: unknown } | undefined): Change | undefined {
   switch (method) {
     case "notifications/tools/list_changed":
@@ -30,7 +30,7 @@ export function toChange(method: string, params: { readonly [key: string]: unkno
   }
 }
 
-/** The notification that tells of a change. */
+/** Returns the MCP notification that announces a change. */
 export function toNotification(change: Change): {
   readonly method: string;
   readonly params: { readonly uri?: string };
@@ -40,7 +40,7 @@ export function toNotification(change: Change): {
     : { method: `notifications/${change.kind}/list_changed`, params: {} };
 }
 
-/** What somebody wants to hear about. */
+/** Changes that a client subscribes to. */
 export interface ChangeFilter {
   readonly toolsListChanged?: boolean;
   readonly promptsListChanged?: boolean;
@@ -62,8 +62,8 @@ export function isWantedBy(filter: ChangeFilter, change: Change): boolean {
 }
 
 /**
- * A bus within this process. Listeners are called in turn, in the publisher's own turn; one that fails concerns neither
- * the others nor the publisher.
+ * Change bus in memory. Calls the listeners synchronously, in the order of subscription. A listener that throws affects
+ * neither the other listeners nor the publisher.
  */
 export class MemoryChangeBus implements ChangeBus {
   readonly #listeners = new Set<ChangeListener>();

@@ -1,33 +1,36 @@
 export interface LoggedEvent {
   readonly id: string;
-  /** The frame, or "" for the event that only marks a position. */
+  /** Message as JSON, or "" for an event that only gives the client an id to resume from. */
   readonly data: string;
 }
 
 /**
- * Remembers what was sent on the streams of sessions, so that a client that lost one can read on. An event is only known
- * under the session that it was appended for. Everything may be refused or take time: whoever appends to a stream waits
- * for one event before it appends the next.
+ * Stores the events of a session's streams, so that a client can resume a stream that it lost. Events are found only
+ * within the session that they were appended to. Each method may return a promise and may reject. The caller awaits
+ * each `append` to a stream before the next one.
  */
 export interface EventLog {
-  /** Appends to a stream and returns the event's id: unique in the session, without line breaks or NUL. */
+  /**
+   * Appends an event to a stream. Returns the event's id, which is unique in the session and contains no line break or
+   * NUL.
+   */
   append(sessionId: string, streamId: string, data: string): string | Promise<string>;
-  /** The stream that an event belongs to; undefined when the id is not known, or not any more. */
+  /** Returns the id of the stream that an event belongs to; undefined if the event is unknown or evicted. */
   find(sessionId: string, eventId: string): string | undefined | Promise<string | undefined>;
   /**
-   * What a stream holds after an event, oldest first, or all that it holds when no event is named; undefined when the
-   * event is not known any more.
+   * Returns the events of a stream after `eventId`, oldest first, or all events if `eventId` is undefined. Returns
+   * undefined if the event is unknown or evicted.
    */
   readAfter(
     sessionId: string,
     streamId: string,
     eventId: string | undefined,
   ): readonly LoggedEvent[] | undefined | Promise<readonly LoggedEvent[] | undefined>;
-  /** Forgets all of a session. */
+  /** Deletes all events of a session. */
   drop(sessionId: string): void | Promise<void>;
 }
 
-/** How much a log in memory keeps; the oldest events go first. No bound where nothing is given. */
+/** Limits of a log in memory. The oldest events are evicted first. Without a value there is no limit. */
 export interface EventLogLimits {
   readonly maxLoggedEventsPerSession?: number;
   readonly maxLoggedCharsPerSession?: number;
@@ -44,12 +47,12 @@ interface SessionRows {
   chars: number;
 }
 
-/** Ids have one length, so that no id is the beginning of another. */
+/** All ids have the same length, so that no id is a prefix of another. */
 const COUNTER_LENGTH = 10;
 
-/** A log within this process, bounded per session and in all. */
+/** Event log in memory, limited per session and in total. */
 export class MemoryEventLog implements EventLog {
-  /** The one that was not appended to for longest comes first. */
+  /** By session id, least recently appended first. */
   readonly #sessions = new Map<string, SessionRows>();
   readonly #maxEvents: number;
   readonly #maxSessionChars: number;
@@ -64,7 +67,7 @@ export class MemoryEventLog implements EventLog {
     this.#maxChars = maxLoggedChars ?? Number.POSITIVE_INFINITY;
   }
 
-  /** How many events are kept, of one session or of all. */
+  /** Returns the number of events kept, of one session or of all. */
   size(sessionId?: string): number {
     if (sessionId !== undefined) return this.#sessions.get(sessionId)?.rows.size ?? 0;
     let size = 0;
@@ -120,7 +123,10 @@ export class MemoryEventLog implements EventLog {
     }
   }
 
-  /** Drops the oldest events until the rest fits. The newest stays, however long it is: it was the one worth remembering. */
+  /**
+   * Evicts the oldest events until the rest fits, and keeps `least` events. By default the newest event stays, whatever
+   * its length, because it is the most useful one to resume from.
+   */
   #trim(session: SessionRows, fits: (session: SessionRows) => boolean, least = 1): void {
     for (const [id, row] of session.rows) {
       if (session.rows.size === least || fits(session)) return;
