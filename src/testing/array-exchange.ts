@@ -1,36 +1,40 @@
 import { BodyTooLarge } from "../http/body-failure.js";
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../http/exchange.js";
 
+/** Request of an exchange in memory. */
 export interface ArrayExchangeInit {
   readonly method?: string;
   readonly url?: string;
-  /** By lower-case name. `host` is `localhost` unless given; undefined leaves it out. */
+  /** Headers by lower-case name. `host` defaults to `localhost`; `host: undefined` leaves it out. */
   readonly headers?: { readonly [name: string]: string | undefined };
-  /** Text, or a value that is sent as JSON. */
+  /** String, or a value to be sent as JSON. */
   readonly body?: unknown;
   readonly auth?: unknown;
   readonly principal?: string | undefined;
 }
 
-/** An exchange in memory, with what was answered laid open. */
+/** Exchange in memory that exposes the response. */
 export interface ArrayExchange extends HttpExchange {
-  /** The answer's status; undefined until there is one. */
+  /** Status of the response; undefined until the response begins. */
   readonly status: number | undefined;
-  /** The answer's headers, as they were given. */
+  /** Headers of the response, as passed to `reply` or `stream`. */
   readonly headers: HttpHeaders;
-  /** Each piece of the answer's body, as it was written. */
+  /** Parts of the response body, one per write. */
   readonly chunks: string[];
+  /** Returns the response body so far. */
   body(): string;
-  /** Resolves when the answer is complete, or the client has gone. */
+  /** Resolves when the response is complete or the client has disconnected. */
   readonly done: Promise<void>;
-  /** The client goes away. */
+  /** Simulates a client that disconnects. */
   disconnect(): void;
-  /** The client reads no more: writes return false until `resume`. */
+  /** Simulates a client that stops reading: writes return false until `resume` is called. */
   pause(): void;
   resume(): void;
 }
 
-/** An exchange for tests: the request is given, the answer collects in an array. POST to /mcp unless told otherwise. */
+/**
+ * Creates an exchange for tests. The response is collected in an array. Without `init` the request is a POST to /mcp.
+ */
 export function createArrayExchange(init: ArrayExchangeInit = {}): ArrayExchange {
   return new MemoryExchange(init);
 }
@@ -122,7 +126,10 @@ class MemoryExchange implements ArrayExchange {
     this.#release();
   }
 
-  /** False after the client has gone. A second answer is a mistake in the code under test. */
+  /**
+   * Returns false if the client has disconnected. Throws on a second response, which is a mistake in the code under
+   * test.
+   */
   #begin(status: number, headers: HttpHeaders): boolean {
     if (this.#state === "gone") return false;
     if (this.#state !== "open") throw new Error(`exchange is answered twice: ${this.status}, then ${status}`);

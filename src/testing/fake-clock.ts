@@ -5,11 +5,11 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Time that passes only when the test says so. */
+/** Clock for tests. Its time advances only by `advance`. */
 export class FakeClock implements Clock {
   readonly #timers = new Set<Timer>();
   readonly #watchers: { fits: () => boolean; resolve: () => void }[] = [];
-  /** Every delay that was asked for, in order. */
+  /** Delay of every scheduled timer, in order. */
   readonly delays: number[] = [];
   #now = 0;
 
@@ -21,6 +21,7 @@ export class FakeClock implements Clock {
     return 1_800_000_000_000 + this.#now;
   }
 
+  /** Number of timers that have neither run nor been cancelled. */
   get pending(): number {
     return this.#timers.size;
   }
@@ -40,12 +41,13 @@ export class FakeClock implements Clock {
     this.#timers.delete(handle as Timer);
   }
 
-  /** Resolves once so many timers have been started in all. */
+  /** Resolves once `count` timers have been scheduled in total, including cancelled ones. */
   started(count: number): Promise<void> {
     const fits = () => this.delays.length >= count;
     return fits() ? Promise.resolve() : new Promise((resolve) => this.#watchers.push({ fits, resolve }));
   }
 
+  /** Advances the time and runs the timers that become due, in order of time. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {

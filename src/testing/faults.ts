@@ -3,40 +3,44 @@ import { ConnectionError } from "../protocol/errors.js";
 import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 
 /**
- * What becomes of a frame: `hold` keeps it back until the next one has passed, so that the two change places; `delayMs`
- * lets others pass it meanwhile.
+ * Treatment of a frame. `hold` keeps the frame back until the next one has passed, so that the two swap places.
+ * `delayMs` delays the frame while later ones may pass.
  */
 export type Fate = "pass" | "drop" | "duplicate" | "hold" | { readonly delayMs: number };
 
-/** What goes wrong in one direction. */
+/** Faults of one direction. */
 export interface Faults {
-  /** The wire is cut after so many bytes, each frame counted with its line end: a frame cut in two is lost. */
+  /**
+   * Number of bytes after which the channel is cut, each frame counted with its line end. A frame that is cut in two is
+   * lost.
+   */
   readonly cutAt?: number;
-  /** The fate of each frame, by its text and its place in the order. Every frame passes unless told otherwise. */
+  /** Chooses the treatment of each frame by its text and its index. Without it every frame passes. */
   readonly fate?: (frame: string, index: number) => Fate;
 }
 
+/** Channel with faults. It can be cut and stalled at any time. */
 export interface FaultyChannel extends Channel {
-  /** Cuts the wire now: both sides lose the connection, and what is under way. */
+  /** Cuts the channel now. Both sides lose the connection and all frames in transit. */
   cut(reason?: Error): void;
-  /** Stops a direction: frames wait. */
+  /** Stops one direction: its frames wait. */
   stall(direction: Direction): void;
-  /** Lets what waits in a direction pass, in order, and all that follows. */
+  /** Releases the frames that wait in one direction, in order, and lets later ones pass. */
   flow(direction: Direction): void;
 }
 
 export type Direction = "send" | "receive";
 
 export interface FaultOptions {
-  /** What goes wrong with what the owner of the channel sends. */
+  /** Faults of the frames that the owner of the channel sends. */
   readonly send?: Faults;
-  /** What goes wrong with what the owner of the channel receives. */
+  /** Faults of the frames that the owner of the channel receives. */
   readonly receive?: Faults;
-  /** For delays. */
+  /** Clock of the delays. */
   readonly clock?: Clock;
 }
 
-/** A channel on which things go wrong as told: for tests of what a client or a server makes of it. */
+/** Wraps a channel with faults, to test how a client or a server handles them. */
 export function withFaults(channel: Channel, options: FaultOptions): FaultyChannel {
   return new FaultyChannelImpl(channel, options);
 }
@@ -66,7 +70,7 @@ class FaultyChannelImpl implements FaultyChannel {
     });
   }
 
-  /** A frame that is lost on the way was written all the same: the sender cannot know. */
+  /** Resolves for a frame that is lost later, because a real sender cannot know of the loss either. */
   send(text: string): void | Promise<void> {
     if (this.#events !== undefined && this.#cut === undefined) return this.#lanes.send.take(text);
     const state = this.#cut === undefined ? "not open" : "cut";
@@ -82,7 +86,7 @@ class FaultyChannelImpl implements FaultyChannel {
   cut(reason: Error = new ConnectionError("The wire was cut", { delivery: "sent" })): void {
     if (this.#cut !== undefined) return;
     this.#cut = reason;
-    // Whoever sent the last frame is done with it before it hears of the cut.
+    // Lets the `send` of the last frame return before the close is reported.
     queueMicrotask(() => {
       this.#tellClosed(reason);
       void this.#inner.close();
@@ -101,7 +105,7 @@ class FaultyChannelImpl implements FaultyChannel {
     try {
       await this.#inner.send(frame);
     } catch {
-      // The other side is gone, and the channel's end tells so.
+      // The peer is gone. `onClose` of the channel reports that.
     }
   }
 
@@ -114,7 +118,7 @@ class FaultyChannelImpl implements FaultyChannel {
   }
 }
 
-/** One direction of the wire. */
+/** One direction of the channel. */
 class Lane {
   readonly #faults: Faults;
   readonly #clock: Clock;

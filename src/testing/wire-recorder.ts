@@ -5,7 +5,7 @@ import { isObject } from "../protocol/json.js";
 import type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 
-/** Any JSON-RPC message, as loosely as a test wants to look at it. */
+/** JSON-RPC message of any kind, typed loosely for tests. */
 export interface RecordedMessage {
   readonly jsonrpc: "2.0";
   readonly id?: RequestId | null;
@@ -18,52 +18,53 @@ export interface RecordedMessage {
 export interface RecordedFrame {
   readonly from: "client" | "server";
   readonly text: string;
-  /** Undefined for a text that is not one JSON object. */
+  /** Undefined if the text is not a JSON object. */
   readonly message: RecordedMessage | undefined;
 }
 
-/** One HTTP request and what became of it. */
+/** HTTP request and its response. */
 export interface RecordedExchange {
   readonly method: string;
   readonly header: (name: string) => string | undefined;
   body: string | undefined;
   status: number | undefined;
   headers: HttpHeaders | undefined;
-  /** Whether the client left before the response was complete. */
+  /** True if the client disconnected before the response was complete. */
   gone: boolean;
-  /** Whether the response is complete. */
+  /** True if the response is complete. */
   ended: boolean;
-  /** What passed in it, in order. */
+  /** Messages of the request and the response, in order. */
   readonly frames: RecordedFrame[];
 }
 
-/** Writes down everything that passes between a client and a server, whatever the wire. */
+/** Records all frames between a client and a server, over channels and HTTP. */
 export class WireRecorder {
   readonly frames: RecordedFrame[] = [];
   readonly exchanges: RecordedExchange[] = [];
   readonly #watchers = new Set<() => void>();
 
-  /** What a client asked, by method. */
+  /** Returns the requests of the client, of one method or of all. */
   requests(method?: string): RecordedMessage[] {
     return this.#messages("client").filter((m) => m.method !== undefined && m.id !== undefined && isMethod(m, method));
   }
 
-  /** What the server answered to requests of a method. */
+  /** Returns the server's responses to requests of a method. */
   responsesTo(method: string): RecordedMessage[] {
     const ids = new Set(this.requests(method).map(({ id }) => id));
     return this.#messages("server").filter((m) => m.method === undefined && ids.has(m.id));
   }
 
+  /** Returns the notifications of one side, of one method or of all. */
   notifications(from: "client" | "server", method?: string): RecordedMessage[] {
     return this.#messages(from).filter((m) => m.method !== undefined && m.id === undefined && isMethod(m, method));
   }
 
-  /** What the server asked, by method. */
+  /** Returns the requests of the server, of one method or of all. */
   serverRequests(method?: string): RecordedMessage[] {
     return this.#messages("server").filter((m) => m.method !== undefined && m.id !== undefined && isMethod(m, method));
   }
 
-  /** Resolves when what was recorded fits; looks again at everything that is recorded. */
+  /** Resolves when `fits` returns true. Checks it now and after each recorded event. */
   until(fits: (recorder: this) => boolean): Promise<void> {
     if (fits(this)) return Promise.resolve();
     return new Promise((resolve) => {
@@ -76,6 +77,7 @@ export class WireRecorder {
     });
   }
 
+  /** Adds a frame. Called by the recorded channels and exchanges. */
   record(from: "client" | "server", text: string, exchange?: RecordedExchange): void {
     const frame = { from, text, message: parse(text) };
     this.frames.push(frame);
@@ -83,11 +85,12 @@ export class WireRecorder {
     this.changed();
   }
 
+  /** Checks the conditions of `until` again. */
   changed(): void {
     for (const look of [...this.#watchers]) look();
   }
 
-  /** A client's channel, recorded. */
+  /** Wraps a client's channel so that its frames are recorded. */
   channel(inner: Channel): Channel {
     return {
       open: (events: ChannelEvents) =>
@@ -107,7 +110,7 @@ export class WireRecorder {
     };
   }
 
-  /** A server's exchange, recorded. */
+  /** Wraps a server's HTTP exchange so that it is recorded. */
   exchange(inner: HttpExchange): HttpExchange {
     const entry: RecordedExchange = {
       method: inner.method,
