@@ -30,8 +30,8 @@ const getter: TextMapGetter<Meta> = {
 
 /**
  * Returns the keys to add to a request's `_meta` so that the receiver continues the trace; undefined if there are none.
- * Values that the caller has set in one of `given` are kept. `traceparent` and `tracestate` belong together, so that
- * either of them suppresses both.
+ * Values that the caller has set in one of `given` are kept. `traceparent` and `tracestate` belong together, so either
+ * of them suppresses both.
  */
 export function injectTrace(
   context: Context,

@@ -37,8 +37,8 @@ const TAKEN: BucketVerdict = { ok: true, retryInMs: 0 };
 
 /**
  * Token buckets in memory. A bucket is stored as the time at which it will be full. A full bucket equals an absent one,
- * so that it can be evicted without effect. When there are too many keys, the least recently used ones are compared and
- * the first to be full is evicted.
+ * so its eviction has no effect. When there are too many keys, the least recently used ones are compared and the first
+ * to be full is evicted.
  */
 export class MemoryBuckets implements Buckets {
   readonly #maxKeys: number;
