@@ -1,4 +1,7 @@
-/** Gives the outcome of `work`, or the reason of the signal if that fires first. `work` need not listen to the signal. */
+/**
+ * Settles with `work`, or rejects with the signal's reason if the signal fires first. Works even if `work` ignores the
+ * signal.
+ */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
@@ -8,7 +11,7 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** Runs `work` with a signal that fires with the caller's signal, or after `ms`. */
+/** Runs `work` with a signal that fires with the caller's signal or after `ms`. */
 export async function withinTime<T>(
   signal: AbortSignal,
   ms: number,

@@ -1,4 +1,4 @@
-/** Whether a host, as a `URL` spells it, can only be this machine. */
+/** True if a host, as `URL` normalizes it, is this machine. */
 export function isLoopback(hostname: string): boolean {
   const host = bare(hostname);
   if (host === "localhost" || host.endsWith(".localhost")) return true;
@@ -7,7 +7,7 @@ export function isLoopback(hostname: string): boolean {
   return host === "::1" || v4?.[0] === 127;
 }
 
-/** Whether a host names, or is, an address that the public internet does not reach. Names are not resolved. */
+/** True if a host is a private address or a name reserved for private networks. Does not resolve names. */
 export function isPrivate(hostname: string): boolean {
   const host = bare(hostname);
   if (isLoopback(host) || /\.(local|internal|home\.arpa)$/.test(host)) return true;
@@ -20,7 +20,9 @@ function bare(hostname: string): string {
   return hostname.toLowerCase().replace(/^\[|\]$|\.$/g, "");
 }
 
-/** `URL` has already turned decimal, octal, hexadecimal and short forms into four decimal parts. */
+/**
+ * Parses a dotted IPv4 address. `URL` has already converted decimal, octal, hexadecimal and short forms to this form.
+ */
 function ipv4(host: string): number[] | undefined {
   if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(host)) return undefined;
   const parts = host.split(".").map(Number);
@@ -57,17 +59,20 @@ function ipv6(host: string): number[] | undefined {
 
 const hex = (high = 0, low = 0) => ((high << 8) | low).toString(16);
 
-/** Of all addresses only 2000::/3 are given out to be reached. */
+/** True for addresses outside 2000::/3, the only range of public unicast addresses. */
 function isPrivateV6([first = 0]: readonly number[]): boolean {
   return first < 0x2000 || first > 0x3fff;
 }
 
-/** Whether a system connects to the IPv4 address inside instead (::ffff:0:0/96). */
+/** True for an IPv4-mapped address (::ffff:0:0/96). The operating system connects to the IPv4 address inside. */
 function isMapped(groups: readonly number[] = []): boolean {
   return groups.slice(0, 6).join() === "0,0,0,0,0,65535";
 }
 
-/** The IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 address. Others on the way lead to the last two. */
+/**
+ * Returns the IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 (2002::/16) address. Routers forward the
+ * last two kinds to that IPv4 address.
+ */
 function embeddedIpv4(groups: readonly number[] = []): number[] | undefined {
   const [a, b, c] = groups;
   const split = (high = 0, low = 0) => [high >> 8, high & 255, low >> 8, low & 255];
@@ -76,24 +81,24 @@ function embeddedIpv4(groups: readonly number[] = []): number[] | undefined {
   return isMapped(groups) || translated ? split(groups[6], groups[7]) : undefined;
 }
 
-/** The code of the error for a name that stands for a private address. */
+/** Code of the error for a host name that resolves to a private address. */
 export const PRIVATE_ADDRESS = "ERR_PRIVATE_ADDRESS";
 
-/** Which addresses that others name may be asked. */
+/** Rules for URLs that come from a peer, such as those in metadata. */
 export interface AddressPolicy {
-  /** Plain HTTP to other machines. */
+  /** Allows plain HTTP to other machines. */
   readonly allowInsecure: boolean;
-  /** Addresses that the public internet does not reach. */
+  /** Allows private addresses. */
   readonly allowPrivate: boolean;
-  /** Addresses of this machine, though not those of its networks. */
+  /** Allows loopback addresses, but no other private addresses. */
   readonly allowLoopback?: boolean;
-  /** Origins that the author names: they may be at any address. */
+  /** Origins from the options. They may be at any address. */
   readonly named?: readonly string[];
-  /** Resolves a name, so that the addresses behind it can be looked at. */
+  /** Resolves a host name, so that the addresses behind it are checked too. */
   readonly resolve?: ((hostname: string) => Promise<readonly string[]>) | undefined;
 }
 
-/** Why an address is not asked; undefined if it may be. */
+/** Returns the reason why a URL must not be requested; undefined if it may be. */
 export async function addressProblem(url: URL, policy: AddressPolicy): Promise<string | undefined> {
   const { allowInsecure, allowLoopback = false, named = [], resolve } = policy;
   const allowPrivate = policy.allowPrivate || named.includes(url.origin);

@@ -14,20 +14,20 @@ export interface ServerMetadataOptions {
 
 const MAX_ISSUER_CHARS = 2048;
 
-/** Whether a text can be an issuer (RFC 8414): the address of a web server, without user, query and fragment. */
+/** True if a value can be an issuer identifier (RFC 8414): an http(s) URL without user, query and fragment. */
 export function isIssuer(text: unknown): text is string {
   if (typeof text !== "string" || text.length > MAX_ISSUER_CHARS || /[?#]/.test(text)) return false;
   return parseWebAddress(text) !== undefined;
 }
 
-/** Throws for a text that is no issuer. */
+/** Throws unless the text is a valid issuer identifier. */
 export function assertIssuer(issuer: string): void {
   if (isIssuer(issuer)) return;
   const wanted = "is not the plain http(s) address of an authorization server, without user, query and fragment";
   throw new AuthError("configuration", `issuer: ${quoted(String(issuer))} ${wanted}`);
 }
 
-/** The places of an authorization server's metadata, in the order in which they are asked. */
+/** Returns the well-known URLs of an authorization server's metadata, in the order in which they are tried. */
 export function metadataCandidates(issuer: string): URL[] {
   assertIssuer(issuer);
   const { origin, pathname } = new URL(issuer);
@@ -41,8 +41,8 @@ export function metadataCandidates(issuer: string): URL[] {
 }
 
 /**
- * Gets the metadata of an issuer; undefined when no place has any. Throws for metadata of another issuer, and for an issuer
- * that others name and that may not be asked.
+ * Fetches the metadata of an issuer. Returns undefined if none of the well-known URLs has any. Throws if the metadata
+ * names another issuer, or if a URL of an issuer that the MCP server names must not be requested.
  */
 export async function findServerMetadata(
   http: OAuthHttp,
@@ -77,18 +77,18 @@ function assertStated(stated: string, asked: string, options: ServerMetadataOpti
 }
 
 export interface AuthorizationServerOptions {
-  /** Takes the place of the global `fetch` in requests to the authorization server. */
+  /** Replaces the global `fetch` for requests to the authorization server. */
   readonly fetch?: typeof fetch;
-  /** Plain HTTP to other machines, which anybody on the way can change. For tests alone. */
+  /** Allows plain HTTP to other machines, which anybody on the network can alter. For tests only. */
   readonly allowInsecure?: boolean;
-  /** The time, in milliseconds since 1970; for tests. */
+  /** Returns the current time in milliseconds since 1970. For tests. */
   readonly now?: () => number;
 }
 
-/** The bounds of requests to an authorization server. */
+/** Limits of requests to an authorization server. */
 export interface RequestLimits {
   /**
-   * How long one request to an authorization server may take.
+   * Milliseconds until a request to an authorization server times out.
    * @default 5_000
    */
   readonly requestMs: number;
@@ -96,7 +96,7 @@ export interface RequestLimits {
 
 export const REQUEST_LIMITS: RequestLimits = { requestMs: 5_000 };
 
-/** The way to an authorization server: addresses are checked, answers are bounded in size and time. */
+/** HTTP client for an authorization server. Checks each URL, and limits the size and time of each response. */
 export class AuthorizationServerClient {
   readonly now: () => number;
   readonly #http: OAuthHttp;
@@ -107,13 +107,13 @@ export class AuthorizationServerClient {
     { requestMs }: RequestLimits,
   ) {
     const send: Fetch = (url, init) => (fetch ?? globalThis.fetch)(url, init);
-    // The author names these addresses, so that private ones are as good as others.
+    // The author configures the issuer, so private addresses are allowed.
     this.#http = new OAuthHttp(send, { allowInsecure, allowPrivate: true }, {});
     this.#requestMs = requestMs;
     this.now = now;
   }
 
-  /** The metadata of an issuer, by the issuer's own word. Rejects where there is none. */
+  /** Fetches the metadata of an issuer. Rejects if there is none. */
   async metadata(issuer: string): Promise<AuthorizationServer> {
     const run = this.#run();
     const found = await findServerMetadata(this.#http, issuer, { isOrigin: false }, run);
@@ -132,7 +132,7 @@ export class AuthorizationServerClient {
     return this.#http.post(new URL(url), init, this.#run(), step);
   }
 
-  /** One request, or a few that belong together, with an end of its own: nobody who waits for it can end it. */
+  /** Starts a run with its own timeout. Several callers may share the result, so no caller's signal ends it. */
   #run(): AuthRun {
     return { signal: AbortSignal.timeout(this.#requestMs), tried: [], now: this.now };
   }

@@ -3,39 +3,45 @@ import { AuthError } from "../protocol/auth-error.js";
 import { oneLine, quoted } from "../protocol/text.js";
 import { formEncoded } from "./errors.js";
 
-/** A private key that signs assertions: of Web Crypto, as a JWK, or as PKCS #8 in PEM. The last two need `jose`. */
+/** Private key that signs client assertions: a Web Crypto key, a JWK, or PKCS #8 as PEM. The last two need `jose`. */
 export type SigningKey = CryptoKey | JsonWebKey | string;
 
-/** Makes the assertion that stands for the client; `audience` is the issuer it is for. */
+/** Creates a client assertion. `audience` is the issuer that it is meant for. */
 export type AssertionSource = (context: {
   readonly audience: string;
   readonly signal: AbortSignal;
 }) => string | Promise<string>;
 
-/** A client that an authorization server already knows. */
+/** Client that is registered at an authorization server in advance. */
 export interface KnownClient {
   readonly id: string;
   readonly secret?: string;
-  /** The authorization server that knows it. */
+  /** Authorization server at which the client is registered. */
   readonly issuer?: string;
-  /** How it authenticates at the token endpoint; by what it has and the server lists, unless told. */
+  /**
+   * Authentication method at the token endpoint. By default it follows from the credentials and the methods that the
+   * server lists.
+   */
   readonly method?: "client_secret_basic" | "client_secret_post" | "private_key_jwt" | "none";
   readonly key?: SigningKey;
   readonly keyId?: string;
-  /** The algorithm of `key`; ES256 unless told otherwise. */
+  /**
+   * Signature algorithm of `key`.
+   * @default "ES256"
+   */
   readonly alg?: string;
-  /** Instead of a key: an assertion made elsewhere. */
+  /** Client assertion, or a function that creates one. Used in place of `key`. */
   readonly assertion?: string | AssertionSource;
-  /** The redirect addresses that it is registered with, where that is known. */
+  /** Redirect URIs with which the client is registered. Checked before the user is redirected, if given. */
   readonly redirectUris?: readonly string[];
 }
 
-/** A client with the issuer that knows it. */
+/** Client with the issuer at which it is registered. */
 export type BoundClient = KnownClient & { readonly issuer: string };
 
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
-/** Which method a client uses that was not told: the first that it can and that the server lists. */
+/** Returns the first authentication method that the client can use and that the server lists. */
 export function chooseMethod(hasSecret: boolean, listed: unknown): string {
   if (!hasSecret) return "none";
   const methods = Array.isArray(listed) ? listed : ["client_secret_basic"];
@@ -49,7 +55,10 @@ export interface Authentication {
   readonly signer?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
 }
 
-/** How requests to the token endpoint say who sends them. Rejects before anything is sent when that cannot work. */
+/**
+ * Returns the function that adds client authentication to a request. Rejects before anything is sent if the method or
+ * the credentials cannot work.
+ */
 export async function toClientAuth(
   { clientId, secret, method, signer }: Authentication,
   metadata: AuthorizationServer,
@@ -71,7 +80,7 @@ export async function toClientAuth(
   }
 }
 
-/** A public client says who it is and proves nothing. */
+/** Authenticates a public client, which has no credentials: sends the client id only. */
 const identified: ClientAuth = (_server, client, body) => {
   body.set("client_id", client.client_id);
 };
@@ -89,7 +98,10 @@ function basic(secret: string): ClientAuth {
   };
 }
 
-/** Id and secret are form-encoded, but no more than that: many servers compare them without decoding. */
+/**
+ * Returns the value of the `Authorization` header. Encodes id and secret as a form does and no further, because many
+ * servers compare them without decoding.
+ */
 export function basicCredentials(id: string, secret: string): string {
   return `Basic ${btoa(`${formEncoded(id)}:${formEncoded(secret)}`)}`;
 }
@@ -120,13 +132,14 @@ async function signing(
       `${metadata.issuer} takes assertions signed by ${oneLine(listed.join(", "))}, not ${alg}`,
     );
   }
-  // An optional peer: a server that introspects with a secret has no need of it.
+  // Loaded only here because it is an optional peer dependency. A server that introspects with a secret does not need
+  // it.
   const { PrivateKeyJwt } = await import("oauth4webapi");
   try {
     const imported = await importKey(key, alg);
     return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
   } catch {
-    // The cause may quote the key.
+    // The cause is left out because it may quote the key.
     throw new AuthError("configuration", `The client's key cannot sign by ${alg}`);
   }
 }

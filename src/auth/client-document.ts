@@ -1,4 +1,4 @@
-/** Says why a text cannot be the id of a client that a metadata document describes; undefined if it can. */
+/** Returns the reason why a text cannot be the URL of a client metadata document; undefined if it can. */
 export function clientDocumentUrlProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return "is not a URL";
   const url = new URL(text);
@@ -6,6 +6,7 @@ export function clientDocumentUrlProblem(text: string): string | undefined {
   if (url.username !== "" || url.password !== "") return "carries credentials";
   if (text.includes("#")) return "has a fragment";
   if (url.pathname === "/") return "has no path";
-  // No other text may mean the same document: what the URL parser makes of it is what it was.
+  // The URL is the client id, which is compared as text. Only the normalized form is accepted, so that a document has
+  // one id.
   return url.href === text ? undefined : `is not spelt as ${url.href}`;
 }

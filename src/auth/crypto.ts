@@ -3,24 +3,27 @@ import { DefinitionError } from "../protocol/errors.js";
 
 const encoder = new TextEncoder();
 
-/** A value that nobody can guess: 256 bits of the platform's secure generator. */
+/** Returns 256 random bits as base64url. */
 export function randomToken(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** What is kept in place of a secret. Secrets made here have 256 random bits, so a plain digest cannot be searched. */
+/**
+ * Returns the SHA-256 digest of a text as base64url. The issuer stores digests in place of its secrets. These have 256
+ * random bits, so an unsalted digest cannot be reversed by search.
+ */
 export async function digestOf(text: string): Promise<string> {
   return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))));
 }
 
-/** Whether two texts are the same, in a time that does not tell where they differ. */
+/** Compares two texts in a time that does not depend on the position of a difference. */
 export function sameText(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at % Math.max(1, b.length));
   return difference === 0;
 }
 
-/** Signatures by key pairs: what verifies them cannot make them. */
+/** Signature algorithms with a key pair. A key that verifies cannot sign. */
 export const ASYMMETRIC: readonly string[] = [
   "ES256",
   "ES384",
@@ -35,7 +38,7 @@ export const ASYMMETRIC: readonly string[] = [
   "Ed25519",
 ];
 
-/** The algorithms that an author allows. Throws for `none`, for shared secrets and for what is not known. */
+/** Returns the allowed algorithms. Throws for `none`, for algorithms with a shared secret, and for unknown ones. */
 export function toAlgorithms(option: string, given: readonly string[]): string[] {
   const wrong = given.find((alg) => !ASYMMETRIC.includes(alg));
   if (wrong !== undefined || given.length === 0) {

@@ -1,6 +1,6 @@
 import { oneLine } from "../protocol/text.js";
 
-/** What an OAuth error response says. */
+/** Members of an OAuth error response. */
 export interface OAuthErrorBody {
   readonly error: string;
   readonly description?: string | undefined;
@@ -14,8 +14,8 @@ export interface OAuthResponse {
 }
 
 /**
- * Reads an answer of an authorization server: an error may come with any status, even as a success. Where its words repeat one
- * of the secrets that were sent, they are left out.
+ * Reads a response of an authorization server. Some servers send an error with a success status. Parts of the error
+ * that repeat one of `secrets` are left out.
  */
 export async function readOAuthResponse(response: Response, secrets: readonly string[] = []): Promise<OAuthResponse> {
   const text = await response.text();
@@ -39,11 +39,14 @@ function toError(
   return { error: text(error) ?? error, description: text(json.error_description), uri: text(json.error_uri) };
 }
 
-/** A shorter piece of a secret gives nothing away. */
+/** Number of characters of a secret that must not appear. A shorter piece is harmless. */
 const PIECE_CHARS = 16;
 const SHORTEST_SECRET = 6;
 
-/** The text of a peer, unless it repeats a secret or a piece of it, plainly or as a form writes it. */
+/**
+ * Returns a peer's text, or a placeholder if the text repeats one of the secrets or a piece of it, plain or
+ * form-encoded.
+ */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   const repeats = (secret: string) => {
     const size = Math.min(PIECE_CHARS, secret.length);
@@ -54,10 +57,10 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
   return forms.some(repeats) ? "left out: it repeats a secret of the request" : text;
 }
 
-/** Members of a token request that are no secrets. Others may be, in a grant that this client does not know. */
+/** Form parameters that are not secret. Any other parameter may be secret in an unknown grant. */
 const PUBLIC = /^(grant_type|client_id|redirect_uri|resource|scope|audience|\w+_type|\w+_hint)$/;
 
-/** The secrets of a request to an authorization server: those of its form, and its credentials. */
+/** Returns the secrets of a request to an authorization server: those in its form and its `Authorization` header. */
 export function secretsOf(body: unknown, headers?: HeadersInit): string[] {
   const form = new URLSearchParams(body instanceof URLSearchParams ? body : String(body ?? ""));
   const named = [...form].filter(([name]) => !PUBLIC.test(name)).map(([, value]) => value);
@@ -65,7 +68,7 @@ export function secretsOf(body: unknown, headers?: HeadersInit): string[] {
   return [...named, ...credentials];
 }
 
-/** A text as a form writes it. */
+/** Encodes a text as `application/x-www-form-urlencoded`. */
 export function formEncoded(text: string): string {
   return new URLSearchParams([["", text]]).toString().slice(1);
 }

@@ -5,15 +5,15 @@ import { messageOf } from "../protocol/text.js";
 import { withinTime } from "./abortable.js";
 import { type AddressPolicy, addressProblem, PRIVATE_ADDRESS } from "./addresses.js";
 
-/** One run of an authorization: what ends it, and which addresses it has asked. */
+/** Run of an authorization: its signal, and the URLs that it has requested so far. */
 export interface AuthRun {
   readonly signal: AbortSignal;
   readonly tried: string[];
-  /** The time, in milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   now(): number;
 }
 
-/** A metadata document, or why there is none. */
+/** Metadata document, or the reason why there is none. */
 export type Document =
   | { readonly kind: "found"; readonly json: { readonly [member: string]: unknown } }
   | { readonly kind: "absent"; readonly why: string; readonly status?: number };
@@ -22,7 +22,7 @@ const MAX_BYTES = 262_144;
 const MAX_HOPS = 3;
 const REQUEST_MS = 15_000;
 
-/** All requests of an authorization go through here: each address is checked, each answer is bounded in size and time. */
+/** Sends all requests of an authorization. Checks each URL, and limits the size and time of each response. */
 export class OAuthHttp {
   readonly #fetch: Fetch;
   readonly #policy: AddressPolicy;
@@ -34,7 +34,7 @@ export class OAuthHttp {
     this.#discoveryHeaders = discoveryHeaders;
   }
 
-  /** Gets a metadata document. Rejects only when the network fails or the run ends. */
+  /** Fetches a metadata document. Rejects only if the network fails or the run ends. */
   getDocument(url: URL, run: AuthRun, step: AuthStep): Promise<Document> {
     return withinTime(run.signal, REQUEST_MS, (signal) => this.#follow(url, run, step, signal));
   }
@@ -54,7 +54,7 @@ export class OAuthHttp {
     return { kind: "absent", why: "too many redirects" };
   }
 
-  /** Posts to an endpoint that metadata or the author named. The answer is read whole; redirects are not followed. */
+  /** Posts to an endpoint from metadata or from the options. Reads the whole response. Does not follow redirects. */
   async post(url: URL, init: RequestInit, run: AuthRun, step: AuthStep): Promise<Response> {
     const refusal = await this.#refusal(url, run, step);
     if (refusal !== undefined) throw notAsked(url, refusal, run);
@@ -71,7 +71,9 @@ export class OAuthHttp {
     }
   }
 
-  /** Throws for a server that no token may be sent to. The author names it, so that a private address is fine. */
+  /**
+   * Throws if no token may be sent to the MCP server. The author configures its URL, so private addresses are allowed.
+   */
   async assertServer(url: URL, run: AuthRun): Promise<void> {
     const refusal = await addressProblem(url, { ...this.#policy, allowPrivate: true });
     if (refusal !== undefined) throw notAsked(url, refusal, run);
@@ -118,7 +120,9 @@ async function toDocument(response: Response, run: AuthRun, signal: AbortSignal)
   return { kind: "found", json: json as { [member: string]: unknown } };
 }
 
-/** In a browser, a refused CORS preflight looks like a network failure; without the extra header there is none. */
+/**
+ * In a browser, a rejected CORS preflight looks like a network failure. Without the extra header there is no preflight.
+ */
 function isPreflightFailure(cause: unknown): boolean {
   return cause instanceof TypeError && "document" in globalThis;
 }
@@ -132,7 +136,7 @@ function refusalOf(url: URL, why: string): string {
   return `${url.href} is not asked: ${why}${remedy}`;
 }
 
-/** The end of the run stands for itself; anything else is named with the address it happened at. */
+/** Returns the reason of the signal if the run has ended, or else an error that names the URL. */
 function failure(url: URL, cause: unknown, run: AuthRun, step: AuthStep): unknown {
   if (run.signal.aborted) return run.signal.reason;
   const { code } = (cause ?? {}) as { code?: unknown };

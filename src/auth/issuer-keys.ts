@@ -17,25 +17,25 @@ import {
 } from "./authorization-server.js";
 import { ASYMMETRIC, toAlgorithms } from "./crypto.js";
 
-/** The bounds of fetching and keeping the keys of an issuer. */
+/** Limits of fetching and caching the keys of an issuer. */
 export interface KeyLimits extends RequestLimits {
   /**
-   * How long keys are used without asking the issuer again.
+   * Milliseconds during which fetched keys are used without asking the issuer again.
    * @default 600_000
    */
   readonly keysMs: number;
   /**
-   * How long keys are used while the issuer cannot be asked.
+   * Milliseconds during which fetched keys are used while the issuer is unreachable.
    * @default 86_400_000
    */
   readonly staleKeysMs: number;
   /**
-   * The time between two questions for a key that is not known, and after a question that failed.
+   * Minimum milliseconds between two requests because of an unknown key, and after a failed request.
    * @default 30_000
    */
   readonly keysCooldownMs: number;
   /**
-   * Keys that an issuer may publish.
+   * Maximum number of keys that an issuer may publish.
    * @default 100
    */
   readonly maxKeys: number;
@@ -57,8 +57,8 @@ interface KeySet {
 }
 
 /**
- * The public keys of an issuer, kept for a while. However many requests want a key, one question is under way at a time,
- * and tokens with made-up key ids cause no more of them than the cooldown lets through.
+ * Cached public keys of an issuer. Concurrent callers share one request. Tokens with invented key ids cause at most one
+ * request per cooldown.
  */
 export class RemoteKeys {
   readonly #load: () => Promise<JSONWebKeySet>;
@@ -74,7 +74,7 @@ export class RemoteKeys {
     this.#limits = limits;
   }
 
-  /** The keys to try. */
+  /** Returns the cached keys, or fetches them if they are too old. */
   async current(): Promise<LocalKeys> {
     const known = this.#current;
     if (known !== undefined && this.#now() - known.at < this.#limits.keysMs) return known.keys;
@@ -86,12 +86,12 @@ export class RemoteKeys {
     }
   }
 
-  /** Newer keys than these, for a token whose key is not among them; undefined where it is too early to ask. */
+  /** Returns newer keys than `keys`, for a token whose key is unknown. Returns undefined during the cooldown. */
   async newerThan(keys: LocalKeys): Promise<LocalKeys | undefined> {
     const known = this.#current;
     if (known === undefined || known.keys !== keys) return known?.keys;
     if (this.#loading === undefined && this.#now() - known.at < this.#limits.keysCooldownMs) return undefined;
-    // That nobody can be asked does not make the token good, nor anything else wrong.
+    // If the keys cannot be fetched, the token stays rejected for its unknown key.
     return await this.#reload().then(
       (set) => set.keys,
       () => undefined,
@@ -121,7 +121,7 @@ export class RemoteKeys {
   }
 }
 
-/** Shared secrets have no place among public keys. */
+/** Removes symmetric keys. A published key is no secret, so it must not verify anything. */
 function withoutSecrets({ keys }: JSONWebKeySet, { maxKeys }: KeyLimits): JSONWebKeySet {
   const isList = Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
   if (!isList) throw new AuthError("server_metadata", "The document at the jwks_uri has no keys");
@@ -133,29 +133,32 @@ function withoutSecrets({ keys }: JSONWebKeySet, { maxKeys }: KeyLimits): JSONWe
   return { keys: keys.filter(({ kty }) => kty !== "oct") };
 }
 
-/** Whether the keys are fine and none of them is the token's. */
+/** True if no key of the set matches the token. */
 export function isUnknownKey(error: unknown): boolean {
   return error instanceof errors.JWKSNoMatchingKey;
 }
 
 export interface IssuerKeyOptions extends AuthorizationServerOptions {
-  /** Who signs, exactly as `iss` says; where its keys are is looked up in its metadata. */
+  /** Expected `iss` of tokens. The URL of its keys is looked up in its metadata. */
   readonly issuer: string;
-  /** Where its keys are, where no metadata says so. */
+  /** URL of the keys, for an issuer whose metadata does not name it. */
   readonly jwksUri?: string;
-  /** Its keys themselves: nothing is fetched. */
+  /** Keys themselves. Nothing is fetched then. */
   readonly keys?: JSONWebKeySet;
-  /** How it may sign: by key pairs only. All that are known unless given. */
+  /**
+   * Accepted signature algorithms. Only algorithms with a key pair are possible.
+   * @default all supported algorithms with a key pair
+   */
   readonly algorithms?: readonly string[];
 }
 
-/** Where keys come from. */
+/** Source of an issuer's keys. */
 interface KeySource {
   current(): Promise<LocalKeys>;
   newerThan(keys: LocalKeys): Promise<LocalKeys | undefined>;
 }
 
-/** Verifies what an issuer has signed. */
+/** Verifies JWTs of an issuer. */
 export class IssuerKeys {
   readonly issuer: string;
   readonly #algorithms: string[];
@@ -172,8 +175,8 @@ export class IssuerKeys {
   }
 
   /**
-   * The claims of a token. The issuer's newer keys are asked for once, when none of the known ones is the token's. Rejects
-   * with an error of `jose` for a token that is not good, and with an `AuthError` where nobody can tell.
+   * Returns the claims of a token. Fetches the keys again, once, if none of the known ones matches the token. Rejects
+   * with an error of `jose` for an invalid token, and with an `AuthError` if the keys cannot be fetched.
    */
   async verify(token: string, more: JWTVerifyOptions): Promise<JWTVerifyResult> {
     const check: JWTVerifyOptions = {
@@ -218,7 +221,7 @@ async function findKeys(issuer: string, server: AuthorizationServerClient): Prom
   throw new AuthError("server_metadata", `The metadata of ${issuer} names no jwks_uri`);
 }
 
-/** A token without a key id may be by any of the keys that fit. */
+/** Verifies a token. A token without a key id may be signed by any of the matching keys, so each of them is tried. */
 async function verifiedBy(keys: LocalKeys, token: string, check: JWTVerifyOptions): Promise<JWTVerifyResult> {
   try {
     return await jwtVerify(token, keys, check);
@@ -235,14 +238,16 @@ async function verifiedBy(keys: LocalKeys, token: string, check: JWTVerifyOption
   }
 }
 
-/** Throws an error of `jose` for a token that says that it was made later than now, by more than clocks may differ. */
+/** Throws an error of `jose` if `iat` is later than now by more than the allowed clock skew. */
 export function assertNotFuture(payload: JWTPayload, nowMs: number, skewSeconds: number): void {
   const { iat } = payload;
   if (iat === undefined || (typeof iat === "number" && iat <= nowMs / 1000 + skewSeconds)) return;
   throw new errors.JWTClaimValidationFailed('"iat" is in the future', payload, "iat", "check_failed");
 }
 
-/** The type of a JWT, by its header, in lower case and without what may be left out; empty where it says none. */
+/**
+ * Returns the `typ` of a JWT header in lower case, without the optional prefix `application/`; empty if there is none.
+ */
 export function toJwtType(typ: unknown): string {
   return typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : "";
 }

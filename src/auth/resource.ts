@@ -6,17 +6,17 @@ const URI =
 const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i;
 const DEFAULT_PORTS: { readonly [scheme: string]: string | undefined } = { http: "80", https: "443" };
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
-/** Longer ones are no identifiers that anybody gave to a server. */
+/** Bounds the work on identifiers that come from a peer. */
 const MAX_LENGTH = 2048;
 
-/** The `resource` that a client sends for an MCP server: no fragment, no default port, no slash after a bare origin. */
+/** Returns the `resource` parameter for an MCP server: no fragment, no default port, no slash after a bare origin. */
 export function resourceIdentifier(server: URL): string {
   const path = server.pathname === "/" && server.search === "" ? "" : server.pathname;
   return `${server.origin}${path}${server.search}`;
 }
 
 /**
- * Whether a resource that metadata names is the server or an ancestor of it: the same origin, and a path that ends on a
+ * True if a resource from metadata is the server or an ancestor of it: the same origin, and a path that ends at a
  * segment boundary of the server's path.
  */
 export function coversServer(resource: string, server: URL): boolean {
@@ -29,9 +29,10 @@ export function coversServer(resource: string, server: URL): boolean {
 }
 
 /**
- * A resource identifier in the form that is compared: scheme and host in lower case, no default port, no slash at the end. All else
- * stays as it is, since `/mcp` and `/MCP`, or `/mcp` and `/mcp?x=1`, are different resources. Undefined for what is no
- * such identifier: relative, with user, password or fragment, with an impossible port, or not as the URL parser spells it.
+ * Normalizes a resource identifier for comparison: scheme and host in lower case, no default port, no trailing slash.
+ * The rest is unchanged, because `/mcp` and `/MCP`, or `/mcp` and `/mcp?x=1`, are different resources. Returns
+ * undefined for a relative URL, for one with user, password, fragment or an impossible port, and for one that the URL
+ * parser reads differently.
  */
 export function normalizeResource(value: unknown): string | undefined {
   if (typeof value !== "string" || value.length > MAX_LENGTH) return undefined;
@@ -44,18 +45,18 @@ export function normalizeResource(value: unknown): string | undefined {
   const place = `${host.toLowerCase()}${authority}`;
   const text = `${name}://${place}${path || "/"}${query}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  // The URL parser has to read the same address: it may write characters as codes, but leave no segment out.
+  // The URL parser must read the same address. It may percent-encode characters, but must not remove segments.
   if (url?.host !== place || DOT_SEGMENT.test(path)) return undefined;
   return `${name}://${place}${path.replace(/\/$/, "")}${query}`;
 }
 
-/** Whether one of the audiences that a token states is this resource. What cannot be read matches nothing. */
+/** True if one of the token's audiences is this resource. Invalid audiences match nothing. */
 export function isAudience(audience: unknown, resource: string): boolean {
   const stated: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   return stated.some((one) => normalizeResource(one) === resource);
 }
 
-/** Whether a token states any audience at all. */
+/** True if a token has any audience. */
 export function statesAudience(audience: unknown): boolean {
   return (
     audience !== undefined &&
@@ -65,13 +66,13 @@ export function statesAudience(audience: unknown): boolean {
   );
 }
 
-/** Where the metadata of a resource is: the well-known segment goes between host and path. */
+/** Returns the URL of a resource's metadata. The well-known segment goes between host and path. */
 export function resourceMetadataUrl(resource: string | URL): URL {
   const { origin, pathname, search } = new URL(resource);
   return new URL(`${origin}${WELL_KNOWN}${pathname === "/" ? "" : pathname}${search}`);
 }
 
-/** Throws for what cannot identify an MCP server over HTTP. */
+/** Returns the normalized resource. Throws if it cannot identify an MCP server over HTTP. */
 export function assertResource(resource: string): string {
   const canonical = normalizeResource(resource);
   if (canonical !== undefined && parseWebAddress(canonical) !== undefined) return canonical;

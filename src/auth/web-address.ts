@@ -1,8 +1,8 @@
 const DEFAULT_PORT = /^(https:\/\/.*):443$|^(http:\/\/.*):80$/;
 
 /**
- * Parses an http or https address that the URL parser reads exactly as it is written. Undefined for any other text: a
- * missing host, user info, backslashes, dot segments, blanks, ports and hosts in another form. Only the letter case of
+ * Parses an http(s) URL that the URL parser reads exactly as written. Returns undefined for any other text: a missing
+ * host, user info, backslashes, dot segments, blanks, or ports and hosts in another form. Only the letter case of
  * scheme and host, a default port, and the slash after a bare origin may differ.
  */
 export function parseWebAddress(text: string): URL | undefined {
