@@ -2,14 +2,16 @@ import { discard, type Fetch } from "../../http/client/send.js";
 import { AuthError } from "../../protocol/auth-error.js";
 import type { AuthPlatform } from "./settings.js";
 
+/** Options of requests with a bearer token that the application obtains itself. */
 export interface BearerOptions {
-  /** The token for the next request; nothing for none. */
+  /** Returns the token for the next request; undefined for none. */
   readonly token: () => string | undefined | Promise<string | undefined>;
-  /** Told when the server refuses the token; the request is sent once more afterwards. */
+  /** Called when the server rejects the token. The request is sent once more afterwards. */
   readonly onUnauthorized?: (response: Response) => void | Promise<void>;
   readonly fetch?: Fetch;
 }
 
+/** Creates a `fetch` that adds the token to each request. */
 export function createBearerWith(
   options: BearerOptions,
   platform: Pick<AuthPlatform, "fetch">,
@@ -39,7 +41,7 @@ export function createBearerWith(
   };
 }
 
-/** What `Headers` refuses it repeats in its error: a token has to be looked at before. */
+/** True if the token can be sent in a header. `Headers` would repeat an invalid value in its error. */
 export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7e]+$/.test(token);
 }

@@ -1,10 +1,10 @@
-/** One challenge of a `WWW-Authenticate` header. Scheme and parameter names are in lower case. */
+/** Challenge of a `WWW-Authenticate` header. Scheme and parameter names are in lower case. */
 export interface Challenge {
   readonly scheme: string;
   readonly params: ReadonlyMap<string, string>;
 }
 
-/** The challenge by which an MCP server asks for a token. */
+/** Challenge by which an MCP server demands a token. */
 export interface TokenChallenge {
   readonly scheme: "bearer" | "dpop" | undefined;
   readonly resourceMetadata: string | undefined;
@@ -29,8 +29,8 @@ const TOKEN68 = /[ \t]+[A-Za-z0-9\-._~+/]+=*(?=[ \t]*(?:,|$))/y;
 const TO_COMMA = /[^,]*/y;
 
 /**
- * Reads the challenges of a header by the grammar of RFC 9110, 11.6.1: several may share a header, values are tokens or
- * quoted strings. What does not fit is skipped up to the next comma. Of a repeated parameter the first counts.
+ * Parses a `WWW-Authenticate` header by RFC 9110, section 11.6.1. A header may hold several challenges. Text that does
+ * not match the grammar is skipped up to the next comma. The first of repeated parameters counts.
  */
 export function parseChallenges(header: string): Challenge[] {
   const found: { scheme: string; params: Map<string, string> }[] = [];
@@ -46,7 +46,7 @@ export function parseChallenges(header: string): Challenge[] {
     if (at >= header.length) return found;
     const name = take(TOKEN)?.[0].toLowerCase();
     if (name === undefined) {
-      // A stray quoted string is skipped whole, so that nothing inside it is taken for a challenge.
+      // Skips a stray quoted string whole, so that its content is not parsed as a challenge.
       if (take(QUOTED) === null) at++;
       take(TO_COMMA);
       continue;
@@ -63,7 +63,10 @@ export function parseChallenges(header: string): Challenge[] {
   }
 }
 
-/** The first Bearer or DPoP challenge of a response, with what the others of them add; undefined when it has neither. */
+/**
+ * Returns the first Bearer or DPoP challenge of a response, completed with parameters of the other ones; undefined if
+ * there is none.
+ */
 export function tokenChallengeOf(response: Response): TokenChallenge | undefined {
   const header = response.headers.get("www-authenticate");
   if (header === null) return undefined;

@@ -14,13 +14,13 @@ import type { Identity } from "./identify.js";
 import { assertOwnRedirect } from "./redirect.js";
 import type { AuthRecords } from "./store.js";
 
-/** A user who has been sent to an authorization server: all that the answer is checked against. */
+/** Authorization request that is under way, with everything that the response is checked against. */
 export interface Attempt {
   readonly state: string;
   readonly verifier: string;
-  /** The MCP server that it is for. */
+  /** URL of the MCP server. */
   readonly server: string;
-  /** The authorization server that the user was sent to; the code is redeemed there and nowhere else. */
+  /** Authorization server to which the user was redirected. The code is sent only there. */
   readonly discovery: Discovery;
   readonly clientId: string;
   readonly redirectUrl: string;
@@ -28,9 +28,10 @@ export interface Attempt {
   readonly startedAt: number;
 }
 
-/** What comes back from the user's browser: the address it was sent to, or all the parameters in it. */
+/** Authorization response: the URL to which the browser was redirected, or all of its parameters. */
 export type Callback = string | URL | URLSearchParams | { readonly [name: string]: string | undefined };
 
+/** Creates an attempt and the URL to which the user is redirected. */
 export async function startAttempt(
   server: string,
   discovery: Discovery,
@@ -66,7 +67,10 @@ export async function startAttempt(
   return { attempt, url };
 }
 
-/** What the authorization-code flow takes: a code, and proof that whoever redeems it asked for it. */
+/**
+ * Throws unless the authorization server supports codes and PKCE, which proves that the client itself requested the
+ * code.
+ */
 function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean): void {
   if (guessed) return;
   const { response_types_supported: types, code_challenge_methods_supported: methods, issuer } = metadata;
@@ -93,7 +97,7 @@ function assertRegistered(redirectUrl: string, registered: readonly string[] | u
   throw new AuthError("configuration", `The client is not registered for ${redirectUrl}`);
 }
 
-/** The parameters of a callback. An address that is not the redirect address is not one. */
+/** Returns the parameters of a callback. Throws if its URL is not the redirect URI. */
 export function parseCallback(callback: Callback, redirectUrl?: string): URLSearchParams {
   if (callback instanceof URLSearchParams) return callback;
   if (typeof callback !== "string" && !(callback instanceof URL)) {
@@ -103,7 +107,7 @@ export function parseCallback(callback: Callback, redirectUrl?: string): URLSear
   const text = String(callback);
   const isAddress = URL.canParse(text) || /^\/|^[^=&?]*\?/.test(text);
   if (!isAddress || redirectUrl === undefined) return new URLSearchParams(text.replace(/^[^?]*\?/, ""));
-  // What a server sees of an address is its path.
+  // A server sees only the path of its URL.
   const url = URL.canParse(text, redirectUrl) ? new URL(text, redirectUrl) : undefined;
   if (url === undefined || !isSamePlace(url, new URL(redirectUrl))) {
     throw new AuthError("callback", `The answer came to ${url?.origin}${url?.pathname}, not to ${redirectUrl}`);
@@ -116,8 +120,8 @@ function isSamePlace(a: URL, b: URL): boolean {
 }
 
 /**
- * Checks what came back and returns the code. State, redirect address and issuer come first: until all are right, nothing else in the
- * callback is looked at, or repeated in an error.
+ * Checks an authorization response and returns its code. State, redirect URI and issuer are checked first. Until they
+ * match, no other parameter is read or repeated in an error.
  */
 export function readCallback(params: URLSearchParams, attempt: Attempt): string {
   for (const name of ["state", "iss", "code", "error"]) {
@@ -135,7 +139,7 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
   return code;
 }
 
-/** Plain comparison: no form of an issuer stands for another. */
+/** Compares `iss` exactly, without normalization. */
 function assertIss(iss: string | null, { metadata, guessed }: Discovery): void {
   if (iss === null || iss === "") {
     if (metadata.authorization_response_iss_parameter_supported !== true && iss === null) return;
@@ -157,14 +161,14 @@ function refused(error: string, params: URLSearchParams): AuthError {
   return new AuthError("authorize", `The authorization was refused: ${formatOAuthError(said)}`, said);
 }
 
-/** Attempts that nobody has finished for this long are void. */
+/** Milliseconds after which an attempt expires. */
 const ATTEMPT_MS = 3_600_000;
-/** How many users may be away at the same time for one MCP server. */
+/** Maximum number of open attempts for one MCP server. */
 const MAX_OPEN = 32;
 
 type Open = readonly Pick<Attempt, "state" | "startedAt">[];
 
-/** Users who have been sent away, each by the state that the answer will carry. Those who never come back are forgotten. */
+/** Stores open attempts by the state that the response carries. Expired attempts are deleted. */
 export class AttemptStore {
   readonly #records: AuthRecords;
   readonly #now: () => number;
@@ -190,7 +194,7 @@ export class AttemptStore {
     else await this.#records.write("attempts", server, rest);
   }
 
-  /** The attempt that an answer belongs to. */
+  /** Returns the attempt that a response belongs to. Throws if there is none. */
   async find(params: URLSearchParams): Promise<Attempt> {
     const state = params.get("state");
     const attempt = state === null ? undefined : await this.#records.read<Attempt>("attempt", state);

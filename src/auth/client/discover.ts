@@ -7,39 +7,42 @@ import { coversServer, resourceIdentifier, resourceMetadataUrl } from "../resour
 import { parseWebAddress } from "../web-address.js";
 import type { TokenChallenge } from "./challenge.js";
 
-/** The authorization server of an MCP server, and the resource to name there. Plain data: it is kept in the store. */
+/** Authorization server of an MCP server, and the resource to name there. It is plain data because it is stored. */
 export interface Discovery {
-  /** The authorization server's identifier, exactly as it was published. */
+  /** Issuer identifier of the authorization server, exactly as published. */
   readonly issuer: string;
-  /** The value of `resource` in requests; undefined when a validator of the author's wants none. */
+  /** `resource` parameter of requests; undefined if `validateResource` returned undefined. */
   readonly resource: string | undefined;
-  /** The scopes that the resource's metadata lists. */
+  /** Scopes that the resource's metadata lists. */
   readonly scopes: readonly string[] | undefined;
   readonly metadata: AuthorizationServer;
-  /** True when no metadata exists and the endpoints are the old default ones. */
+  /** True if there is no metadata and the default endpoints of revision 2025-03-26 are used. */
   readonly guessed: boolean;
 }
 
 export interface DiscoverOptions {
-  /** Metadata of authorization servers that publish none, or too little: taken instead of what they publish. */
+  /** Metadata to use in place of the published one, for authorization servers that publish none or too little. */
   readonly serverMetadata?: AuthorizationServer | readonly AuthorizationServer[] | undefined;
-  /** The only issuer to trust. */
+  /** Issuer of the only trusted authorization server. */
   readonly issuer?: string | undefined;
-  /** Chooses among several authorization servers; the first unless told otherwise. */
+  /**
+   * Chooses among several authorization servers.
+   * @default the first
+   */
   readonly selectIssuer?: ((issuers: readonly string[]) => string) | undefined;
-  /** Decides what `resource` is sent, instead of the comparison with the server's address. Throws to refuse. */
+  /** Returns the `resource` to send, in place of the comparison with the server's URL. Throws to reject the server. */
   readonly validateResource?: ((server: URL, resource: string | undefined) => string | undefined) | undefined;
   /** Uses metadata whose issuer is not the one asked for. Weakens security. */
   readonly allowIssuerMismatch?: boolean | undefined;
   /**
-   * Treats an authorization server whose answers do not name it (`iss`) as any other: it gets the common redirect address, and
-   * the client's metadata document. Weakens security where several authorization servers are used.
+   * Accepts an authorization server whose responses do not name it (`iss`): it gets the common redirect URI and the
+   * client's metadata document. Weakens security if several authorization servers are used.
    */
   readonly allowMissingIss?: boolean | undefined;
 }
 
 export interface DiscoverHooks {
-  /** Called with the issuer before it is asked for anything. */
+  /** Called with the issuer before any request is sent to it. */
   onIssuer(issuer: string): Promise<void>;
 }
 
@@ -49,7 +52,10 @@ interface ResourceMetadata {
   readonly scopes: readonly string[] | undefined;
 }
 
-/** Finds the authorization server of an MCP server: the resource's metadata, then the authorization server's. */
+/**
+ * Finds the authorization server of an MCP server: fetches the metadata of the resource, then that of the authorization
+ * server.
+ */
 export async function discover(
   http: OAuthHttp,
   server: URL,
@@ -63,7 +69,7 @@ export async function discover(
   const scopes = found?.scopes;
   if (found === undefined && options.issuer === undefined) {
     const metadata = await findServerMetadata(http, server.origin, { ...options, isOrigin: true }, run);
-    // A server speaks for its own origin alone, also where it may call its issuer something else.
+    // The MCP server can only name its own origin as issuer, whatever issuer the metadata states.
     const issuer = metadata?.issuer === `${server.origin}/` ? metadata.issuer : server.origin;
     await options.onIssuer(issuer);
     return {
@@ -87,7 +93,7 @@ export async function discover(
   );
 }
 
-/** The address in the challenge counts; without a usable one, the well-known places are asked in order. */
+/** Fetches the resource's metadata from the URL in the challenge, or else from the well-known URLs, in order. */
 async function findResourceMetadata(
   http: OAuthHttp,
   server: URL,
@@ -115,7 +121,7 @@ export function resourceCandidates(server: URL, named: string | undefined): URL[
   return [...new Set(all.map((url) => new URL(url).href))].map((url) => new URL(url));
 }
 
-/** A document without a resource or without authorization servers is as good as none. */
+/** Returns undefined for a document without a resource or without authorization servers. */
 function readResourceMetadata(
   json: { readonly [member: string]: unknown },
   run: AuthRun,
@@ -161,7 +167,7 @@ function chooseIssuer(
   });
 }
 
-/** An endpoint that the metadata names. Throws where it names none. */
+/** Returns the URL of an endpoint from the metadata. Throws if there is none. */
 export function endpointOf(
   { issuer, metadata }: Discovery,
   name: "token_endpoint" | "registration_endpoint" | "revocation_endpoint",
@@ -173,7 +179,7 @@ export function endpointOf(
   throw new AuthError("configuration", `The metadata of ${issuer} has no usable ${name}`, { tried: run.tried });
 }
 
-/** Where servers of the first revision with authorization have their endpoints when they publish nothing. */
+/** Default endpoints of revision 2025-03-26, for servers without metadata. */
 function defaults({ origin }: URL): AuthorizationServer {
   return {
     issuer: origin,

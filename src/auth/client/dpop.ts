@@ -4,10 +4,17 @@ import { oneLine } from "../../protocol/text.js";
 import type { Discovery } from "./discover.js";
 import type { AuthRecords } from "./store.js";
 
+/** Options of DPoP (RFC 9449), which binds tokens to a key of the client. */
 export interface DpopOptions {
-  /** How proofs are signed: ES256 unless told otherwise. */
+  /**
+   * Signature algorithm of the proofs.
+   * @default "ES256"
+   */
   readonly alg?: string;
-  /** Insist on it, even where the authorization server does not say that it supports it. */
+  /**
+   * Requires bound tokens, even if the authorization server does not announce DPoP.
+   * @default false
+   */
   readonly required?: boolean;
 }
 
@@ -16,7 +23,10 @@ interface StoredPair {
   readonly publicKey: CryptoKey | JsonWebKey;
 }
 
-/** Whether to bind tokens to a key at this authorization server. */
+/**
+ * True if tokens of this authorization server are bound to a key. Throws if the algorithm is unsuitable or the server
+ * does not list it.
+ */
 export function wantsDpop({ metadata }: Discovery, options: DpopOptions | undefined): boolean {
   if (options === undefined) return false;
   const { alg = "ES256", required = false } = options;
@@ -32,7 +42,7 @@ export function wantsDpop({ metadata }: Discovery, options: DpopOptions | undefi
   );
 }
 
-/** The keys that tokens are bound to, one pair per issuer, kept beside the tokens. */
+/** Keys to which tokens are bound: one pair per issuer, stored beside the tokens. */
 export class DpopKeys {
   readonly #records: AuthRecords;
   readonly #alg: string;
@@ -43,7 +53,9 @@ export class DpopKeys {
     this.#alg = alg;
   }
 
-  /** The pair for an issuer, if there is one. It also remembers the nonces that servers hand out. */
+  /**
+   * Returns the key pair of an issuer; undefined if there is none. The handle also keeps the nonces that servers send.
+   */
   async find(issuer: string): Promise<oauth.DPoPHandle | undefined> {
     const handle = this.#handles.get(issuer);
     if (handle !== undefined) return handle;
@@ -51,7 +63,7 @@ export class DpopKeys {
     return stored === undefined ? undefined : this.#remember(issuer, await this.#toPair(stored));
   }
 
-  /** Whoever else needs the pair at the same time gets the same. */
+  /** Returns the key pair of an issuer. Concurrent callers get the same pair. */
   findOrCreate(issuer: string, signal: AbortSignal): Promise<oauth.DPoPHandle> {
     return this.#records.locked(
       `dpop ${issuer}`,

@@ -7,30 +7,32 @@ const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 
-/** What a grant is asked for. */
+/** Server and resource for which tokens are requested. */
 export interface GrantTarget {
-  /** The authorization server: the audience of assertions. */
+  /** Issuer of the authorization server, which is the audience of assertions. */
   readonly issuer: string;
   readonly metadata: AuthorizationServer;
   readonly resource: string | undefined;
   readonly scope: string | undefined;
   readonly signal: AbortSignal;
-  /** Posts a form to another authorization server, with the same care as all requests of the flow. */
+  /** Posts a form to another authorization server, with the same checks and limits as all requests of the flow. */
   post(url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>): Promise<Response>;
 }
 
-/** A way to tokens that no user takes part in. */
+/** OAuth grant without user interaction. */
 export interface Grant {
-  /** The extension of the protocol that it belongs to; a client that uses it says so. */
+  /** MCP extension that defines the grant. The client announces it as a capability. */
   readonly extension?: string;
-  /** Whether what it sends may only go to the issuer's own origin once the author has named the issuer. */
+  /**
+   * True if the assertion may only be sent to the issuer's own origin, provided that the author has named the issuer.
+   */
   readonly bound?: boolean;
   request(
     target: GrantTarget,
   ): Promise<{ readonly type: string; readonly parameters: Readonly<Record<string, string>> }>;
 }
 
-/** The client acts for itself; it authenticates as `client` says. */
+/** Client credentials grant. The client authenticates with the option `client`. */
 export function clientCredentials(): Grant {
   return {
     extension: BUILT_IN_EXTENSIONS.clientCredentials,
@@ -38,19 +40,26 @@ export function clientCredentials(): Grant {
   };
 }
 
+/** Returns an assertion for the authorization server. */
 export type Assert = (target: GrantTarget) => string | Promise<string>;
 
-/** A workload shows a JWT that its platform gave it. It is asked for anew each time. */
+/** Grant for a workload: exchanges a JWT from its platform. `assertion` is called for each token request. */
 export function workloadIdentity(assertion: Assert): Grant {
   return { request: async (target) => ({ type: JWT_BEARER, parameters: { assertion: await assertion(target) } }) };
 }
 
 export interface IdentityAssertionOptions {
-  /** Refuse authorization servers that do not announce the profile, before the identity provider is asked. */
+  /**
+   * Rejects authorization servers that do not announce the ID-JAG profile, before the identity provider is contacted.
+   * @default false
+   */
   readonly requireProfile?: boolean;
 }
 
-/** The user's identity provider vouches for the user: an ID-JAG, asked for anew each time. */
+/**
+ * Grant by an identity assertion (ID-JAG) of the user's identity provider. `assertion` is called for each token
+ * request.
+ */
 export function identityAssertion(assertion: Assert, { requireProfile = false }: IdentityAssertionOptions = {}): Grant {
   return {
     extension: BUILT_IN_EXTENSIONS.enterpriseAuthorization,
@@ -65,17 +74,24 @@ export function identityAssertion(assertion: Assert, { requireProfile = false }:
   };
 }
 
+/** Identity provider that issues identity assertions by token exchange (RFC 8693). */
 export interface IdentityProvider {
   readonly tokenEndpoint: string | URL;
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** The user's ID token, SAML assertion or refresh token at the identity provider. */
+  /** ID token, SAML assertion or refresh token of the user at the identity provider. */
   readonly subjectToken: string | (() => string | Promise<string>);
-  /** `urn:ietf:params:oauth:token-type:id_token` unless told otherwise. */
+  /**
+   * Type of `subjectToken`.
+   * @default "urn:ietf:params:oauth:token-type:id_token"
+   */
   readonly subjectTokenType?: string;
 }
 
-/** Exchanges what the identity provider gave the user for an assertion that the MCP server's authorization server takes. */
+/**
+ * Creates an `Assert` that exchanges the user's token at the identity provider for an identity assertion (ID-JAG),
+ * which the MCP server's authorization server accepts.
+ */
 export function exchangeAtProvider(provider: IdentityProvider): Assert {
   return async (target) => {
     const { subjectToken, subjectTokenType = "urn:ietf:params:oauth:token-type:id_token" } = provider;

@@ -7,28 +7,28 @@ import { type RegistrationOptions, register } from "./register.js";
 import type { AuthRecords, ClientRecord } from "./store.js";
 
 export interface IdentityOptions extends RegistrationOptions {
-  /** Clients that authorization servers already know. */
+  /** Clients that are registered in advance. */
   readonly clients: readonly BoundClient[];
-  /** The address of this client's metadata document, which is then its id where that is supported. */
+  /** URL of the client's metadata document. It is the client id at servers that support such documents. */
   readonly clientMetadataUrl?: string | undefined;
-  /** The key that belongs to the metadata document. */
+  /** Key that the metadata document names. */
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
-  /** Whether the client may register itself: only where a user takes part. */
+  /** True if the client may register itself, which it does only in flows with a user. */
   readonly interactive: boolean;
-  /** Whether answers of an authorization server can be told from those of others. */
+  /** True if the sender of an authorization response is certain. */
   namesSender(discovery: Discovery): boolean;
 }
 
-/** Who this client is at one authorization server. */
+/** Identity of the client at one authorization server. */
 export interface Identity extends Authentication {
-  /** True when it registered itself, so that it can do so again. */
+  /** True if the client registered itself, and so can register again. */
   readonly registered: boolean;
   readonly redirectUris?: readonly string[] | undefined;
-  /** Its redirect address at this authorization server, where that is not the common one. */
+  /** Redirect URI for this authorization server, if it is not the common one. */
   readonly redirectUrl?: string | undefined;
 }
 
-/** Known beforehand, else by its metadata document, else by registration. */
+/** Returns the client's identity: known in advance, or else by its metadata document, or else by registration. */
 export async function identify(
   http: OAuthHttp,
   records: AuthRecords,
@@ -38,7 +38,7 @@ export async function identify(
 ): Promise<Identity> {
   const work = async () =>
     (await recall(records, discovery, options, run)) ?? (await registerAt(http, records, discovery, options, run));
-  // Servers with the same issuer share a client: of several who need one at once, one registers.
+  // MCP servers with the same issuer share a client. The lock makes concurrent callers register only once.
   return await records.locked(`client ${discovery.issuer}`, work, run.signal);
 }
 
@@ -63,12 +63,12 @@ async function registerAt(
   return toIdentity(record, redirectUrl);
 }
 
-/** Whether the client's metadata document is known there. */
+/** True if the client has a metadata document and the authorization server supports such documents. */
 function canDescribe({ metadata }: Discovery, { clientMetadataUrl }: IdentityOptions): boolean {
   return clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true;
 }
 
-/** The redirect address of a registered client, where that is not the common one. */
+/** Returns the redirect URI for this authorization server; undefined if it is the common one. */
 async function ownRedirect(discovery: Discovery, options: IdentityOptions): Promise<string | undefined> {
   const { redirectUrl } = options;
   return redirectUrl === undefined || options.namesSender(discovery)
@@ -77,8 +77,9 @@ async function ownRedirect(discovery: Discovery, options: IdentityOptions): Prom
 }
 
 /**
- * Who this client already is there; undefined when it would have to register. For tokens that it has already got, the
- * redirect address does not matter: a program that listens on another port each time is still the same client.
+ * Returns the client's identity without registering; undefined if it must register. With `redirects: false` the
+ * redirect URI is ignored: for tokens that exist already, a program that listens on another port each time is still the
+ * same client.
  */
 export async function recall(
   records: AuthRecords,
@@ -100,7 +101,7 @@ export async function recall(
   return stored !== undefined && isUsable(stored, redirectUrl, run.now()) ? toIdentity(stored, own) : undefined;
 }
 
-/** Throws where another authorization server than this one knows the client. */
+/** Returns the client that is registered in advance. Throws if it is registered only at other authorization servers. */
 function knownClient(
   { issuer, metadata }: Discovery,
   { clients }: IdentityOptions,

@@ -2,20 +2,21 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { clientDocumentUrlProblem } from "../client-document.js";
 import type { ClientMetadata } from "./register.js";
 
-/** Throws unless the text can be the id of a client. */
+/** Throws unless the text is a valid URL of a client metadata document. */
 export function assertMetadataUrl(text: string): void {
   const problem = clientDocumentUrlProblem(text);
   if (problem === undefined) return;
   throw new AuthError("configuration", `The address of the client's metadata document ${problem}`);
 }
 
+/** Metadata document of a client. Its URL is the client id. */
 export interface ClientDocument extends ClientMetadata {
   readonly client_id: string;
   readonly client_name: string;
   readonly redirect_uris: readonly string[];
 }
 
-/** The metadata document to host at `url`. */
+/** Creates the metadata document to publish at `url`. */
 export function createClientDocument(
   url: string,
   metadata: ClientMetadata & { readonly client_name: string; readonly redirect_uris: readonly string[] },

@@ -15,20 +15,20 @@ import { ServerAuth } from "./server-auth.js";
 import { type AuthPlatform, type Settings, toSettings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 
-/** How many refused operations are remembered for one server. */
+/** Maximum number of rejected operations that are remembered for one server. */
 const MAX_FUTILE = 1000;
 
 /**
- * Authorization for a client: options for `connect`, as they are or spread among others. `fetch` adds tokens to requests,
- * gets them when a server asks for them, and renews them.
+ * Authorization of a client. Pass it to `connect` as it is, or spread it among other options. `fetch` adds tokens to
+ * requests, obtains them when a server demands them, and renews them.
  */
 export interface OAuth {
   readonly fetch: (url: URL | string, init?: RequestInit) => Promise<Response>;
-  /** What the client tells servers about the ways to tokens that it uses. */
+  /** Client capabilities that announce the MCP extension of the grant. */
   readonly capabilities: { readonly extensions?: { readonly [extension: string]: Record<string, never> } };
-  /** Takes what came back from the user, where `authorize` could not wait for it. */
+  /** Completes an authorization whose `authorize` returned before the response arrived. */
   readonly finish: (callback: Callback, options?: { readonly signal?: AbortSignal }) => Promise<void>;
-  /** Gives the tokens for a server back and forgets them. */
+  /** Revokes the tokens for a server and deletes them. */
   readonly logout: (server: string | URL, options?: { readonly signal?: AbortSignal }) => Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export function createOAuthWith(options: OAuthOptions, platform: AuthPlatform): 
     try {
       return await fetchWith(settings, auth, url, init);
     } finally {
-      // An address that needed no token leaves nothing behind.
+      // Forgets a server that needed no token.
       if (--auth.users === 0 && auth.isBlank) servers.delete(auth.key);
     }
   };
@@ -64,13 +64,13 @@ export function createOAuthWith(options: OAuthOptions, platform: AuthPlatform): 
   };
 }
 
-/** What one message has already cost. */
+/** Retries of one message so far. */
 interface Retries {
   refreshed: boolean;
   authorized: boolean;
   stepUps: number;
   nonces: number;
-  /** When the message was last sent, in runs of the authorization. */
+  /** Position in the sequence of authorization runs when the message was last sent. */
   mark: number;
 }
 
@@ -97,7 +97,10 @@ async function fetchWith(settings: Settings, auth: ServerAuth, url: URL, init: F
   }
 }
 
-/** A refresh first, if there is anything to refresh with; then an authorization; then it is the server's last word. */
+/**
+ * Returns new tokens after a 401: first by a refresh, if there is a refresh token, then by an authorization. Throws
+ * after that.
+ */
 async function afterUnauthorized(
   auth: ServerAuth,
   init: FetchInit,
@@ -161,7 +164,10 @@ function refusal(
   });
 }
 
-/** While the user or an authorization server keeps the call waiting, its silence is not the MCP server's. */
+/**
+ * Pauses the idle timeout of the call while the user or an authorization server is at work, because the MCP server is
+ * not silent then.
+ */
 async function waiting<T>({ patience }: FetchInit, work: () => Promise<T>): Promise<T> {
   patience?.pauseIdle();
   try {
@@ -179,7 +185,7 @@ function wantsNonce(challenge: TokenChallenge | undefined, response: Response): 
   return challenge?.scheme === "dpop" && challenge.error === "use_dpop_nonce" && response.headers.has("dpop-nonce");
 }
 
-/** What a message asks the server to do, so that a refusal of it can be remembered. */
+/** Returns the operation of a message, under which its rejection is remembered. */
 function operationOf(body: unknown): string {
   try {
     const { method, params } = JSON.parse(String(body)) as {

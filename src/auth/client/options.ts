@@ -7,74 +7,102 @@ import type { Grant } from "./grants.js";
 import type { ClientMetadata } from "./register.js";
 import type { AuthStore } from "./store.js";
 
+/** Context of an `authorize` call. */
 export interface AuthorizeContext {
-  /** Fires when nobody waits for the user any more, or time is up. */
+  /** Fires when no caller waits for the user any more, or at the deadline. */
   readonly signal: AbortSignal;
 }
 
-/** Options of an authorization, whether or not its author names the authorization server. */
+/** Options of an authorization, with or without a fixed authorization server. */
 export interface CommonOAuthOptions extends Omit<DiscoverOptions, "issuer"> {
   /**
-   * Sends the user to the address and returns what came back: the address that the browser was sent to, or its parameters.
-   * Returns nothing when this program cannot wait for that; `finish` takes what comes back later.
+   * Redirects the user to the URL. Returns the URL to which the browser was redirected back, or its parameters. Returns
+   * undefined if the program cannot wait for the user; `finish` then takes the response later.
    */
   readonly authorize?: (url: URL, context: AuthorizeContext) => Callback | undefined | Promise<Callback | undefined>;
-  /** Where the browser is sent back to. */
+  /** Redirect URI of the client. */
   readonly redirectUrl?: string;
-  /** The https address of this client's metadata document. */
+  /** HTTPS URL of the client's metadata document. */
   readonly clientMetadataUrl?: string;
-  /** The key named in that document, for clients that have one. */
+  /** Key that the metadata document names, for clients that have one. */
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion">;
-  /** The name that users see. */
+  /** Client name that users see. */
   readonly clientName?: string;
   /**
-   * What to say about the client where it registers itself, beside what is filled in.
-   * @deprecated by PR 2858 of the protocol; may go with the first revision that is released on or after 28 July 2027. A
-   * metadata document (`clientMetadataUrl`) takes its place.
+   * Client metadata for dynamic registration, in addition to the members that are filled in.
+   * @deprecated by PR 2858 of the protocol; may be removed in the first revision that is released on or after 28 July
+   * 2027. A metadata document (`clientMetadataUrl`) takes its place.
    */
   readonly registration?: ClientMetadata;
-  /** Whether the runtime warns, once per process, of features that the protocol has deprecated. */
+  /**
+   * Warns, once per process, of features that the protocol has deprecated.
+   * @default true
+   */
   readonly warnDeprecated?: boolean;
-  /** The scope to ask for where the server names none. */
+  /** Scope to request if the server names none. */
   readonly scope?: string;
-  /** Further parameters of authorization and token requests, such as `audience` where `resource` is not understood. */
+  /**
+   * Additional parameters of authorization and token requests, such as `audience` for servers that ignore `resource`.
+   */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** Where tokens are kept; in memory unless told otherwise. */
+  /**
+   * Store of tokens, clients and attempts.
+   * @default a store in memory
+   */
   readonly store?: AuthStore;
-  /** Bind tokens to a key. */
+  /**
+   * Binds tokens to a key (DPoP).
+   * @default false
+   */
   readonly dpop?: boolean | DpopOptions;
-  /** How often one message may ask for more scope (once, unless told otherwise, and twice at most); `"throw"` never asks. */
+  /**
+   * Maximum number of times that one message may request more scope; at most 2. `"throw"` rejects with an error
+   * instead.
+   * @default 1
+   */
   readonly stepUp?: number | "throw";
-  /** The longest that one authorization may take, the user included. Five minutes unless told otherwise. */
+  /**
+   * Maximum duration of an authorization in milliseconds, including the time the user takes.
+   * @default 300_000
+   */
   readonly deadlineMs?: number;
-  /** Carries all requests, those to the MCP server included. */
+  /** Sends all requests, including those to the MCP server. */
   readonly fetch?: Fetch;
-  /** Servers, metadata and endpoints over plain HTTP on other machines. Weakens security. */
+  /**
+   * Allows plain HTTP to MCP servers, metadata and endpoints on other machines. Weakens security.
+   * @default false
+   */
   readonly allowInsecure?: boolean;
-  /** Metadata and endpoints at private addresses, though the MCP server itself is at a public one. */
+  /**
+   * Allows metadata and endpoints at private addresses even if the MCP server is at a public address.
+   * @default false
+   */
   readonly allowPrivateAddresses?: boolean;
-  /** Resolves names, so that private addresses behind them are refused as well. */
+  /** Resolves host names, so that names of private addresses are rejected too. */
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
-  /** The time, in milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** The author names the one authorization server. Credentials go there and nowhere else. */
+/** Options with a fixed authorization server. Credentials are sent only there. */
 export interface PinnedOAuthOptions extends CommonOAuthOptions {
-  /** The only issuer to trust, exactly as it publishes itself. A server that is guarded by another one gets nothing. */
+  /**
+   * Issuer of the only trusted authorization server, exactly as it is published. An MCP server with another
+   * authorization server gets no token.
+   */
   readonly issuer: string;
-  /** A way to tokens without a user: `clientCredentials()`, `workloadIdentity()`, `identityAssertion()`. */
+  /** Grant without a user: `clientCredentials()`, `workloadIdentity()` or `identityAssertion()`. */
   readonly grant?: Grant;
-  /** The client that the issuer already knows. */
+  /** Client, or clients, registered in advance at the issuer. */
   readonly client?: KnownClient | readonly KnownClient[];
 }
 
-/** The MCP server names its authorization server: each client that is known beforehand names its own. */
+/** Options without a fixed authorization server: the MCP server names it. Each client in `client` names its issuer. */
 export interface OpenOAuthOptions extends CommonOAuthOptions {
   readonly issuer?: undefined;
-  /** A grant sends a credential, so it needs `issuer`. */
+  /** Requires `issuer`, because a grant sends a credential. */
   readonly grant?: undefined;
-  /** Clients that authorization servers already know, each with its issuer. */
+  /** Clients registered in advance, each with its issuer. */
   readonly client?: BoundClient | readonly BoundClient[];
 }
 

@@ -2,13 +2,14 @@ import { AuthError } from "../../protocol/auth-error.js";
 import { digestOf } from "../crypto.js";
 import type { DiscoverOptions, Discovery } from "./discover.js";
 
-/** The parameter that makes a redirect address one of a single issuer. */
+/** Query parameter that makes a redirect URI specific to one issuer. */
 const PARAMETER = "issuer";
 
 /**
- * Whether an answer can be told from that of another authorization server: its issuer announces that answers name it (RFC
- * 9207), or the author has named the issuer. Otherwise an authorization server that passes the user on to another one gets the
- * code of the other one, and the verifier that belongs to it (mix-up).
+ * True if the sender of an authorization response is certain: the issuer announces that its responses name it (RFC
+ * 9207), or the author names the issuer or sets `allowMissingIss`. Otherwise a malicious authorization server can
+ * redirect the user to another one, and the client sends that one's code and verifier to the malicious one (mix-up
+ * attack).
  */
 export function namesSender({ issuer, metadata }: Discovery, options: DiscoverOptions): boolean {
   return (
@@ -19,14 +20,17 @@ export function namesSender({ issuer, metadata }: Discovery, options: DiscoverOp
   );
 }
 
-/** The redirect address that no other issuer is told: the answers of each come to an address of its own. */
+/**
+ * Returns the redirect URI for one issuer. Each issuer gets a different one, so that a response shows which issuer sent
+ * it.
+ */
 export async function redirectFor(redirectUrl: string, { issuer }: Discovery): Promise<string> {
   const url = new URL(redirectUrl);
   url.searchParams.set(PARAMETER, (await digestOf(issuer)).slice(0, 16));
   return url.href;
 }
 
-/** Throws for an answer that came to the redirect address of another issuer. */
+/** Throws if a response arrived at the redirect URI of another issuer. */
 export function assertOwnRedirect(params: URLSearchParams, redirectUrl: string, issuer: string): void {
   const own = new URL(redirectUrl).searchParams.get(PARAMETER);
   if (own === null || params.get(PARAMETER) === own) return;

@@ -15,7 +15,7 @@ const REGISTRATION = {
 
 const MAX_BODY_CHARS = 4000;
 
-/** What a client says about itself when it registers (RFC 7591). Members that are not given are filled in. */
+/** Client metadata for registration (RFC 7591). Missing members are filled in. */
 export interface ClientMetadata {
   readonly client_name?: string;
   readonly client_uri?: string;
@@ -30,13 +30,16 @@ export interface ClientMetadata {
 export interface RegistrationOptions {
   readonly registration?: ClientMetadata | undefined;
   readonly redirectUrl?: string | undefined;
-  /** Takes the place of `redirectUrl` at this authorization server. */
+  /** Replaces `redirectUrl` at this authorization server. */
   readonly ownRedirectUrl?: string | undefined;
-  /** Whether the developer hears that registering is deprecated. */
+  /**
+   * Warns that dynamic registration is deprecated.
+   * @default true
+   */
   readonly warnDeprecated?: boolean | undefined;
 }
 
-/** Makes this client known to an authorization server. */
+/** Registers the client at an authorization server. */
 export async function register(
   http: OAuthHttp,
   discovery: Discovery,
@@ -60,7 +63,7 @@ export async function register(
       tried: run.tried,
       status: response.status,
       submitted,
-      // What is no refusal may hold a secret.
+      // A success response may contain a secret.
       body: response.ok ? undefined : oneLine(text, MAX_BODY_CHARS),
     });
   }
@@ -104,7 +107,7 @@ function submittedSecretMethod({ token_endpoint_auth_method: method }: ClientMet
   return method === "client_secret_basic" || method === "client_secret_post" ? method : undefined;
 }
 
-/** What is sent to register: the author's members as they are, the others by what fits. */
+/** Returns the metadata to register: the author's members unchanged, the others filled in. */
 function toRegistration(
   { registration = {}, redirectUrl, ownRedirectUrl }: RegistrationOptions,
   listed: unknown,
@@ -130,7 +133,7 @@ function isNative(redirect: string): boolean {
   return (protocol !== "https:" && protocol !== "http:") || isLoopback(hostname);
 }
 
-/** A program on the user's machine can keep no secret; what runs on a server can. */
+/** Returns the preferred authentication method. A native program cannot keep a secret; a web application can. */
 function preferredMethod(type: "native" | "web", listed: unknown): string | undefined {
   if (!Array.isArray(listed)) return undefined;
   const secret = ["client_secret_basic", "client_secret_post"];

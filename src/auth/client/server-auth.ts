@@ -10,14 +10,14 @@ import { AuthRuns, type SharedRun } from "./shared-run.js";
 import type { AuthRecords, TokenRecord } from "./store.js";
 import { isUnknownClient, TokenFlows } from "./token-flows.js";
 
-/** Tokens are renewed this long before they end, or a tenth of their life before if that is less. */
+/** Time before expiry at which tokens are renewed. For short-lived tokens it is a tenth of their lifetime. */
 const MARGIN_MS = 30_000;
 
-/** What is known, and done, about the authorization at one MCP server. */
+/** State of the authorization at one MCP server. */
 export class ServerAuth {
-  /** Messages for which more scope did not help, with the token that they failed with. */
+  /** Access token with which an operation failed although more scope had been requested, by operation. */
   readonly futile = new Map<string, string>();
-  /** How many requests are under way. */
+  /** Number of requests under way. */
   users = 0;
   readonly key: string;
   readonly #server: URL;
@@ -28,11 +28,11 @@ export class ServerAuth {
   #discovery: Discovery | undefined;
   #tokens: TokenRecord | undefined;
   readonly #runs: AuthRuns<TokenRecord | undefined>;
-  /** The token that could not be renewed ahead of time: it is used until it ends. */
+  /** Access token that could not be renewed before its expiry. It is used until it expires. */
   #spared: string | undefined;
-  /** Answers of users that are being redeemed, by their state. */
+  /** Authorization responses that are being exchanged for tokens, by state. */
   readonly #finishing = new Map<string, SharedRun<TokenRecord>>();
-  /** Tokens that are just being stored. */
+  /** Write of tokens to the store that is under way. */
   #saving: Promise<void> | undefined;
 
   constructor(server: URL, settings: Settings) {
@@ -46,7 +46,7 @@ export class ServerAuth {
     this.#runs = new AuthRuns({ what: `Authorization at ${server.origin}`, deadlineMs, now });
   }
 
-  /** The tokens to send, renewed when they are about to end; undefined when there are none. */
+  /** Returns the tokens to send, renewed if they are about to expire; undefined if there are none. */
   async current(signal: AbortSignal | undefined): Promise<TokenRecord | undefined> {
     if (this.#tokens === undefined) await this.#load();
     const held = this.#tokens;
@@ -62,14 +62,14 @@ export class ServerAuth {
     }
   }
 
-  /** A point in time: a run that ends later answers for all requests that were sent before. */
+  /** Position in the sequence of runs. The result of a run that ends later holds for every request sent before. */
   get mark(): number {
     return this.#runs.mark;
   }
 
   /**
-   * New tokens, after the server refused `used` in a request that was sent at `mark`. With `refresh` a refresh token is
-   * tried before anything else.
+   * Returns new tokens after the server rejected `used` in a request that was sent at `mark`. With `refresh`, a refresh
+   * token is tried first.
    */
   async renew(
     used: TokenRecord | undefined,
@@ -82,7 +82,7 @@ export class ServerAuth {
     return await this.#share(challenge.scope, (run) => this.#renew(used, challenge, refresh, run), signal);
   }
 
-  /** Takes what came back for an attempt that was started earlier, here or elsewhere. */
+  /** Completes an attempt that was started earlier, in this process or another. */
   async finish(attempt: Attempt, params: URLSearchParams, signal: AbortSignal | undefined): Promise<void> {
     await this.#load();
     if (this.#discovery !== undefined && this.#discovery.issuer !== attempt.discovery.issuer) {
@@ -94,7 +94,8 @@ export class ServerAuth {
     this.#discovery = attempt.discovery;
     const { state } = attempt;
     const work = async (run: AuthRun) => await this.#keep(await this.#flows.finish(attempt, params, run), run);
-    // Apart from the other runs, which may be waiting for this very user; the same answer twice is redeemed once.
+    // Not a shared run, because the shared run may be waiting for this user. A response that arrives twice is exchanged
+    // once.
     const finishing = this.#finishing.get(state) ?? this.#runs.start(work);
     this.#finishing.set(state, finishing);
     try {
@@ -104,7 +105,9 @@ export class ServerAuth {
     }
   }
 
-  /** Tells the authorization server that the tokens are done with, and forgets them in any case. */
+  /**
+   * Deletes the tokens, and then revokes them at the authorization server. They stay deleted if the revocation fails.
+   */
   async logout(signal: AbortSignal | undefined): Promise<void> {
     const reason = new AuthError("revocation", "The user has logged out meanwhile");
     this.#runs.end(reason);
@@ -112,13 +115,13 @@ export class ServerAuth {
     await this.#runs.start((run) => this.#logout(run)).join(signal);
   }
 
-  /** Whether nothing is known, or being found out, about the server. */
+  /** True if nothing is known about the server and no run is under way. */
   get isBlank(): boolean {
     return this.#discovery === undefined && !this.#runs.isRunning && this.#finishing.size === 0;
   }
 
   async #logout(run: AuthRun): Promise<void> {
-    // A run that has been ended stores nothing any more, but may have begun to.
+    // An aborted run starts no write, but one may be under way.
     await this.#saving?.catch(() => {});
     const forget = async () => {
       await this.#load();
@@ -132,7 +135,7 @@ export class ServerAuth {
     await this.#flows.revoke(discovery, held, run);
   }
 
-  /** Takes what the store has, unless something newer has come while it was asked. */
+  /** Loads discovery and tokens from the store. Keeps tokens that were obtained during the read. */
   async #load(): Promise<void> {
     const before = this.#tokens;
     const discovery = this.#discovery ?? (await this.#records.read<Discovery>("guard", this.key));
@@ -144,7 +147,7 @@ export class ServerAuth {
 
   async #stored(discovery: Discovery): Promise<TokenRecord | undefined> {
     const stored = await this.#records.tokens(this.key, discovery.issuer);
-    // Tokens that are bound to a key are worth nothing without it.
+    // Bound tokens are useless without their key.
     const lost = stored?.type === "dpop" && (await this.#settings.keys.find(stored.issuer)) === undefined;
     return lost ? undefined : stored;
   }
@@ -169,7 +172,7 @@ export class ServerAuth {
 
   async #renewDue(held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
     this.#discovery ??= await this.#discover(NO_CHALLENGE, run);
-    // Where a refresh does not help no token goes out, and the server says what it wants.
+    // If the refresh fails, the request is sent without a token, and the server answers with a challenge.
     if (this.#settings.grant === undefined) return await this.#refresh(this.#discovery, held, run);
     return await this.#keep(await this.#flows.obtain(this.#discovery, held.scope, run), run);
   }
@@ -181,7 +184,7 @@ export class ServerAuth {
     run: AuthRun,
   ): Promise<TokenRecord | undefined> {
     const discovery = await this.#discover(challenge, run);
-    // Somebody else who shares the store may have been faster.
+    // Another process that shares the store may have renewed the tokens already.
     const stored = await this.#stored(discovery);
     const newer = stored !== undefined && stored.obtainedAt >= (used?.obtainedAt ?? 0) && !this.#isDue(stored);
     if (newer && isNewAndEnough(stored, used, challenge)) return this.#adopt(stored);
@@ -204,7 +207,7 @@ export class ServerAuth {
     return await this.#keep(await this.#flows.obtain(discovery, scope, run), run);
   }
 
-  /** The issuer may have changed since it was looked up: what belongs to another issuer is dropped at once. */
+  /** Runs discovery. If the issuer has changed, deletes everything that belongs to the previous one. */
   async #discover(challenge: TokenChallenge, run: AuthRun): Promise<Discovery> {
     const before = this.#discovery;
     const onIssuer = async (issuer: string) => {
@@ -227,8 +230,8 @@ export class ServerAuth {
   }
 
   /**
-   * Undefined when a refresh cannot help. Others who share the store may have refreshed meanwhile: then their tokens are
-   * the answer, and a refusal of ours says nothing about them.
+   * Refreshes the tokens. Returns undefined if a refresh cannot help. If another process that shares the store has
+   * refreshed them, its tokens are returned, even after our refresh was rejected.
    */
   async #refresh(discovery: Discovery, held: TokenRecord, run: AuthRun): Promise<TokenRecord | undefined> {
     const work = async () => {
@@ -260,7 +263,7 @@ export class ServerAuth {
     if (forgotten && !identity.registered) throw error;
     if (forgotten) await this.#records.dropClient(discovery.issuer);
     await this.#records.dropTokens(this.key, discovery.issuer);
-    // The scope is still worth knowing.
+    // Keeps the scope for the next authorization request.
     this.#tokens = { ...refused, refreshToken: undefined };
     return undefined;
   }
@@ -270,7 +273,7 @@ export class ServerAuth {
     return tokens;
   }
 
-  /** Tokens that cannot be stored are still good here; the caller is told all the same. */
+  /** Stores tokens. If the store fails, the tokens are still used in this process, but the caller gets the error. */
   async #keep(tokens: TokenRecord, run: AuthRun): Promise<TokenRecord> {
     run.signal.throwIfAborted();
     this.#adopt(tokens);
@@ -281,7 +284,7 @@ export class ServerAuth {
   }
 }
 
-/** Whether tokens are others than those that were refused, and enough. */
+/** True if the tokens differ from the rejected ones and include the scope of the challenge. */
 function isNewAndEnough(tokens: TokenRecord, refused: TokenRecord | undefined, challenge: TokenChallenge): boolean {
   return tokens.accessToken !== refused?.accessToken && includesScopes(tokens.scope, challenge.scope);
 }

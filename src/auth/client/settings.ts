@@ -14,14 +14,14 @@ import type { OAuthOptions } from "./options.js";
 import { namesSender } from "./redirect.js";
 import { AuthRecords, createMemoryStore } from "./store.js";
 
-/** The author's options, checked and completed. */
+/** Validated options with their defaults. */
 export interface Settings {
   readonly discoverOptions: DiscoverOptions;
   readonly identity: IdentityOptions;
   readonly grant: Grant | undefined;
   readonly authorize: OAuthOptions["authorize"];
   readonly redirectUrl: string | undefined;
-  /** Whether the client says that it uses refresh tokens. */
+  /** True if the client declares that it uses refresh tokens. */
   readonly refreshes: boolean;
   readonly scope: string | undefined;
   readonly parameters: Readonly<Record<string, string>>;
@@ -36,19 +36,19 @@ export interface Settings {
   httpFor(server: URL): OAuthHttp;
 }
 
-/** What depends on where the program runs. */
+/** Functions that depend on the platform. */
 export interface AuthPlatform {
   readonly fetch: Fetch;
-  /** Connects to no private address, where that can be known. */
+  /** Refuses to connect to private addresses, on platforms where the address is known. */
   readonly guardedFetch: Fetch;
   /** Headers of requests for metadata. */
   readonly discoveryHeaders: Readonly<Record<string, string>>;
 }
 
-/** With the login that a message may need as well, no message sends the user off more than three times. */
+/** Maximum of `stepUp`. With the first authorization, a message redirects the user at most three times. */
 const MAX_STEP_UPS = 2;
 
-/** Throws for options that cannot work. */
+/** Validates the options and fills in defaults. Throws for options that cannot work. */
 export function toSettings(options: OAuthOptions, platform: AuthPlatform): Settings {
   const { redirectUrl, clientMetadataUrl, registration, clientName, stepUp = 1 } = options;
   if (clientMetadataUrl !== undefined) assertMetadataUrl(clientMetadataUrl);
@@ -89,16 +89,16 @@ export function toSettings(options: OAuthOptions, platform: AuthPlatform): Setti
 
 function httpFor(server: URL, options: OAuthOptions, platform: AuthPlatform): OAuthHttp {
   const { fetch = platform.fetch, issuer, allowInsecure = false, allowPrivateAddresses = false, resolve } = options;
-  // A server on the user's own network may well be guarded by another one there.
+  // An MCP server on a private network often has its authorization server there too.
   const allowPrivate = allowPrivateAddresses || isPrivate(server.hostname);
   const guarded = allowPrivate ? fetch : (options.fetch ?? platform.guardedFetch);
-  // Addresses that the author names may stand for anything.
+  // Origins from the options may be at any address.
   const named = [server, ...(issuer === undefined ? [] : [new URL(issuer)])].map(({ origin }) => origin);
   const send: Fetch = (url, init) => (named.includes(url.origin) ? fetch : guarded)(url, init);
   return new OAuthHttp(send, { allowInsecure, allowPrivate, named, resolve }, platform.discoveryHeaders);
 }
 
-/** Throws for a credential that would go to whichever authorization server an MCP server names. */
+/** Throws for a credential without an issuer: it would be sent to any authorization server that an MCP server names. */
 function boundClients({ issuer, grant, client = [], clientKey }: OAuthOptions): readonly BoundClient[] {
   if (issuer !== undefined) assertIssuer(issuer);
   else if (grant !== undefined) throw unnamed("grant", "name the authorization server that the grant is for");

@@ -4,12 +4,12 @@ import { orAborted } from "../abortable.js";
 import type { AuthRun } from "../http.js";
 import { includesScopes, joinScopes } from "../scopes.js";
 
-/** What timers can count to. */
+/** Maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Work that several callers wait for. It ends early when its time is up, or when the last of them has given up; a caller
- * that gives up gets the reason of its own signal.
+ * Work that several callers wait for. It is aborted at its deadline, or when the last caller has given up. A caller
+ * that gives up is rejected with the reason of its own signal.
  */
 export class SharedRun<T> {
   readonly #end = new AbortController();
@@ -23,6 +23,7 @@ export class SharedRun<T> {
     this.#done.catch(() => {});
   }
 
+  /** Waits for the result. An abort of `signal` ends the wait, and the work too if no other caller waits. */
   join(signal: AbortSignal | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const leave = () => {
@@ -41,7 +42,7 @@ export class SharedRun<T> {
     });
   }
 
-  /** Ends the work, and also the wait for work that does not listen to its signal. */
+  /** Aborts the work and rejects all callers, even if the work ignores its signal. */
   end(reason: unknown): void {
     this.#end.abort(reason);
     for (const reject of this.#waiting) reject(reason);
@@ -49,18 +50,18 @@ export class SharedRun<T> {
 }
 
 export interface RunLimits {
-  /** What is run, in words for a timeout. */
+  /** Name of the work in the message of a timeout. */
   readonly what: string;
   readonly deadlineMs: number;
-  /** The time, in milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** The runs of the authorization at one server: one at a time, with a deadline each. */
+/** Authorization runs for one MCP server: one shared run at a time, each with a deadline. */
 export class AuthRuns<T> {
   readonly #limits: RunLimits;
   #running: { readonly scope: string | undefined; readonly run: SharedRun<T> } | undefined;
-  /** How many runs have ended, and how the last one that failed did. */
+  /** Number of runs that have ended, and the failure of the last failed one. */
   #ended = 0;
   #failure: { readonly after: number; readonly error: AuthError } | undefined;
 
@@ -72,19 +73,19 @@ export class AuthRuns<T> {
     return this.#running !== undefined;
   }
 
-  /** A point in time: a run that ends later answers for all requests that were sent before. */
+  /** Position in the sequence of runs. The result of a run that ends later holds for every request sent before. */
   get mark(): number {
     return this.#ended;
   }
 
-  /** Throws the failure of a run that has ended since `mark`. */
+  /** Throws the failure of the last failed run if it ended after `mark`. */
   throwFailureSince(mark: number): void {
     if (this.#failure !== undefined && this.#failure.after > mark) throw this.#failure.error;
   }
 
   /**
-   * Joins the running run if that brings the scope; otherwise waits for its end and starts another. A run brings the scope
-   * that it is started for and the one that is held then.
+   * Joins the current run if it obtains the scope. Otherwise waits for its end and starts another. A run obtains the
+   * scope that it is started for and the scope held at that time.
    */
   async share(
     scope: string | undefined,
@@ -106,7 +107,7 @@ export class AuthRuns<T> {
     return new SharedRun((signal) => work({ signal, tried: [], now }), deadlineMs, what);
   }
 
-  /** Ends the shared run, if one is under way. */
+  /** Ends the shared run, if there is one. */
   end(reason: unknown): void {
     this.#running?.run.end(reason);
   }

@@ -12,19 +12,22 @@ export interface StepOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The steps of an authorization one by one, for hosts that lead the way themselves. The checks are the same. */
+/** Steps of an authorization, for hosts that run the flow themselves. The checks are the same as in `createOAuth`. */
 export interface AuthSteps {
-  /** Finds the authorization server; `refusal` is the response that asked for a token. */
+  /** Finds the authorization server. `refusal` is the 401 or 403 response that demands a token. */
   discover(refusal?: Response, options?: StepOptions): Promise<Discovery>;
-  /** Who this client is there: known before, by its document, or newly registered. */
+  /**
+   * Returns the client's identity at the authorization server: known in advance, by its metadata document, or
+   * registered now.
+   */
   identify(discovery: Discovery, options?: StepOptions): Promise<Identity>;
-  /** Where to send the user, and what the answer is checked against. */
+  /** Returns the URL to which the user is redirected, and the attempt against which the response is checked. */
   start(
     discovery: Discovery,
     identity: Identity,
     scope?: string,
   ): Promise<{ readonly attempt: Attempt; readonly url: URL }>;
-  /** Checks the answer and redeems the code. */
+  /** Checks the response and exchanges its code for tokens. */
   exchange(attempt: Attempt, callback: Callback, options?: StepOptions): Promise<TokenRecord>;
   refresh(discovery: Discovery, identity: Identity, tokens: TokenRecord, options?: StepOptions): Promise<TokenRecord>;
   revoke(discovery: Discovery, tokens: TokenRecord, options?: StepOptions): Promise<void>;

@@ -4,20 +4,23 @@ import { messageOf } from "../../protocol/text.js";
 import { orAborted } from "../abortable.js";
 
 /**
- * Where clients, tokens and started attempts are kept. Keys are opaque text; values are plain data, except that a store
- * which is not `textOnly` is also given keys of Web Crypto. Everything in it is secret.
+ * Storage of clients, tokens and attempts. Keys are opaque strings. Values are plain data; a store that is not
+ * `textOnly` also gets Web Crypto keys. All content is secret.
  */
 export interface AuthStore {
-  /** True when only values that survive JSON can be kept. */
+  /**
+   * True if the store keeps only values that JSON can represent.
+   * @default false
+   */
   readonly textOnly?: boolean;
   get(key: string): unknown;
   set(key: string, value: unknown): void | Promise<void>;
   delete(key: string): void | Promise<void>;
-  /** Runs `work` while nobody else who shares the store, in this process or another, runs any under the same name. */
+  /** Runs `work` while no other work with the same name runs in any process that shares the store. */
   lock?<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T>;
 }
 
-/** Keeps everything in this process, and only as long as it lives. */
+/** Creates a store in memory, whose content ends with the process. */
 export function createMemoryStore(): AuthStore {
   const values = new Map<string, unknown>();
   return {
@@ -27,17 +30,18 @@ export function createMemoryStore(): AuthStore {
   };
 }
 
-/** What is known of a client at one authorization server. */
+/** Registration of the client at one authorization server. */
 export interface ClientRecord {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret?: string | undefined;
-  /** When the secret ends, in seconds; 0 or nothing for never. */
+  /** Expiry of the secret in seconds since 1970; 0 or undefined for never. */
   readonly secretExpiresAt?: number | undefined;
   readonly method: string;
   readonly redirectUris?: readonly string[] | undefined;
 }
 
+/** Tokens for one MCP server. */
 export interface TokenRecord {
   readonly issuer: string;
   readonly clientId: string | undefined;
@@ -45,14 +49,14 @@ export interface TokenRecord {
   readonly type: "bearer" | "dpop";
   readonly refreshToken?: string | undefined;
   readonly scope?: string | undefined;
-  /** When it was got and when it ends, in milliseconds since 1970. */
+  /** Milliseconds since 1970, as is `expiresAt`. */
   readonly obtainedAt: number;
   readonly expiresAt?: number | undefined;
 }
 
 /**
- * The records of this kind of client, typed, on top of a store. A record of another issuer is as good as none. A store that
- * fails is told by an `AuthError` with its own error as the cause.
+ * Typed records in a store. A record of another issuer counts as absent. An error of the store is wrapped in an
+ * `AuthError`.
  */
 export class AuthRecords {
   readonly #busy = new Map<string, Promise<unknown>>();
@@ -96,7 +100,7 @@ export class AuthRecords {
     await withStoreError("changed", () => this.store.delete(`${kind} ${name}`));
   }
 
-  /** Runs `work` alone: in this client always, among all who share the store if that has a lock. */
+  /** Runs `work` exclusively: within this process, and among all processes that share the store if it has a lock. */
   async locked<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let busy = this.#busy.get(name); busy !== undefined; busy = this.#busy.get(name)) {
       await orAborted(

@@ -13,12 +13,12 @@ import { requestTokens, revokeTokens, type TokenTarget } from "./token-request.j
 
 const UNKNOWN_CLIENT = ["invalid_client", "unauthorized_client"];
 
-/** Whether an authorization server says that it does not know the client. */
+/** True if the authorization server does not know the client. */
 export function isUnknownClient({ error }: AuthError): boolean {
   return error !== undefined && UNKNOWN_CLIENT.includes(error);
 }
 
-/** The ways to tokens for one MCP server. Nothing here keeps tokens: whoever asks for them does. */
+/** Obtains tokens for one MCP server. Storing them is up to the caller. */
 export class TokenFlows {
   readonly #server: string;
   readonly #settings: Settings;
@@ -32,7 +32,10 @@ export class TokenFlows {
     this.#attempts = new AttemptStore(settings.records, settings.now);
   }
 
-  /** By the grant, or from the user. A client that the authorization server has forgotten registers again, once. */
+  /**
+   * Obtains tokens by the grant or from the user. If the authorization server no longer knows a registered client, the
+   * client registers again, once.
+   */
   async obtain(discovery: Discovery, scope: string | undefined, run: AuthRun): Promise<TokenRecord> {
     const { records, identity: options, grant } = this.#settings;
     for (let again = false; ; again = true) {
@@ -49,13 +52,13 @@ export class TokenFlows {
     }
   }
 
-  /** Takes the answer to an attempt that was started earlier. */
+  /** Completes an attempt that was started earlier. */
   async finish(attempt: Attempt, params: URLSearchParams, run: AuthRun): Promise<TokenRecord> {
     const identity = await this.recall(attempt.discovery, run);
     try {
       return await this.#redeem(attempt, identity, params, run);
     } catch (error) {
-      // Its own authorization server has said no: nothing else will come.
+      // The authorization server has rejected the request, so no other response follows.
       if (error instanceof AuthError && error.step === "authorize") await this.#attempts.drop(attempt);
       throw error;
     }
@@ -76,7 +79,7 @@ export class TokenFlows {
     if (identity !== undefined) await revokeTokens(this.#http, discovery, identity, held, run);
   }
 
-  /** Who this client is there, without registering. */
+  /** Returns the client's identity without registering. */
   recall(discovery: Discovery, run: AuthRun): Promise<Identity | undefined> {
     return recall(this.#settings.records, discovery, this.#settings.identity, run, false);
   }
@@ -146,7 +149,7 @@ export class TokenFlows {
     if (identity === undefined || identity.clientId !== attempt.clientId) {
       throw new AuthError("callback", "The attempt was made as another client");
     }
-    // From here on the code counts as used, whatever comes of it.
+    // The code counts as used from here on, even if the token request fails.
     await this.#attempts.drop(attempt);
     const target = await this.#target(discovery, identity, run);
     const parameters = { code, redirect_uri: redirectUrl, code_verifier: verifier };
@@ -161,7 +164,9 @@ export class TokenFlows {
   }
 }
 
-/** What a function of the author's throws is told as the failure of its step; what ended the run stands for itself. */
+/**
+ * Wraps an error of the author's function in an `AuthError` of the step. Errors of the SDK and an abort are rethrown.
+ */
 async function withStepError<T>(work: () => Promise<T>, run: AuthRun, step: AuthStep, what: string): Promise<T> {
   try {
     return await work();
@@ -171,7 +176,7 @@ async function withStepError<T>(work: () => Promise<T>, run: AuthRun, step: Auth
   }
 }
 
-/** Tokens go back to the authorization server that made them, and to no other. */
+/** Throws unless the tokens come from this authorization server. They must not be sent to another one. */
 function assertOwnTokens({ issuer }: Discovery, tokens: TokenRecord): void {
   if (tokens.issuer === issuer) return;
   throw new AuthError("issuer", `The tokens are of ${tokens.issuer}, not of ${issuer}`);

@@ -9,20 +9,20 @@ import { type Discovery, endpointOf } from "./discover.js";
 import type { Identity } from "./identify.js";
 import type { TokenRecord } from "./store.js";
 
-/** Who asks whom for tokens. */
+/** Parties and settings of a token request. */
 export interface TokenTarget {
   readonly http: OAuthHttp;
   readonly discovery: Discovery;
   readonly identity: Identity;
   readonly dpop: oauth.DPoPHandle | undefined;
-  /** A token that is bound to no key is refused. */
+  /** True if a token without a bound key is rejected. */
   readonly requiresDpop: boolean;
-  /** Parameters that the author adds to each request. */
+  /** Additional parameters from the options. */
   readonly more: Readonly<Record<string, string>>;
   readonly run: AuthRun;
 }
 
-/** Asks the token endpoint. `parameters` without a value are left out; the resource is added to every request. */
+/** Sends a token request. Parameters with the value undefined are left out. The resource is added to every request. */
 export async function requestTokens(
   target: TokenTarget,
   grantType: string,
@@ -56,7 +56,7 @@ export async function requestTokens(
   });
 }
 
-/** A server that wants a nonce in the proof gets the same request again with the nonce, once. */
+/** Sends the request. If the server demands a nonce in the DPoP proof, sends it once more with the nonce. */
 async function send(
   { http, discovery, identity, dpop, run }: TokenTarget,
   grantType: string,
@@ -113,7 +113,7 @@ function readTokens(
   };
 }
 
-/** Tells the authorization server that the tokens are done with: the refresh token, which takes the others along. */
+/** Revokes the refresh token, which ends the access tokens too, or else the access token. */
 export async function revokeTokens(
   http: OAuthHttp,
   discovery: Discovery,
