@@ -4,7 +4,7 @@ import { fromBase64Url, toBase64Url } from "../../protocol/base64.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { digestOf, toAlgorithms } from "../crypto.js";
 
-/** What is looked at of a request. */
+/** Parts of a request that are checked. */
 export interface GatedRequest {
   readonly method: string;
   /** Path and query. */
@@ -12,42 +12,51 @@ export interface GatedRequest {
   header(name: string): string | undefined;
 }
 
-/** Takes tokens that are bound to a key of the client (RFC 9449). */
+/** Options for tokens that are bound to a key of the client (RFC 9449). */
 export interface DpopOptions {
-  /** Takes no other tokens. */
+  /**
+   * Accepts only bound tokens.
+   * @default false
+   */
   readonly required?: boolean;
-  /** How proofs may be signed. ES256, PS256, RS256 and EdDSA unless told otherwise. */
+  /**
+   * Accepted signature algorithms of proofs.
+   * @default ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"]
+   */
   readonly algorithms?: readonly string[];
-  /** Wants a nonce of this server in each proof: servers that share a key take each other's nonces. */
+  /** Demands a nonce of this server in each proof. Servers that share a key accept each other's nonces. */
   readonly nonce?: true | { readonly key?: NonceKey; readonly ttlSeconds?: number };
   /**
-   * Asked before a proof is taken, with its name and the time of day at which it ends: true for the first use. Servers that
-   * share their load remember together by it; without it each remembers by itself.
+   * Called with the id of a proof and its expiry in milliseconds since 1970. Returns true for the first use. Servers
+   * that share a load use it to detect replays together; by default each server remembers the proofs in memory.
    */
   readonly acceptProof?: (name: string, untilMs: number) => boolean | Promise<boolean>;
-  /** The address that a client sent a request to, where path and resource do not tell. */
+  /**
+   * Returns the URL to which the client sent a request. Needed if it does not follow from the path and the resource.
+   */
   readonly url?: (request: GatedRequest) => string;
 }
 
-/** The bounds of proofs. */
+/** Limits of DPoP proofs. */
 export interface ProofLimits {
   /**
-   * How far the time of a proof of possession may be from this server's. 300,000 at most.
+   * Maximum difference in milliseconds between the time of a proof and this server's clock. At most 300,000.
    * @default 300_000
    */
   readonly proofWindowMs: number;
   /**
-   * The length of a proof of possession.
+   * Maximum length of a proof.
    * @default 8_192
    */
   readonly maxProofBytes: number;
   /**
-   * Proofs that are remembered. While more are good, others are answered by 503.
+   * Maximum number of proofs that are remembered to detect replays. Further proofs are answered with 503 until some
+   * expire.
    * @default 100_000
    */
   readonly maxProofs: number;
   /**
-   * Proofs by one key that are remembered. While more are good, others by that key are answered by 503.
+   * Maximum number of remembered proofs of one key. Further proofs of that key are answered with 503 until some expire.
    * @default 10_000
    */
   readonly maxProofsPerKey: number;
@@ -60,17 +69,17 @@ export const PROOF_LIMITS: ProofLimits = {
   maxProofsPerKey: 10_000,
 };
 
-/** A proof that is good and has not been used up. */
+/** Valid proof that has not been marked as used. */
 export interface ProvedKey {
-  /** The thumbprint of the key that was proved. */
+  /** JWK thumbprint of the proved key. */
   readonly thumbprint: string;
-  /** What the proof is remembered by. */
+  /** Id under which the proof is remembered. */
   readonly name: string;
-  /** When the proof ends, in milliseconds since 1970. */
+  /** Expiry of the proof in milliseconds since 1970. */
   readonly untilMs: number;
 }
 
-/** What came of a proof: the key, or the fault for the client, and the nonce that it should use from now on. */
+/** Result of a proof: the key or the error for the client, and the nonce to use from now on. */
 export interface ProofOutcome {
   readonly proved?: ProvedKey;
   readonly error?: "invalid_dpop_proof" | "use_dpop_nonce";
@@ -80,17 +89,20 @@ export interface ProofOutcome {
 
 const MAX_WINDOW_MS = 300_000;
 const MAX_JTI = 256;
-/** Why a proof is refused that comes again. */
+/** Description of the error for a replayed proof. */
 export const USED_BEFORE = "The proof has been used before";
 const DEFAULT_ALGORITHMS = ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"];
 
-/** A token that comes along with a proof, and the thumbprint of the key that it is bound to. */
+/** Token that a proof accompanies, and the thumbprint of the key to which the token is bound. */
 export interface BoundToken {
   readonly token: string;
   readonly thumbprint: unknown;
 }
 
-/** Checks that whoever sends a request has a key: the one that the token in it is bound to, if there is a token. */
+/**
+ * Checks that the sender of a request has a key. If the request has a token, it must be the key to which the token is
+ * bound.
+ */
 export class DpopCheck {
   readonly algorithms: string[];
   readonly required: boolean;
@@ -122,14 +134,14 @@ export class DpopCheck {
     this.#now = now;
   }
 
-  /** Checks a proof and uses it up. */
+  /** Checks a proof and marks it as used. */
   async check(request: GatedRequest, bound?: BoundToken): Promise<ProofOutcome> {
     const outcome = await this.inspect(request, bound);
     const fresh = outcome.proved === undefined || (await this.#accept(outcome.proved));
     return fresh ? outcome : this.#invalid(USED_BEFORE);
   }
 
-  /** Checks a proof, and leaves it to the caller to use it up. */
+  /** Checks a proof without marking it as used. */
   async inspect(request: GatedRequest, bound?: BoundToken): Promise<ProofOutcome> {
     const now = this.#now();
     const read = await this.#read(request.header("dpop"), now);
@@ -144,7 +156,8 @@ export class DpopCheck {
     if (this.#nonces !== undefined && life === undefined) return await this.#wantsNonce(now);
     const untilMs = (payload.iat as number) * 1000 + this.#limits.proofWindowMs;
     const proved = { thumbprint, name: `${thumbprint}.${payload.jti}`, untilMs };
-    // In the second half of a nonce's life its successor goes along, so that no request is refused for it.
+    // In the second half of a nonce's lifetime the next one is sent along, so that no request fails because of an
+    // expired nonce.
     return { proved, nonce: life !== undefined && life < 0.5 ? await this.#nonces?.make(now) : undefined };
   }
 
@@ -157,7 +170,10 @@ export class DpopCheck {
     return { error: "use_dpop_nonce", description: "The proof needs the nonce that comes with this answer", nonce };
   }
 
-  /** The proof's claims and key, or why there are none. Its own times count by this server's clock. */
+  /**
+   * Returns the claims and the key of a proof, or the reason why it is invalid. Times in it are compared with this
+   * server's clock.
+   */
   async #read(proof: string | undefined, now: number): Promise<Proof | string> {
     if (proof === undefined) return "The DPoP header is missing";
     if (proof.includes(",")) return "There is more than one proof";
@@ -198,7 +214,7 @@ interface Proof {
   readonly jwk: NonNullable<ProtectedHeaderParameters["jwk"]>;
 }
 
-/** An address as proofs are compared by: scheme, host and port in their normal form, path, and nothing else. */
+/** Returns the part of a URL that proofs are compared by: normalized scheme, host, port, and path. */
 function toTarget(url: unknown): string | undefined {
   if (typeof url !== "string" || !URL.canParse(url)) return undefined;
   const { protocol, origin, pathname, username, password } = new URL(url);
@@ -206,7 +222,7 @@ function toTarget(url: unknown): string | undefined {
   return usable ? `${origin}${pathname}` : undefined;
 }
 
-/** The key that makes nonces: servers that share it accept each other's. */
+/** Key that signs nonces. Servers that share it accept each other's nonces. */
 export type NonceKey = Uint8Array<ArrayBuffer> | string;
 
 const HMAC = { name: "HMAC", hash: "SHA-256" } as const;
@@ -214,7 +230,7 @@ const NONCE = /^([0-9a-z]{1,10})\.([A-Za-z0-9_-]{43})$/;
 const MIN_KEY_BYTES = 16;
 const encoder = new TextEncoder();
 
-/** Makes nonces that say themselves when they were made, so that nobody has to remember them. */
+/** Creates and checks nonces. A nonce contains its time and a signature, so nothing has to be stored. */
 export class NonceMaker {
   readonly #key: Promise<CryptoKey>;
   readonly #ttlMs: number;
@@ -233,7 +249,10 @@ export class NonceMaker {
     return `${time}.${toBase64Url(new Uint8Array(mark))}`;
   }
 
-  /** How much of its life a nonce has left, from 1 to 0; undefined if it is over, or not from here. */
+  /**
+   * Returns the remaining fraction of a nonce's lifetime, from 1 to 0; undefined if it has expired or was not created
+   * with this key.
+   */
   async lifeLeft(nonce: unknown, nowMs: number): Promise<number | undefined> {
     const [, time = "", mark = ""] = NONCE.exec(typeof nonce === "string" ? nonce : "") ?? [];
     if (time === "") return undefined;
@@ -249,14 +268,14 @@ function toBytes(key: NonceKey): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Names that may be used once, each until its time is over. Bounded, also for each key, and nothing is forgotten before
- * its time: when it is full, no more are taken.
+ * Remembers the ids of used proofs until they expire. The number is limited, in total and per key. No id is evicted
+ * before its expiry: when the cache is full, further proofs are rejected.
  */
 export class ReplayCache {
   readonly #used = new Map<string, { readonly untilMs: number; readonly key: string }>();
   readonly #byKey = new Map<string, number>();
   readonly #limits: Pick<ProofLimits, "maxProofs" | "maxProofsPerKey">;
-  /** Nothing ends before this: it is not worth looking for room. */
+  /** Time before which no entry expires, so a search for expired ones is useless. */
   #fullUntil = Number.NEGATIVE_INFINITY;
 
   constructor(limits: Pick<ProofLimits, "maxProofs" | "maxProofsPerKey">) {
@@ -267,7 +286,7 @@ export class ReplayCache {
     return this.#used.size;
   }
 
-  /** Whether this is the first use. Times are milliseconds since 1970. Throws when there is no room to remember it. */
+  /** Returns true for the first use. Times are in milliseconds since 1970. Throws if the cache is full. */
   accept(name: string, untilMs: number, nowMs: number, key: string): boolean {
     const known = this.#used.get(name);
     if (known !== undefined && known.untilMs >= nowMs) return false;
@@ -287,7 +306,10 @@ export class ReplayCache {
     else this.#byKey.delete(key);
   }
 
-  /** The oldest come first and mostly end first; only where that is not enough are all looked through. */
+  /**
+   * Evicts expired entries. The oldest come first and usually expire first. All entries are searched only if that is
+   * not enough.
+   */
   #makeRoom(nowMs: number, key: string): void {
     for (const [name, { untilMs }] of this.#used) {
       if (untilMs >= nowMs) break;
