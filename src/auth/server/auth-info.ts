@@ -1,31 +1,31 @@
 import { McpError } from "../../protocol/errors.js";
 
-/** What is known of a verified access token. Handlers get it as `ctx.auth`, as the verifier made it. */
+/** Verified access token. Handlers get it as `ctx.auth`, unchanged as the verifier returned it. */
 export interface AuthInfo {
   readonly token: string;
-  /** The client that the token was issued to. */
+  /** Client to which the token was issued. */
   readonly clientId?: string | undefined;
   readonly scopes: readonly string[];
-  /** When it ends, in seconds since 1970. */
+  /** Expiry in seconds since 1970. */
   readonly expiresAt?: number | undefined;
-  /** The resources that it is for. */
+  /** Resources for which the token is valid. */
   readonly audience?: string | readonly string[] | undefined;
-  /** The user, or the client itself where there is none. */
+  /** User, or the client itself if there is no user. */
   readonly subject?: string | undefined;
   readonly issuer?: string | undefined;
-  /** The key that the token is bound to, as its `cnf` claim says. */
+  /** Key to which the token is bound, from its `cnf` claim. */
   readonly confirmation?: { readonly [method: string]: unknown } | undefined;
-  /** Everything else that the authorization server said about it. */
+  /** All claims of the token, or members of the introspection response. */
   readonly claims?: { readonly [name: string]: unknown } | undefined;
 }
 
 /**
- * Tells what a token stands for. Undefined, and an `InvalidTokenError`, refuse it; any other error is a failure of this
- * server and says nothing about the token.
+ * Verifies an access token. Undefined or an `InvalidTokenError` rejects the token. Any other error is a failure of this
+ * server, not of the token.
  */
 export type TokenVerifier = (token: string) => AuthInfo | undefined | Promise<AuthInfo | undefined>;
 
-/** The token is not good; the message is told to the client. */
+/** Error of a verifier that rejects a token. The message is sent to the client. */
 export class InvalidTokenError extends McpError {
   override readonly name = "InvalidTokenError";
   constructor(message: string, options?: { readonly cause?: unknown }) {
@@ -33,7 +33,7 @@ export class InvalidTokenError extends McpError {
   }
 }
 
-/** The authorization of a call that a protected server serves: `authOf(ctx).subject`. */
+/** Returns the authorization of a call to a protected server: `authOf(ctx).subject`. */
 export function authOf(ctx: { readonly auth: unknown }): AuthInfo {
   const { auth } = ctx;
   if (typeof auth === "object" && auth !== null && "token" in auth) return auth as AuthInfo;

@@ -4,14 +4,14 @@ import type { AuthorizationServerClient } from "../authorization-server.js";
 import { parseWebAddress } from "../web-address.js";
 import type { GateLimits } from "./limits.js";
 
-/** An answer to whoever asks for a document. */
+/** HTTP response with a metadata document. */
 export interface DocumentReply {
   readonly status: number;
   readonly headers: { readonly [name: string]: string };
   readonly body?: string | undefined;
 }
 
-/** What a resource says of itself (RFC 9728). */
+/** Metadata of a protected resource (RFC 9728). */
 export interface ResourceMetadata {
   readonly resource: string;
   readonly authorization_servers: readonly string[];
@@ -30,12 +30,12 @@ const PREFLIGHT = {
   "access-control-max-age": "7200",
 };
 
-/** Members that are undefined are left out when it is written. */
+/** Serializes the metadata. Members with the value undefined are left out. */
 export function toMetadata(members: ResourceMetadata): string {
   return JSON.stringify(members);
 }
 
-/** Throws unless each can be an issuer: https, or plain http on this machine, without query and fragment. */
+/** Throws unless each issuer is an https URL, or an http URL on this machine, without query and fragment. */
 export function assertIssuers(issuers: readonly string[]): void {
   if (issuers.length === 0) throw new DefinitionError("authorizationServers must name at least one");
   for (const issuer of issuers) {
@@ -46,7 +46,7 @@ export function assertIssuers(issuers: readonly string[]): void {
   }
 }
 
-/** The documents of a protected resource, for everybody. */
+/** Public metadata documents of a protected resource. */
 export class ResourceDocuments {
   readonly paths: readonly string[];
   readonly #metadataPaths: readonly string[];
@@ -54,7 +54,7 @@ export class ResourceDocuments {
   readonly #mirror: (() => Promise<string>) | undefined;
 
   constructor(url: URL, metadata: string, mirror: (() => Promise<string>) | undefined) {
-    // A resource is the same with and without a slash at its end, so its document is found by both.
+    // A resource is the same with and without a trailing slash, so its document is served at both URLs.
     const bare = url.pathname.replace(/\/$/, "");
     this.#metadataPaths = [bare, `${bare}/`];
     this.#metadata = metadata;
@@ -62,7 +62,7 @@ export class ResourceDocuments {
     this.paths = mirror === undefined ? this.#metadataPaths : [...this.#metadataPaths, MIRROR_PATH];
   }
 
-  /** Undefined for what is addressed to something else. */
+  /** Returns undefined for requests to other paths. */
   answer(method: string, url: string): DocumentReply | Promise<DocumentReply> | undefined {
     const path = url.split("?", 1)[0] ?? "";
     const isMetadata = this.#metadataPaths.includes(path);
@@ -82,7 +82,7 @@ function found(method: string, text: string): DocumentReply {
   return { status: 200, headers: JSON_HEADERS, body: method === "HEAD" ? undefined : text };
 }
 
-/** The metadata of an authorization server, fetched when somebody asks for it and kept for a while. */
+/** Returns a function that fetches the metadata of an authorization server on demand and caches it. */
 export function createMirror(
   issuer: string,
   server: AuthorizationServerClient,
@@ -95,7 +95,7 @@ export function createMirror(
       const text = server.metadata(issuer).then((json) => JSON.stringify(json));
       const made = { text, untilMs: now() + mirrorMs };
       kept = made;
-      // Whoever asks again and again while it cannot be had makes no request each time.
+      // Caches a failure too, so that repeated requests do not each cause a request to the authorization server.
       text.catch(() => {
         made.untilMs = now() + keysCooldownMs;
       });

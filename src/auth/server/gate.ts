@@ -6,6 +6,7 @@ import { isAudience, statesAudience } from "../resource.js";
 import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-info.js";
 import type { ScopeRules } from "./scopes.js";
 
+/** Parts of a bearer gate. */
 export interface BearerGateParts {
   readonly verify: TokenVerifier;
   readonly rules: TokenRules;
@@ -34,7 +35,7 @@ const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-
 const UNAVAILABLE = { "content-type": "application/json", "retry-after": "5" };
 const MAX_DESCRIPTION = 200;
 
-/** Decides over each request by its access token: first whether that is good, then whether it is enough. */
+/** Authorizes each request by its access token: first checks that the token is valid, then that its scopes suffice. */
 export class BearerGate {
   readonly #parts: BearerGateParts;
   readonly #schemes: readonly Scheme[];
@@ -75,7 +76,7 @@ export class BearerGate {
     };
   }
 
-  /** What the verifier says; what it may say to the client goes no further than it must. */
+  /** Verifies the token. A message of the verifier that repeats the token is not sent to the client. */
   async #verify(token: string, scheme: Scheme): Promise<Verified> {
     try {
       const info = await this.#parts.verify(token);
@@ -86,7 +87,7 @@ export class BearerGate {
         const safe = !error.message.includes(token);
         return { refusal: this.#invalid(scheme, safe ? error.message : NOT_VALID) };
       }
-      // Whoever could tell is out of reach: nothing is wrong with the token.
+      // The authorization server is unreachable. The token may be valid.
       if (error instanceof AuthError) return { refusal: unavailable(error) };
       throw error;
     }
@@ -101,7 +102,7 @@ export class BearerGate {
     }
   }
 
-  /** A token that is bound to a key is good with proof of that key alone. */
+  /** Returns the reason why a token does not match the scheme. A bound token requires proof of its key. */
   #findBindingProblem({ confirmation }: AuthInfo, scheme: Scheme): string | undefined {
     const bound = confirmation !== undefined && confirmation !== null;
     if (scheme === "DPoP") {
@@ -140,7 +141,7 @@ export class BearerGate {
     return this.#refuse({ status: 403, scheme, error: "insufficient_scope", description, scopes });
   }
 
-  /** To somebody who presents nothing, nothing is said but how to begin. */
+  /** Challenges a request without credentials. No error code is sent, as RFC 6750 demands. */
   #challengeAll(): GateRefusal {
     const { dpop, scopes } = this.#parts;
     const schemes = dpop?.required === true ? (["DPoP"] as const) : this.#schemes;
@@ -164,7 +165,7 @@ export class BearerGate {
     };
   }
 
-  /** A refused bearer token may be one that is meant for the other scheme. */
+  /** Returns a DPoP challenge in addition, because a rejected bearer token may be a bound one. */
   #alternative(scheme: Scheme, error: string): string | undefined {
     if (scheme === "DPoP" || this.#parts.dpop === undefined || error !== "invalid_token") return undefined;
     return formatChallenge("DPoP", this.#params("DPoP", {}, []));
@@ -191,16 +192,16 @@ function grantedBy({ scopes }: AuthInfo): readonly string[] {
 }
 
 export interface TokenRules {
-  /** The canonical identifier that tokens must be for; undefined takes tokens for anything. */
+  /** Normalized resource that tokens must have as audience; undefined accepts any audience. */
   readonly resource: string | undefined;
-  /** The verifier answers for the audience of tokens that state none. */
+  /** True if the verifier checks the audience of tokens without one. */
   readonly verifierChecksAudience: boolean;
   readonly requireExpiry: boolean;
-  /** The time, in milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   now(): number;
 }
 
-/** Why a verified token is not good here, in words for the client; undefined if it is. */
+/** Returns the reason, for the client, why a verified token is not accepted; undefined if it is. */
 export function findTokenProblem(info: AuthInfo, rules: TokenRules): string | undefined {
   return findExpiryProblem(info.expiresAt, rules) ?? findAudienceProblem(info.audience, rules);
 }
@@ -223,7 +224,7 @@ function findAudienceProblem(audience: unknown, rules: TokenRules): string | und
   return isAudience(audience, resource) ? undefined : "The audience of the access token is another resource";
 }
 
-/** What an Authorization header says, as far as a gate understands it. */
+/** Credentials of an `Authorization` header. */
 export type Credentials =
   | { readonly kind: "none" }
   | { readonly kind: "malformed"; readonly scheme: Scheme }
@@ -234,7 +235,9 @@ export type Scheme = "Bearer" | "DPoP";
 const NONE: Credentials = { kind: "none" };
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** Reads the header. A scheme that is not supported counts as none; the name of a scheme has no case. */
+/**
+ * Parses an `Authorization` header. An unsupported scheme counts as no credentials. Scheme names are case-insensitive.
+ */
 export function readCredentials(
   header: string | undefined,
   schemes: readonly Scheme[],
@@ -250,25 +253,25 @@ export function readCredentials(
   return { kind: "token", scheme, token };
 }
 
-/** Parameters of a challenge; those that are undefined are left out. */
+/** Parameters of a challenge. Undefined ones are left out. */
 export type ChallengeParams = { readonly [name: string]: string | undefined };
 
 const MAX_LENGTH = 1024;
 
-/** One challenge of a `WWW-Authenticate` header. Values may be anything: what a header cannot carry is replaced. */
+/** Formats a challenge of a `WWW-Authenticate` header. Characters that a header cannot carry are replaced. */
 export function formatChallenge(scheme: string, params: ChallengeParams): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(params)) if (value !== undefined) parts.push(`${name}=${quote(value)}`);
   return parts.length === 0 ? scheme : `${scheme} ${parts.join(", ")}`;
 }
 
-/** A quoted string of RFC 9110, in printable ASCII alone. */
+/** Formats a quoted string of RFC 9110 in printable ASCII. */
 function quote(value: string): string {
   const printable = toPrintable(value.slice(0, MAX_LENGTH));
   return `"${printable.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** Text that headers and logs can carry as it is. */
+/** Replaces all characters except printable ASCII, for headers and logs. */
 export function toPrintable(text: string): string {
   return text.replace(/[^\x20-\x7e]/gu, "?");
 }

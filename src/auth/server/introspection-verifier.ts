@@ -8,18 +8,19 @@ import type { AuthInfo, TokenVerifier } from "./auth-info.js";
 import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
+/** Options of `introspectionVerifier`. Either `issuer` or `endpoint` is required. */
 export interface IntrospectionVerifierOptions extends AuthorizationServerOptions {
-  /** The authorization server; where to ask is looked up in its metadata. */
+  /** Issuer of the authorization server. The introspection endpoint is looked up in its metadata. */
   readonly issuer?: string;
-  /** Where to ask, where no metadata says so. */
+  /** Introspection endpoint, for a server whose metadata does not name it. */
   readonly endpoint?: string;
-  /** Who this server is at the authorization server. */
+  /** Credentials of this server at the authorization server. */
   readonly client: Pick<KnownClient, "id" | "secret" | "method" | "key" | "keyId" | "alg" | "assertion">;
-  /** The bounds of the verifier, each with a default. */
+  /** Limits of the verifier, each with a default. */
   readonly limits?: Partial<GateLimits>;
 }
 
-/** Verifies access tokens by asking the authorization server about each (RFC 7662). */
+/** Creates a verifier that introspects access tokens at the authorization server (RFC 7662). */
 export function introspectionVerifier(
   options: IntrospectionVerifierOptions = {} as IntrospectionVerifierOptions,
 ): TokenVerifier {
@@ -34,9 +35,9 @@ export function introspectionVerifier(
   const server = new AuthorizationServerClient(options, limits);
   const introspection = new IntrospectionClient(options, server, limits.requestMs);
   const kept = new TokenCache(limits.maxIntrospectedTokens, server.now);
-  // Apart from the others: whoever sends junk pushes out nobody who does not.
+  // A separate cache, so that invalid tokens do not evict valid ones.
   const refused = new TokenCache(limits.maxRefusedTokens, server.now);
-  // A refused token may become good, as when its maker is slow.
+  // A token may become active a moment after it was issued, so a rejection is remembered only briefly.
   const refusedMs = Math.min(introspectedTokenMs, limits.refusedTokenMs);
   const asking = new Map<string, Promise<AuthInfo | undefined>>();
 
@@ -58,7 +59,7 @@ export function introspectionVerifier(
   };
 }
 
-/** Asks about one token. What goes wrong is an `AuthError`, and names no token. */
+/** Introspects one token. Failures are `AuthError`s without the token. */
 class IntrospectionClient {
   readonly #options: IntrospectionVerifierOptions;
   readonly #server: AuthorizationServerClient;
@@ -87,7 +88,7 @@ class IntrospectionClient {
     return toAuthInfo(token, claims);
   }
 
-  /** Found once; a failure is not kept. */
+  /** Fetches the metadata once. A failure is not cached. */
   #find(): Promise<AuthorizationServer> {
     this.#metadata ??= this.#server.metadata(this.#options.issuer ?? "").catch((error: unknown) => {
       this.#metadata = undefined;

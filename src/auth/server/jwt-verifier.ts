@@ -5,38 +5,44 @@ import { type AuthInfo, InvalidTokenError, type TokenVerifier } from "./auth-inf
 import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { TokenCache, toAuthInfo } from "./verified-tokens.js";
 
+/** Options of `jwtVerifier`. */
 export interface JwtVerifierOptions extends IssuerKeyOptions {
   /**
-   * The types of JWT that are access tokens: `["at+jwt"]` where the issuer follows RFC 9068. By default tokens without a
-   * type and those that only say JWT are taken too.
+   * Accepted `typ` values of access tokens. Use `["at+jwt"]` if the issuer follows RFC 9068. The default also accepts
+   * tokens without a type or with the type JWT.
+   * @default ["", "jwt", "at+jwt"]
    */
   readonly types?: readonly string[];
   /**
-   * The audience that its tokens have in place of the resource, for issuers that cannot name it. It is checked here and not
-   * stated, so that the gate needs `verifierChecksAudience`.
+   * Audience of the tokens, for issuers that cannot name the resource. The verifier checks it and leaves it out of
+   * `AuthInfo`, so the gate needs `verifierChecksAudience`.
    */
   readonly audience?: string | readonly string[];
-  /** Takes tokens that do not say when they expire. They are good until the issuer's keys change: it must not make any. */
+  /**
+   * Accepts tokens without expiry. Such a token is valid until the issuer's keys change.
+   * @default false
+   */
   readonly allowNoExpiry?: boolean;
   /**
-   * Takes ID tokens too, where their audience fits. Without it a token that says JWT or no type is refused if it has a claim
-   * that only ID tokens have.
+   * Accepts ID tokens too, if their audience matches. By default a token of type JWT or without a type is rejected if
+   * it has a claim that only ID tokens have.
+   * @default false
    */
   readonly allowIdTokens?: boolean;
-  /** The bounds of the verifier, each with a default. */
+  /** Limits of the verifier, each with a default. */
   readonly limits?: Partial<GateLimits>;
 }
 
 const ACCESS_TOKEN = "at+jwt";
 const DEFAULT_TYPES = ["", "jwt", ACCESS_TOKEN];
 
-/** Verifies access tokens that are signed JWTs, by the public keys of their issuer. */
+/** Creates a verifier for access tokens that are JWTs, signed by the keys of their issuer. */
 export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptions): TokenVerifier {
   const { audience } = options;
   const limits = resolveLimits("jwtVerifier", options.limits, GATE_LIMITS);
   const types = options.types?.map(toJwtType) ?? DEFAULT_TYPES;
   const keys = new IssuerKeys(options, limits);
-  // A client sends the same token over and over.
+  // Clients send the same token many times.
   const kept = new TokenCache(limits.maxVerifiedTokens, options.now ?? Date.now);
   const check = {
     clockTolerance: limits.clockSkewMs / 1000,
@@ -60,10 +66,10 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
 }
 
 /**
- * Whether claims are those of an ID token, or of a security event such as a logout. Some providers name the type among them
- * (Keycloak, Cognito; Entra ID has `idtyp` in access tokens alone). Others show it by the hash of a code or token, or, where
- * no scope is stated, by a nonce or by an audience that is the client itself. Some access tokens have a nonce, or are for the
- * client that asked for them, but these state a scope, roles or a `client_id`.
+ * True if the claims are those of an ID token, or of a security event such as a logout. Some providers state the type
+ * in a claim (Keycloak, Cognito; Entra ID sets `idtyp` only in access tokens). Other ID tokens are recognized by the
+ * hash of a code or token, or, without a scope, by a nonce or by an audience that is the client itself. Some access
+ * tokens have a nonce or the client as audience too, but also a scope, roles or a `client_id`.
  */
 function isIdToken(claims: JWTPayload): boolean {
   const { typ, token_use, nonce, azp, aud } = claims;
@@ -75,7 +81,7 @@ function isIdToken(claims: JWTPayload): boolean {
   );
 }
 
-/** In words for the client, which learns what is wrong with its token and nothing about the keys. */
+/** Converts an error of `jose` to a message for the client, without details of the keys. */
 function toInvalid(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return new InvalidTokenError("The access token has expired");
   if (error instanceof errors.JWTClaimValidationFailed) {

@@ -1,55 +1,61 @@
 import { PROOF_LIMITS, type ProofLimits } from "../dpop/check.js";
 import { KEY_LIMITS, type KeyLimits } from "../issuer-keys.js";
 
-/** The bounds of a gate and its verifiers: `protect({ limits })`, `jwtVerifier({ limits })`, `introspectionVerifier({ limits })`. */
+/**
+ * Limits of a gate and its verifiers: `protect({ limits })`, `jwtVerifier({ limits })`, `introspectionVerifier({ limits
+ * })`.
+ */
 export interface GateLimits extends KeyLimits, ProofLimits {
   /**
-   * The length of an access token.
+   * Maximum length of an access token.
    * @default 16_384
    */
   readonly maxTokenBytes: number;
   /**
-   * How far the clock of an issuer may be ahead of this one. The gate judges to the second whether a token has expired.
+   * Milliseconds by which the clock of an issuer may be ahead of this server's. The gate itself rejects a token as soon
+   * as it has expired.
    * @default 5_000
    */
   readonly clockSkewMs: number;
   /**
-   * Verified tokens that `jwtVerifier` keeps. The oldest makes room.
+   * Maximum number of verified tokens that `jwtVerifier` caches. The oldest is evicted.
    * @default 1_000
    */
   readonly maxVerifiedTokens: number;
   /**
-   * How long a token that `jwtVerifier` has verified is not verified again.
+   * Milliseconds during which `jwtVerifier` does not verify a token again.
    * @default 60_000
    */
   readonly verifiedTokenMs: number;
   /**
-   * Answers that `introspectionVerifier` keeps. The oldest makes room.
+   * Maximum number of active tokens that `introspectionVerifier` caches. The oldest is evicted.
    * @default 10_000
    */
   readonly maxIntrospectedTokens: number;
   /**
-   * How long an answer of the authorization server is good: for so long a revoked token still works. 0 asks every time.
+   * Milliseconds during which an introspection response is reused. A revoked token is still accepted during this time.
+   * With 0 every request is introspected.
    * @default 10_000
    */
   readonly introspectedTokenMs: number;
   /**
-   * Answers that a token is not good that `introspectionVerifier` keeps. The oldest makes room.
+   * Maximum number of inactive tokens that `introspectionVerifier` caches. The oldest is evicted.
    * @default 1_000
    */
   readonly maxRefusedTokens: number;
   /**
-   * How long it is remembered that a token is not good, and never longer than `introspectedTokenMs`.
+   * Milliseconds during which a token is remembered as inactive. Never longer than `introspectedTokenMs`.
    * @default 5_000
    */
   readonly refusedTokenMs: number;
   /**
-   * Questions to the authorization server that are under way. Further tokens are answered by 503.
+   * Maximum number of concurrent introspection requests. Further tokens are answered with 503.
    * @default 100
    */
   readonly maxIntrospections: number;
   /**
-   * How long the metadata of the authorization server is kept for `mirrorMetadata`; a failure for `keysCooldownMs`.
+   * Milliseconds during which the authorization server's metadata is cached for `mirrorMetadata`. A failure is cached
+   * for `keysCooldownMs`.
    * @default 300_000
    */
   readonly mirrorMs: number;

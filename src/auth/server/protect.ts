@@ -11,46 +11,65 @@ import { BearerGate } from "./gate.js";
 import { GATE_LIMITS, type GateLimits } from "./limits.js";
 import { offlineWarning, type ScopeOptions, ScopeRules, toScopes } from "./scopes.js";
 
+/** Options of `protect`. */
 export interface ProtectOptions extends ScopeOptions, Pick<AuthorizationServerOptions, "fetch" | "now"> {
-  /** Tells what tokens stand for: `jwtVerifier`, `introspectionVerifier` or the author's own. */
+  /** Verifies access tokens: `jwtVerifier`, `introspectionVerifier` or a function of your own. */
   readonly verify: TokenVerifier;
   /**
-   * The address of this MCP server as its clients know it. It is the audience that tokens must have, the resource in the
-   * metadata, and where challenges say that the metadata is. Without it tokens for anything are taken, with a warning.
+   * URL of this MCP server as clients know it. It is the audience that tokens must have and the resource in the
+   * metadata, and it determines the URL of the metadata in challenges. Without it tokens with any audience are
+   * accepted, with a warning.
    */
   readonly resource?: string;
-  /** The issuers whose tokens are good here, exactly as they write themselves. At least one with a resource. */
+  /** Issuers whose tokens are accepted, exactly as published. With `resource`, at least one is required. */
   readonly authorizationServers?: readonly string[];
-  /** The verifier answers for the audience of tokens that state none. Those that state another are refused all the same. */
+  /**
+   * Accepts tokens without an audience, because the verifier checks it. A token with another audience is still
+   * rejected.
+   * @default false
+   */
   readonly verifierChecksAudience?: boolean;
-  /** Refuses tokens that do not say when they expire. */
+  /**
+   * Rejects tokens without expiry.
+   * @default false
+   */
   readonly requireExpiry?: boolean;
-  /** Who is calling, in one word; by issuer, client and subject unless given. */
+  /**
+   * Returns the principal, a string that identifies the caller.
+   * @default issuer, client id and subject
+   */
   readonly principal?: (info: AuthInfo) => string | undefined;
   readonly dpop?: DpopOptions | true;
-  /** The scopes that the metadata names, for clients that are told none; `scopes` unless given. */
+  /**
+   * Scopes that the metadata lists, for clients without a scope in the challenge.
+   * @default `scopes`
+   */
   readonly scopesSupported?: readonly string[];
-  /** What people call this server. */
+  /** Name of this server for users. */
   readonly name?: string;
-  /** A page for developers. */
+  /** URL of documentation for developers. */
   readonly documentation?: string;
-  /** Further members of the metadata. */
+  /** Additional members of the metadata. */
   readonly metadata?: { readonly [member: string]: unknown };
-  /** Repeats the metadata of the first authorization server at this origin, for clients older than resource metadata. */
+  /**
+   * Serves the metadata of the first authorization server at this origin too, for clients of revision 2025-03-26, which
+   * do not know resource metadata.
+   * @default false
+   */
   readonly mirrorMetadata?: boolean;
-  /** The bounds of the gate, each with a default. */
+  /** Limits of the gate, each with a default. */
   readonly limits?: Partial<GateLimits>;
 }
 
-/** A gate for `http.gate`, and its parts for those who serve in another way. */
+/** Gate for `http.gate`, and its parts for other HTTP servers. */
 export interface Protection extends HttpGate {
   (exchange: HttpExchange): Promise<GateAdmission | GateRefusal>;
   readonly paths: readonly string[];
   readonly warnings: readonly string[];
   readonly route: (exchange: HttpExchange) => boolean;
-  /** Answers requests for the metadata; undefined for everything else. */
+  /** Answers requests for metadata; undefined for all other requests. */
   respond(request: Request): Promise<Response> | undefined;
-  /** Who sends a request, or the answer to give instead. */
+  /** Authorizes a request. Returns the admission, or the response to send instead. */
   check(request: Request): Promise<GateAdmission | Response>;
 }
 
@@ -138,7 +157,10 @@ function createDocuments(
   return new ResourceDocuments(resourceMetadataUrl(resource), metadata, mirror);
 }
 
-/** Undefined where the token says nothing of who it is for. A user may have a name alone (RFC 7662). */
+/**
+ * Returns the default principal; undefined if the token names neither client nor user. Introspection may name the user
+ * only by `username` (RFC 7662).
+ */
 function principalOf({ issuer, clientId, subject, claims }: AuthInfo): string | undefined {
   const user = subject ?? claims?.username;
   if (clientId === undefined && user === undefined) return undefined;

@@ -2,22 +2,28 @@ import type { Operation } from "../../http/exchange.js";
 import { DefinitionError } from "../../protocol/errors.js";
 import { isScope } from "../scopes.js";
 
-/** Whether what was granted covers a scope. */
+/** Returns true if the granted scopes include a required one. */
 export type Satisfies = (granted: readonly string[], required: string) => boolean;
 
 export interface ScopeOptions {
-  /** What every request needs. */
+  /** Scopes that every request needs. */
   readonly scopes?: readonly string[] | undefined;
-  /** What a request needs beyond that and beyond what the definition that it names requires. */
+  /**
+   * Returns the scopes that a request needs in addition to `scopes` and to those of the tool, prompt or resource that
+   * it names.
+   */
   readonly scopesFor?: ((operation: Operation) => readonly string[] | undefined) | undefined;
-  /** Decides whether granted scopes cover a required one, where one implies others. Exact match by default. */
+  /**
+   * Decides whether granted scopes include a required one, for scopes that imply others.
+   * @default exact match
+   */
   readonly satisfies?: Satisfies | undefined;
 }
 
-/** It is for the authorization server alone: refresh tokens are no business of a resource. */
+/** Scope for the authorization server only. It yields refresh tokens, which do not concern a resource. */
 const OFFLINE_ACCESS = "offline_access";
 
-/** Scopes as they are asked for: each once, without the one that no resource asks for. Throws for what is no scope. */
+/** Returns distinct scopes without `offline_access`. Throws for an invalid scope. */
 export function toScopes(option: string, scopes: readonly string[]): readonly string[] {
   for (const scope of scopes) {
     if (!isScope(scope)) {
@@ -27,13 +33,13 @@ export function toScopes(option: string, scopes: readonly string[]): readonly st
   return [...new Set(scopes)].filter((scope) => scope !== OFFLINE_ACCESS);
 }
 
-/** What to tell an author who asks for what a resource does not ask for. */
+/** Returns the warning for an author who lists `offline_access`. */
 export function offlineWarning(option: string, scopes: readonly string[] = []): readonly string[] {
   if (!scopes.includes(OFFLINE_ACCESS)) return [];
   return [`protect: ${option} has offline_access, which is between client and authorization server; it is left out`];
 }
 
-/** Which scopes requests need, and whether those of a token do. */
+/** Scopes that requests need, and their comparison with those of a token. */
 export class ScopeRules {
   readonly base: readonly string[];
   readonly #scopesFor: ScopeOptions["scopesFor"];
@@ -45,12 +51,12 @@ export class ScopeRules {
     this.#satisfies = satisfies;
   }
 
-  /** Whether all are covered. */
+  /** True if the granted scopes include all needed ones. */
   cover(granted: readonly string[], needed: readonly string[]): boolean {
     return needed.every((scope) => this.#satisfies(granted, scope));
   }
 
-  /** All that these operations need together, beyond the base. */
+  /** Returns all scopes that the operations need in addition to `base`. */
   neededFor(operations: readonly Operation[]): readonly string[] {
     const needed = operations.flatMap((operation) => [...operation.scopes, ...(this.#scopesFor?.(operation) ?? [])]);
     return needed.length === 0 ? needed : toScopes("requires.scopes", needed);

@@ -1,6 +1,6 @@
 import type { AuthInfo } from "./auth-info.js";
 
-/** What was found out about tokens, each until its time is over. Bounded: when it is full, the oldest make room. */
+/** Cache of verified tokens, each with an expiry. When it is full, the oldest entry is evicted. */
 export class TokenCache {
   readonly #kept = new Map<string, { readonly info: AuthInfo; readonly untilMs: number }>();
   readonly #max: number;
@@ -18,7 +18,7 @@ export class TokenCache {
     return undefined;
   }
 
-  /** Keeps it for so long, but not beyond the token's end. */
+  /** Caches a token for `ms`, but not beyond its expiry. */
   keep(info: AuthInfo, ms: number): void {
     const now = this.#now();
     const { token, expiresAt } = info;
@@ -33,17 +33,17 @@ export class TokenCache {
 
 type Claims = { readonly [name: string]: unknown };
 
-/** What the claims of a token, or the members of an introspection response, say of it. */
+/** Returns the `AuthInfo` for the claims of a JWT or the members of an introspection response. */
 export function toAuthInfo(token: string, claims: Claims): AuthInfo {
   const { client_id, azp, scope, scp, exp, aud, sub, iss, cnf } = claims;
   return {
     token,
     clientId: text(client_id) ?? text(azp),
     scopes: toScopeList(scope ?? scp),
-    // What is no number is refused by the gate, and not read as no expiry.
+    // An `exp` that is not a number is passed on, so that the gate rejects it instead of assuming no expiry.
     expiresAt: exp as number | undefined,
     audience: aud as string | readonly string[] | undefined,
-    // Some servers count their users.
+    // Some servers use numbers as user ids.
     subject: text(typeof sub === "number" ? String(sub) : sub),
     issuer: text(iss),
     confirmation: cnf as AuthInfo["confirmation"],
@@ -51,7 +51,7 @@ export function toAuthInfo(token: string, claims: Claims): AuthInfo {
   };
 }
 
-/** Scopes come as one text, and from some servers as a list. */
+/** Returns the scopes of a claim. Most servers send a string, some a list. */
 function toScopeList(scope: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(scope) ? scope : typeof scope === "string" ? scope.split(" ") : [];
   return list.filter((one): one is string => typeof one === "string" && one !== "");
