@@ -141,7 +141,7 @@ export class BearerGate {
     return this.#refuse({ status: 403, scheme, error: "insufficient_scope", description, scopes });
   }
 
-  /** Challenges a request without credentials. No error code is sent, as RFC 6750 demands. */
+  /** Challenges a request without credentials. Sends no error code, as RFC 6750 recommends. */
   #challengeAll(): GateRefusal {
     const { dpop, scopes } = this.#parts;
     const schemes = dpop?.required === true ? (["DPoP"] as const) : this.#schemes;
