@@ -6,10 +6,13 @@ import { OAuthProblem } from "../problem.js";
 import type { IssuerClient } from "./client.js";
 
 const TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/** How clients may sign: by key pairs only. */
+/** Accepted signature algorithms of client assertions. All of them use key pairs. */
 export const ASSERTION_ALGORITHMS = ["ES256", "ES384", "EdDSA", "Ed25519", "PS256", "RS256"];
 
-/** A JWT, signed with a key of the client's (RFC 7523): for this server, for a short time, for one use. */
+/**
+ * Authenticates a client by a signed JWT (RFC 7523), which is short-lived, meant for this server, and valid for one
+ * use.
+ */
 export const privateKeyJwt: ClientAuthenticator = {
   method: "private_key_jwt",
   read(_request, form) {
@@ -33,7 +36,7 @@ async function findUse(
   if (assertion.length > maxAssertionBytes) return undefined;
   const claims = await claimsOf(core, client, assertion);
   if (claims?.jti === undefined || claims.exp === undefined) return undefined;
-  // Whoever else it is for could bring it here.
+  // Another audience could present the assertion here.
   if (Array.isArray(claims.aud) && claims.aud.length > 1) return undefined;
   const endMs = claims.exp * 1000;
   if (endMs > core.now() + clientAssertionMs) return undefined;
@@ -42,7 +45,7 @@ async function findUse(
   return [{ mark, expiresAt: endMs + clockSkewMs, refusal }];
 }
 
-/** What it says, if it is signed by a key of the client's; undefined for any other. */
+/** Returns the claims of an assertion; undefined unless it is signed by a key of the client. */
 async function claimsOf(
   core: IssuerCore,
   client: IssuerClient,

@@ -7,8 +7,8 @@ import type { IssuerClient } from "./client.js";
 const BASIC = { "www-authenticate": 'Basic realm="token endpoint", charset="UTF-8"' };
 
 /**
- * The client that sends a request: by exactly one method, the one it is registered with. Throws `invalid_client` with
- * status 401 whatever is wrong, so that nobody learns which clients exist.
+ * Authenticates the client of a request, by exactly one method, which must be the registered one. Throws
+ * `invalid_client` with status 401 for every failure, so that nobody learns which clients exist.
  */
 export async function authenticateClient(core: IssuerCore, request: Request, form: Params): Promise<Authenticated> {
   const used = core.authenticators.flatMap(({ method, read }) => {
@@ -27,7 +27,7 @@ export async function authenticateClient(core: IssuerCore, request: Request, for
   return { client, uses };
 }
 
-/** In the Authorization header, id and secret each form-encoded. */
+/** Authenticates by the `Authorization` header. Id and secret are form-encoded. */
 export const secretBasic: ClientAuthenticator = {
   method: "client_secret_basic",
   read(request) {
@@ -49,7 +49,7 @@ export const secretPost: ClientAuthenticator = {
   },
 };
 
-/** A client without a secret, or with one that has expired, has no way in. */
+/** Checks a secret. Returns undefined if the client has none, or if it differs or has expired. */
 async function hasSecret(core: IssuerCore, client: IssuerClient, secret: string): Promise<readonly [] | undefined> {
   const { secretDigest, secretExpiresAt = 0 } = client;
   const same = sameText(await digestOf(secret), secretDigest ?? "");

@@ -1,12 +1,12 @@
 import type { JSONWebKeySet } from "jose";
 
-/** How a client shows at the token endpoint who it is. */
+/** Authentication method of a client at the token endpoint. */
 export type ClientMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
 
-/** A client, wherever it is known from. */
+/** Client of an issuer. */
 export interface IssuerClient {
   readonly id: string;
-  /** Written by the operator, registered by itself, or described by the document that its id is the address of. */
+  /** Origin of the client: the options, dynamic registration, or a metadata document whose URL is the id. */
   readonly source: "configured" | "registered" | "document";
   readonly name?: string | undefined;
   readonly policyUri?: string | undefined;
@@ -14,28 +14,34 @@ export interface IssuerClient {
   readonly redirectUris: readonly string[];
   readonly method: ClientMethod;
   readonly grantTypes: readonly string[];
-  /** What it may ask for; everything that the server has if undefined. */
+  /** Scopes that the client may request; undefined for all supported ones. */
   readonly scopes?: readonly string[] | undefined;
   readonly secretDigest?: string | undefined;
-  /** In seconds since 1970; 0 or nothing for never. */
+  /** Expiry in seconds since 1970; 0 or undefined for never. */
   readonly secretExpiresAt?: number | undefined;
   readonly jwks?: JSONWebKeySet | undefined;
   readonly jwksUri?: string | undefined;
-  /** It takes no tokens but those that are bound to a key. */
+  /** True if the client accepts only tokens that are bound to a key. */
   readonly dpopBound?: boolean | undefined;
 }
 
-/** A client that the operator knows in advance. */
+/** Client from the options. */
 export interface ConfiguredClient {
   readonly clientId: string;
-  /** Makes it a confidential client. */
+  /** Secret of a confidential client. */
   readonly clientSecret?: string;
-  /** `client_secret_basic` with a secret, `private_key_jwt` with keys, else `none`. */
+  /**
+   * Authentication method. By default `private_key_jwt` with `jwks`, `client_secret_basic` with a secret, and otherwise
+   * `none`.
+   */
   readonly method?: ClientMethod;
   readonly jwks?: JSONWebKeySet;
   readonly name?: string;
   readonly redirectUris?: readonly string[];
-  /** `authorization_code` and `refresh_token` unless given. */
+  /**
+   * Grants that the client may use.
+   * @default ["authorization_code", "refresh_token"]
+   */
   readonly grantTypes?: readonly string[];
   readonly scopes?: readonly string[];
   readonly dpopBound?: boolean;

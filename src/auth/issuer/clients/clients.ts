@@ -8,20 +8,20 @@ import { CODE_GRANT, type ConfiguredClient, type IssuerClient, REFRESH_GRANT } f
 import type { DocumentClients } from "./document.js";
 import type { DocumentFetcher } from "./fetch.js";
 
-/** A client that registered itself, and how long it is kept. Times are in milliseconds since 1970. */
+/** Registered client and its expiry. Times are in milliseconds since 1970. */
 interface Registration {
   readonly client: IssuerClient;
   readonly expiresAt: number;
-  /** The end that no use of it moves. */
+  /** Latest expiry, which use does not extend. */
   readonly endsAt?: number | undefined;
 }
 
-/** What a registered client is kept under. */
+/** Returns the store key of a registered client. */
 export function clientKeyOf(clientId: string): string {
   return `client:${clientId}`;
 }
 
-/** Finds clients by id: those known in advance, those described by documents, those that registered. */
+/** Finds clients by id: configured, described by a metadata document, or registered. */
 export class Clients {
   readonly #configured: ReadonlyMap<string, ConfiguredClient>;
   readonly #documents: DocumentClients | undefined;
@@ -48,7 +48,7 @@ export class Clients {
     this.#now = now;
   }
 
-  /** Undefined for a client that nobody knows. Throws `invalid_client` for a document that cannot be had or used. */
+  /** Returns undefined for an unknown client. Throws `invalid_client` if its document is unavailable or invalid. */
   async find(clientId: string): Promise<IssuerClient | undefined> {
     const configured = this.#configured.get(clientId);
     if (configured !== undefined) return await toIssuerClient(configured);
@@ -56,18 +56,18 @@ export class Clients {
     return (await this.#registered(clientId))?.client;
   }
 
-  /** Keeps a client that has just described itself, until it is clear that no user wants it. */
+  /** Stores a client that has just registered, for `unusedClientMs` at first. */
   async register(client: IssuerClient, lifetimeMs: number | undefined): Promise<void> {
     const endsAt = lifetimeMs === undefined ? undefined : this.#now() + lifetimeMs;
     await this.#save({ client, endsAt, expiresAt: this.#now() + this.#limits.unusedClientMs });
   }
 
-  /** Keeps a client that a login is under way for, for the length of a login. Throws for a client that is gone. */
+  /** Protects a client from eviction during a login. Throws if a registered client no longer exists. */
   async hold(clientId: string): Promise<void> {
     if (!this.#configured.has(clientId) && !isAddress(clientId)) await this.#keep(clientId, this.#now());
   }
 
-  /** Keeps a client that a user has approved, until the grant ends. Throws for a registered client that is gone. */
+  /** Extends a client that a user has approved until the grant ends. Throws if a registered client no longer exists. */
   async approve(clientId: string, grantEndsAt: number): Promise<void> {
     if (this.#configured.has(clientId)) return;
     if (isAddress(clientId)) return this.#documents?.approve(clientId);
@@ -86,7 +86,7 @@ export class Clients {
     return (await this.#store.get(clientKeyOf(clientId))) as Registration | undefined;
   }
 
-  /** It makes room for no other for the length of a login. */
+  /** Stores a registration, and protects it from eviction for the duration of a login. */
   async #save(registration: Registration): Promise<void> {
     const { client, expiresAt, endsAt = expiresAt } = registration;
     const heldUntil = this.#now() + this.#limits.loginMs;
@@ -94,7 +94,7 @@ export class Clients {
   }
 }
 
-/** Whether a client id stands for a metadata document. */
+/** True if a client id is the URL of a metadata document. */
 export function isAddress(clientId: string): boolean {
   return /^https?:/i.test(clientId);
 }

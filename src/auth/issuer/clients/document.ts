@@ -7,10 +7,10 @@ import type { IssuerClient } from "./client.js";
 import type { DocumentFetcher, FetchedDocument } from "./fetch.js";
 import { type MetadataRules, parseClientMetadata, toClient } from "./metadata.js";
 
-/** Without a word from the document it is reused for the length of a login. */
+/** Milliseconds during which a document without cache headers is reused, enough for most logins. */
 const UNSAID_MS = 60_000;
 
-/** Clients whose id is the address of a document that describes them. */
+/** Clients whose id is the URL of their metadata document. */
 export class DocumentClients {
   readonly #options: ClientDocumentOptions;
   readonly #fetcher: DocumentFetcher;
@@ -18,9 +18,9 @@ export class DocumentClients {
   readonly #limits: IssuerLimits;
   readonly #now: () => number;
   readonly #cache = new Map<string, { readonly client: IssuerClient; readonly expiresAt: number }>();
-  /** Documents that could not be had or used: strangers cannot have them fetched again and again. */
+  /** Unavailable or invalid documents. They are remembered, so that nobody can cause repeated requests. */
   readonly #failures = new Map<string, { readonly problem: OAuthProblem; readonly expiresAt: number }>();
-  /** All who want one document at a time share one request. */
+  /** Requests under way. Concurrent callers share one request per document. */
   readonly #underWay = new Map<string, Promise<IssuerClient>>();
 
   constructor(
@@ -39,7 +39,7 @@ export class DocumentClients {
 
   async find(clientId: string): Promise<IssuerClient> {
     const url = parseWebAddress(clientId);
-    // The id is compared as text: no other text may lead to the same document.
+    // The id is compared as text, so only one spelling of the URL is accepted.
     if (url?.href !== clientId || clientDocumentUrlProblem(clientId) !== undefined)
       throw refused("the id of the app is not valid");
     const cached = this.#cache.get(clientId);
@@ -52,7 +52,7 @@ export class DocumentClients {
     return await underWay.finally(() => this.#underWay.delete(clientId));
   }
 
-  /** A user has approved the client. */
+  /** Marks a client as approved by a user. */
   approve(clientId: string): void {
     this.#fetcher.approve(clientId);
     this.#approveKeys(this.#cache.get(clientId)?.client);
@@ -110,7 +110,7 @@ function parseDocument(clientId: string, { json }: FetchedDocument, rules: Metad
   }
 }
 
-/** How long the headers allow to reuse it. */
+/** Returns the milliseconds for which the HTTP headers allow reuse. */
 export function freshMs(headers: Headers): number {
   const control = (headers.get("cache-control") ?? "").toLowerCase();
   if (/\bno-(store|cache)\b/.test(control)) return 0;

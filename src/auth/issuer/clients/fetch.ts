@@ -15,23 +15,26 @@ export interface FetchedDocument {
   readonly headers: Headers;
 }
 
-/** Hosts, and addresses that users have approved, that are remembered. */
+/** Maximum number of hosts, and of approved URLs, that are remembered. */
 const MAX_REMEMBERED = 10_000;
 const ALL = "";
 
 /**
- * Fetches what clients name: their metadata documents and keys. No private address is asked, no redirect followed, and
- * time and size are bounded. Throws `invalid_client`, in words that tell nothing of what was found. Strangers choose the
- * addresses, so each host, and all hosts together, are asked a bounded number of times.
+ * Fetches metadata documents and key sets of clients. Refuses private addresses and redirects, and limits time and
+ * size. Throws `invalid_client` without details of the response. Anybody can choose the URLs, so the requests to each
+ * host, and to all hosts together, are limited.
  */
 export class DocumentFetcher {
   readonly #fetch: Fetch;
   readonly #policy: AddressPolicy;
   readonly #limits: IssuerLimits;
   readonly #buckets: Buckets;
-  /** How many requests are under way to each host, and to all. */
+  /** Number of requests under way, per host and in total. */
   readonly #underWay = new Map<string, number>();
-  /** Addresses of clients that users have approved: strangers, who cannot do that, take no requests from them. */
+  /**
+   * URLs of clients that users have approved. They have limits of their own, so that unknown clients cannot use these
+   * up.
+   */
   readonly #approved = new Set<string>();
 
   constructor(options: ClientDocumentOptions & { readonly fetch: Fetch }, limits: IssuerLimits, now: () => number) {
@@ -42,7 +45,7 @@ export class DocumentFetcher {
     this.#buckets = new Buckets(MAX_REMEMBERED, now);
   }
 
-  /** A user has approved the client that names this address. Strangers use up nothing of what is fetched for it. */
+  /** Marks a URL as that of an approved client. Requests for unknown clients do not count against its limits. */
   approve(href: string): void {
     this.#approved.delete(href);
     if (this.#approved.size >= MAX_REMEMBERED) this.#approved.delete(this.#approved.keys().next().value ?? "");
@@ -81,7 +84,7 @@ export class DocumentFetcher {
     return { json: JSON.parse(await readText(response, maxDocumentBytes, { signal })), headers: response.headers };
   }
 
-  /** Throws while a host, or all together, are asked too much. */
+  /** Throws if a limit of one host, or of all together, is reached. */
   #assertWithin(name: string): void {
     const perHost = name !== ALL && !name.startsWith("approved ");
     const most = name === ALL ? "maxDocumentFetches" : "maxDocumentFetchesPerHost";
@@ -110,8 +113,9 @@ function isJson(response: Response): boolean {
 }
 
 /**
- * The keys of clients that say where theirs are. Each set is kept for a while, so that a token request costs none at the
- * client's; a key that is taken out there is good for as long here, and no longer when it cannot be asked.
+ * Keys of clients that publish them at a `jwks_uri`. Key sets are cached for `keysMs`, so that most token requests
+ * cause no request to the client. A removed key is valid until then. Unlike those of issuers, cached keys are not used
+ * longer when the client is unreachable.
  */
 export class ClientKeys {
   readonly #documents: DocumentFetcher;
@@ -127,7 +131,7 @@ export class ClientKeys {
 
   at(uri: string): RemoteKeys {
     const keys = this.#kept.get(uri) ?? new RemoteKeys(() => this.#load(uri), this.#now, this.#limits);
-    // The one that was used last is the last to go.
+    // Moves the key set to the end, because the first one is evicted.
     this.#kept.delete(uri);
     if (this.#kept.size >= this.#limits.maxDocuments) this.#dropOne();
     this.#kept.set(uri, keys);

@@ -7,19 +7,19 @@ import { type ClientMethod, CODE_GRANT, type IssuerClient } from "./client.js";
 
 export type Json = { readonly [member: string]: unknown };
 
-/** What a server can do for the clients that describe themselves. */
+/** Rules for clients that describe themselves. */
 export interface MetadataRules {
   readonly methods: readonly string[];
-  /** What a client may have by describing itself. */
+  /** Grants that a client may obtain by describing itself. */
   readonly grantTypes: readonly string[];
-  /** What it may not have that way, though it exists. */
+  /** Supported grants that a client cannot obtain by describing itself. */
   readonly reservedGrantTypes: readonly string[];
   readonly scopes: readonly string[];
   readonly maxItems: number;
   readonly maxChars: number;
 }
 
-/** The members of RFC 7591 that are understood, checked and completed. */
+/** Known members of client metadata (RFC 7591), validated and completed. */
 export interface ClientMetadata {
   readonly redirect_uris: readonly string[];
   readonly token_endpoint_auth_method: ClientMethod;
@@ -36,7 +36,10 @@ const TEXTS = ["client_name", "software_id", "software_version"];
 const LINKS = ["client_uri", "logo_uri", "policy_uri", "tos_uri", "jwks_uri"];
 const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/** Throws an `OAuthProblem` that says which member is wrong. Members that are not known, null or empty are left out. */
+/**
+ * Parses client metadata. Throws an `OAuthProblem` that names the invalid member. Unknown, null and empty members are
+ * left out.
+ */
 export function parseClientMetadata(value: unknown, rules: MetadataRules, method: ClientMethod): ClientMetadata {
   const json = present(value);
   const grant_types = grantTypesOf(json, rules);
@@ -63,7 +66,7 @@ export function parseClientMetadata(value: unknown, rules: MetadataRules, method
   };
 }
 
-/** The client that the metadata describes. */
+/** Returns the client that the metadata describes. */
 export function toClient(id: string, source: IssuerClient["source"], metadata: ClientMetadata): IssuerClient {
   const { client_name: name, policy_uri, tos_uri, scope, jwks, jwks_uri, dpop_bound_access_tokens } = metadata;
   const text = (given: unknown) => (typeof given === "string" ? given : undefined);
@@ -176,7 +179,7 @@ function texts(json: Json, rules: MetadataRules): Json {
   return found;
 }
 
-/** Links may be shown to users, so nothing but https, and http on this machine, is taken. */
+/** Returns the links. They may be shown to users, so only https, and http on this machine, is accepted. */
 function links(json: Json, { maxChars }: MetadataRules): Json {
   const found: Record<string, unknown> = {};
   for (const name of LINKS) {
