@@ -15,10 +15,10 @@ import type { Grant, Granted } from "../store/records.js";
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 const ID_JAG = "oauth-id-jag+jwt";
-/** What is signed for other purposes is nobody's word for a workload. */
+/** Types of JWTs that serve other purposes and must not be accepted as workload assertions. */
 const OTHER_TYPES = [ID_JAG, "at+jwt", "dpop+jwt", "logout+jwt"];
 
-/** Stands for a workload until its assertion has been read: it has no id and no secret here. */
+/** Placeholder client of a workload, which has no id and no secret until its assertion is verified. */
 const WORKLOAD: IssuerClient = {
   id: "",
   source: "configured",
@@ -27,7 +27,7 @@ const WORKLOAD: IssuerClient = {
   grantTypes: [JWT_BEARER],
 };
 
-/** Tokens by the word of somebody who is trusted (RFC 7523). */
+/** Creates the extension that issues tokens for assertions of trusted issuers (RFC 7523). */
 export function createAssertions(
   identity: IdentityAssertionOptions | undefined,
   workload: WorkloadIdentityOptions | undefined,
@@ -62,7 +62,7 @@ function assertTrusted(option: string, trusted: readonly TrustedIssuer[]): void 
   }
 }
 
-/** Serves tokens for assertions, of identity providers for their users and of platforms for their workloads. */
+/** Issues tokens for assertions of identity providers about users, and of platforms about workloads. */
 class AssertionGrant {
   readonly #core: IssuerCore;
   readonly #identity: IdentityAssertionOptions | undefined;
@@ -98,7 +98,9 @@ class AssertionGrant {
     return await this.#serveUser(request, claims, this.#identity);
   }
 
-  /** The user's provider decides for which server and for what; the request can only ask for less. */
+  /**
+   * Finds the grant of a user. The assertion determines the resource and the scopes; the request can only narrow them.
+   */
   async #serveUser(
     { client, form }: TokenRequest,
     claims: JWTPayload,
@@ -140,7 +142,7 @@ class AssertionGrant {
     return allowed === true ? {} : allowed;
   }
 
-  /** The claims of an assertion that somebody who is trusted has made for this server and that is good now. */
+  /** Verifies an assertion: signed by a trusted issuer, for this server, valid now. Returns its claims. */
   async #read(
     assertion: string,
     trusted: ReadonlyMap<string, IssuerKeys>,
@@ -166,7 +168,7 @@ class AssertionGrant {
     return payload;
   }
 
-  /** An assertion is good once, whoever brings it a second time. */
+  /** Returns the grant. Its `redeem` marks the assertion as used, because an assertion is valid for one use. */
   #found(
     { iss, jti, exp = 0 }: JWTPayload,
     may: Pick<Grant, "clientId" | "subject" | "scopes" | "audience">,
@@ -177,7 +179,7 @@ class AssertionGrant {
       const refusal = invalidGrant("the assertion was used before");
       await useUp(this.#core, [{ mark, expiresAt: exp * 1000 + limits.clockSkewMs, refusal }], may.subject);
       const grant = { ...may, id: randomToken(), expiresAt: now() + lifetimes.accessTokenMs };
-      // Whoever vouches keeps the say over how long: there is nothing to refresh.
+      // No refresh token is issued: the issuer of the assertion decides how long the access lasts.
       return { grant, scopes: may.scopes, audience: may.audience, refreshes: false };
     };
     return { subject: may.subject, redeem };

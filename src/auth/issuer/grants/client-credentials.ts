@@ -6,10 +6,12 @@ import type { Grant } from "../store/records.js";
 
 const CLIENT_CREDENTIALS = "client_credentials";
 
-/** Tokens for programs that act for themselves. */
+/** Extension for the client credentials grant, for clients that act for themselves. */
 export const clientCredentials: IssuerExtension = { grants: { [CLIENT_CREDENTIALS]: serve } };
 
-/** The subject of such a token is the client. There is nothing to refresh: the client can ask again. */
+/**
+ * Finds the grant. The subject is the client. There is no refresh token, because the client can request a new token.
+ */
 async function serve(...[core, { form, client }]: Parameters<GrantHandler>): ReturnType<GrantHandler> {
   if (client.method === "none") {
     throw new OAuthProblem("unauthorized_client", "only a client that can authenticate may act for itself");

@@ -8,7 +8,7 @@ import { endFamily, keepingOf, refreshKeyOf } from "./refresh.js";
 
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
-/** Makes a code for what a user has approved. */
+/** Creates a code for an authorization request that the user has approved. */
 export async function createCode(
   core: IssuerCore,
   asked: AuthorizationRequest,
@@ -26,8 +26,8 @@ export async function createCode(
 }
 
 /**
- * Redeems a code: once, by the client it was made for, at the redirect URI it was sent to, with the verifier of its
- * challenge. A code that comes again was stolen, or its first use was a thief's: what it gave is revoked.
+ * Redeems a code: once, by the client to which it was issued, with the same redirect URI and the verifier of its
+ * challenge. On a second use, one of the two senders has stolen the code, so its tokens are revoked.
  */
 export const codeGrant: GrantHandler = async (core, { form, client }) => {
   const code = form.need("code");
@@ -49,8 +49,8 @@ export const codeGrant: GrantHandler = async (core, { form, client }) => {
 };
 
 /**
- * The name of the refresh tokens that come of the code. The record of the code and the mark of its use stay until they
- * expire, so that a second use is noticed, and finds what the first was given.
+ * Marks a code as used. Returns the family name of the refresh tokens that result from it. The record of the code and
+ * the mark are kept until they expire, so that a second use is detected and its tokens are found.
  */
 async function useUpCode(core: IssuerCore, digest: string, grant: Grant): Promise<string> {
   const mark = `spent:${digest}`;

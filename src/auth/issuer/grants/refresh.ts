@@ -8,13 +8,16 @@ import { assertScopes, narrowedAudience } from "../rules.js";
 import type { Grant, Granted, RefreshRecord } from "../store/records.js";
 import type { Keeping } from "../store/store.js";
 
-/** How long two uses of one token may be under way at once; later ones see what the first has left. */
+/**
+ * Milliseconds during which concurrent uses of one token are detected by a mark. After that the stored record shows
+ * that the token is old.
+ */
 const RACE_MS = 60_000;
 
 /**
- * Makes the next refresh token of a grant. Tokens of public clients are bound to the key that the client has shown. All
- * tokens of a grant begin with the name of their family, under which the last of them is known: whoever has the name and
- * not the last has an old one, so none of the old ones needs to be remembered.
+ * Creates the next refresh token of a grant. Tokens of a public client are bound to the key that it has proved. All
+ * refresh tokens of a grant begin with the name of their family, and only the digest of the last one is stored. A token
+ * with this name that is not the last one is an old one, so old tokens need not be stored.
  */
 export async function createRefreshToken(
   core: IssuerCore,
@@ -25,13 +28,15 @@ export async function createRefreshToken(
   const record: RefreshRecord = { grant, jkt, last: await digestOf(token) };
   const key = await refreshKeyOf(token);
   await core.store.put(key, record, grant.expiresAt, keepingOf(grant));
-  // Whoever ends the grant marks it first and deletes this after: one of the two sees what the other has done.
+  // A revocation writes its mark first and then deletes this record. So either the check here sees the mark, or the
+  // deletion removes the record.
   if (await core.tokens.isRevoked(grant.id)) await core.store.delete(key);
   return token;
 }
 
-/** Ends a grant whose refresh tokens are kept under this key. Without them nothing outlives the last access token, so the mark
- * need not either: whoever makes others revoke cannot fill the store with marks that stay for as long as grants do.
+/**
+ * Ends a grant whose refresh tokens are stored under `refreshKey`. Without refresh tokens the grant ends with its last
+ * access token, so the mark is kept no longer. Otherwise a client could fill the store with long-lived marks.
  */
 export async function endFamily(core: IssuerCore, grant: Grant, refreshKey: string): Promise<void> {
   const { id, expiresAt, subject } = grant;
@@ -43,14 +48,14 @@ export async function endFamily(core: IssuerCore, grant: Grant, refreshKey: stri
   }
 }
 
-/** What is known of the family of a refresh token. */
+/** Returns the record of a refresh token's family. */
 export async function findRefresh(core: IssuerCore, token: string): Promise<RefreshRecord | undefined> {
   return (await core.store.get(await refreshKeyOf(token))) as RefreshRecord | undefined;
 }
 
 /**
- * Uses up a refresh token for the next one. Audience and scopes are those of the grant; a request may have a part of them
- * for the access token. A refresh token that comes again is in the hands of two: the whole grant is revoked.
+ * Exchanges a refresh token for the next one. Audience and scopes are those of the grant; a request may narrow them for
+ * the access token. If a refresh token is used twice, two parties have it, so the whole grant is revoked.
  */
 export const refreshGrant: GrantHandler = async (core, { form, client, binding }) => {
   const token = form.need("refresh_token");
@@ -81,17 +86,17 @@ async function assertUnused(core: IssuerCore, token: string, { grant, last }: Re
   throw invalidGrant("the refresh token was used before");
 }
 
-/** The name that all refresh tokens of a grant begin with. */
+/** Returns the family name, which all refresh tokens of a grant begin with. */
 function familyOf(token: string): string {
   return token.split(".", 1)[0] ?? "";
 }
 
-/** What the grant of a refresh token is kept under. */
+/** Returns the store key of a refresh token's family. */
 export async function refreshKeyOf(token: string): Promise<string> {
   return `refresh:${await digestOf(familyOf(token))}`;
 }
 
-/** A grant is its user's, and its client stays with it. */
+/** Returns the retention of a grant: it belongs to its user, and keeps its client. */
 export function keepingOf({ subject, clientId }: Grant): Keeping {
   return { owner: subject, needs: clientKeyOf(clientId) };
 }

@@ -7,20 +7,20 @@ import { scopesOf } from "../../scopes.js";
 import type { Granted, TokenBinding } from "../store/records.js";
 import type { IssuerStore } from "../store/store.js";
 
-/** What a valid access token says. */
+/** Verified access token. */
 export interface VerifiedToken {
   readonly token: string;
   readonly issuer: string;
   readonly subject: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
-  /** The resources that it is for. The holder of a resource has to look for itself here. */
+  /** Resources for which the token is valid. A resource server must check that it is one of them. */
   readonly audience: readonly string[];
-  /** In seconds since 1970. */
+  /** Expiry in seconds since 1970. */
   readonly expiresAt: number;
-  /** The grant it comes from. */
+  /** Id of the grant. */
   readonly grantId: string;
-  /** The key that it is bound to. */
+  /** Key to which the token is bound. */
   readonly confirmation?: { readonly [method: string]: unknown } | undefined;
   readonly claims: JWTPayload;
 }
@@ -37,7 +37,7 @@ interface SigningKey {
   readonly publicJwk: JWK;
 }
 
-/** How long an access token lasts, and how far the clocks of processes that share the keys may differ. */
+/** Lifetime of access tokens, and the allowed clock skew between processes that share the keys. */
 interface TokenTimes {
   readonly accessTokenMs: number;
   readonly clockSkewMs: number;
@@ -45,7 +45,7 @@ interface TokenTimes {
 
 const TYPE = "at+jwt";
 
-/** Makes access tokens (JWTs after RFC 9068), reads them, and knows which are revoked. */
+/** Issues, verifies and revokes access tokens (JWTs by RFC 9068). */
 export class Tokens {
   readonly #issuer: string;
   readonly #given: readonly JWK[] | undefined;
@@ -69,11 +69,12 @@ export class Tokens {
     this.#times = times;
   }
 
-  /** The public halves, for whoever verifies tokens elsewhere. */
+  /** Returns the public keys, for resource servers in other processes. */
   async jwks(): Promise<{ readonly keys: readonly JWK[] }> {
     return { keys: (await this.#keyRing()).keys.map(({ publicJwk }) => publicJwk) };
   }
 
+  /** Issues an access token. */
   async mint(
     { grant, scopes, audience }: Granted,
     binding?: TokenBinding,
@@ -99,7 +100,7 @@ export class Tokens {
     return { token, expiresIn };
   }
 
-  /** What the token says; undefined unless this issuer made it, it has not expired and was not revoked. */
+  /** Verifies a token; undefined unless it comes from this issuer, has not expired and is not revoked. */
   async verify(token: string): Promise<VerifiedToken | undefined> {
     const claims = await this.#read(token);
     if (claims === undefined) return undefined;
@@ -120,7 +121,7 @@ export class Tokens {
     };
   }
 
-  /** Ends a grant with all its tokens, or, by its `jti`, one token. */
+  /** Revokes a grant with all its tokens, or a single token by its `jti`. */
   async revoke(id: string, expiresAt: number, owner?: string): Promise<void> {
     await this.#store.add(`revoked:${id}`, true, expiresAt, owner === undefined ? {} : { owner });
   }
