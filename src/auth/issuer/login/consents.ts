@@ -4,7 +4,7 @@ import type { Seal } from "../seal.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
 const PREFIX = "consent-";
-/** All go along with each request, and servers of the field refuse headers above 8 KiB. */
+/** Browsers send all cookies with each request, and many servers reject headers above 8 KiB. */
 const MAX_CONSENT_CHARS = 4_000;
 
 interface Approval {
@@ -12,20 +12,20 @@ interface Approval {
   readonly redirectUri: string;
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
-  /** Nobody where consent comes before the login. */
+  /** Undefined if consent comes before the login. */
   readonly user?: string | undefined;
 }
 
-/** The question that the form of the consent page carries, sealed. */
+/** Content of the consent form, encrypted in a hidden field. */
 export interface ConsentForm {
   readonly asked: AuthorizationRequest;
   readonly user?: string | undefined;
   readonly browser: string;
-  /** Good for one answer. */
+  /** Id of the form, which can be submitted once. */
   readonly nonce: string;
 }
 
-/** How long a browser remembers an approval, has to answer, and is known. */
+/** Lifetimes of an approval, of a consent form, and of the browser id, in milliseconds. */
 export interface ConsentTimes {
   readonly consentMs: number;
   readonly loginMs: number;
@@ -33,8 +33,8 @@ export interface ConsentTimes {
 }
 
 /**
- * What a browser has approved, and the questions that it is being asked. Approvals are in sealed cookies, one per client,
- * each naming client, redirect URI, scopes and user: an altered one, or one for another client, is worth nothing.
+ * Approvals of a browser, and its open consent forms. Approvals are stored in encrypted cookies, one per client. Each
+ * names client, redirect URI, scopes and user, so that an altered cookie or one of another client is rejected.
  */
 export class Consents {
   readonly #issuer: string;
@@ -51,19 +51,22 @@ export class Consents {
     this.#times = times;
   }
 
-  /** Whether this user, in this browser, has approved as much for the same client at the same place. */
+  /**
+   * True if this user has approved the client in this browser, with the same redirect URI and at least these scopes and
+   * resources.
+   */
   async covers(request: Request, asked: AuthorizationRequest, user: string | undefined): Promise<boolean> {
     const approval = await this.#approval(request, asked.clientId);
     if (approval === undefined || approval.user !== user || approval.redirectUri !== asked.redirectUri) return false;
     return includesAll(approval.scopes, asked.scopes) && includesAll(approval.audience, asked.audience);
   }
 
-  /** Whether somebody at this browser has approved the client at this place before. */
+  /** True if any user has approved the client in this browser, with the same redirect URI. */
   async knows(request: Request, clientId: string, redirectUri: string): Promise<boolean> {
     return (await this.#approval(request, clientId))?.redirectUri === redirectUri;
   }
 
-  /** The cookies that remember an approval. The earliest approvals of the browser make room for it. */
+  /** Returns the cookies that store an approval. The oldest approvals of the browser are dropped to make room. */
   async remember(request: Request, asked: AuthorizationRequest, user: string | undefined): Promise<readonly string[]> {
     const { clientId, redirectUri, scopes, audience } = asked;
     const approval: Approval = { clientId, redirectUri, scopes, audience, user };
@@ -74,7 +77,7 @@ export class Consents {
     return [...room, setCookie(this.#site, name, value, consentMs)];
   }
 
-  /** Something that only this browser has, and the cookie that gives it to a browser without. */
+  /** Returns the random id of this browser, and the cookie to set if the browser has none yet. */
   async browser(request: Request): Promise<{ readonly id: string; readonly cookie?: string }> {
     const id = await this.browserOf(request);
     if (id !== undefined) return { id };
@@ -92,7 +95,7 @@ export class Consents {
     return await this.#seal.close(this.#purpose("ask"), form, this.#now() + this.#times.loginMs);
   }
 
-  /** The question that a form carries; undefined if it was not asked here, of this browser, within the last minutes. */
+  /** Returns the content of a consent form; undefined if it was not issued here, to this browser, within `loginMs`. */
   async openForm(
     request: Request,
     text: string | undefined,
@@ -108,7 +111,7 @@ export class Consents {
     return approval?.clientId === clientId ? approval : undefined;
   }
 
-  /** Several issuers may share a host and secrets: nothing of one is good at another. */
+  /** Returns a purpose that includes the issuer, because several issuers may share a host and secrets. */
   #purpose(what: string): string {
     return `${what} ${this.#issuer}`;
   }
@@ -122,12 +125,12 @@ export class Consents {
   }
 }
 
-/** The value of a cookie of the request. */
+/** Returns the value of a cookie. */
 export function cookieOf(request: Request, name: string): string | undefined {
   return cookiesOf(request).find(([known]) => known === name)?.[1];
 }
 
-/** Names and values of the cookies of the request, in their order: browsers send the earliest first. */
+/** Returns names and values of all cookies. Browsers send the oldest first. */
 export function cookiesOf(request: Request): [string, string][] {
   return (request.headers.get("cookie") ?? "").split(";").flatMap((part) => {
     const at = part.indexOf("=");
@@ -135,7 +138,7 @@ export function cookiesOf(request: Request): [string, string][] {
   });
 }
 
-/** The cookies that end the earliest of a kind, so that the browser keeps no more than these with one more. */
+/** Returns the cookies that delete the oldest ones of a kind, so that the new one fits the limits. */
 export function makeRoom(
   site: CookieSite,
   request: Request,
@@ -155,7 +158,7 @@ export function makeRoom(
 }
 
 export interface CookieSite {
-  /** Whether browsers reach the issuer over https. On http, which only this machine has, there is no prefix. */
+  /** True if the issuer is served over https. Over http, allowed only on this machine, cookie names have no prefix. */
   readonly secure: boolean;
 }
 
@@ -163,12 +166,12 @@ export function siteOf(issuer: string): CookieSite {
   return { secure: new URL(issuer).protocol === "https:" };
 }
 
-/** With the prefix, no other host and no plain connection can set the cookie. */
+/** Returns the name of a cookie. The prefix `__Host-` prevents other hosts and plain connections from setting it. */
 export function cookieName({ secure }: CookieSite, name: string): string {
   return secure ? `__Host-${name}` : name;
 }
 
-/** Without `maxAgeMs` it lasts as long as the browser's session. */
+/** Formats a `Set-Cookie` header. Without `maxAgeMs` the cookie ends with the browser session. */
 export function setCookie({ secure }: CookieSite, name: string, value: string, maxAgeMs?: number): string {
   const age = maxAgeMs === undefined ? "" : `; Max-Age=${Math.floor(maxAgeMs / 1000)}`;
   return `${name}=${value}; Path=/${secure ? "; Secure" : ""}; HttpOnly; SameSite=Lax${age}`;

@@ -5,7 +5,7 @@ import { redirect } from "../http.js";
 import type { IssuerOptions } from "../options.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
-/** The application's own login: it knows the user before the consent. */
+/** Creates a login by the application itself, which knows the user before the consent. */
 export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Login {
   return {
     redirectTargets: [],
@@ -18,7 +18,7 @@ export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Lo
   };
 }
 
-/** The same request again, however it came. */
+/** Returns a URL that repeats the authorization request. */
 function returnTo({ base }: IssuerCore, asked: AuthorizationRequest): URL {
   const url = new URL(`${base}/authorize`);
   const { clientId, redirectUri, redirectSent, state, scopes, audience, challenge } = asked;

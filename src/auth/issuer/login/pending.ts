@@ -4,22 +4,22 @@ import { invalidRequest } from "../problem.js";
 import type { AuthorizationRequest } from "../store/records.js";
 import { type CookieSite, cookieName, cookieOf, makeRoom, setCookie, siteOf } from "./consents.js";
 
-/** A login that is under way at the provider upstream. */
+/** Upstream login that is under way. */
 export interface PendingLogin {
   readonly asked: AuthorizationRequest;
   readonly state: string;
   readonly verifier: string;
 }
 
-/** Browsers keep no longer cookie. */
+/** Maximum length of a cookie that browsers accept. */
 const MAX_COOKIE_CHARS = 4_000;
-/** Servers of the field take headers of 8 KiB at least. */
+/** Maximum total length, since servers accept headers of at least 8 KiB. */
 const MAX_ALL_CHARS = 6_000;
 const PREFIX = "login-";
 
 /**
- * The cookies that give a login to the browser that begins it. It is sealed there and nowhere else, so that no number of
- * logins that strangers begin takes room from any other. The earliest logins of the browser make room for it.
+ * Returns the cookies that store a login, encrypted, in the browser that starts it. Nothing is stored on the server, so
+ * logins that attackers start take no room from others. The oldest logins of the browser are dropped to make room.
  */
 export async function keepLogin(core: IssuerCore, request: Request, login: PendingLogin): Promise<readonly string[]> {
   const { loginMs, maxLoginsPerBrowser } = core.limits;
@@ -32,14 +32,14 @@ export async function keepLogin(core: IssuerCore, request: Request, login: Pendi
   return [...makeRoom(site, request, PREFIX, [name, value], most), setCookie(site, name, value, loginMs)];
 }
 
-/** The login that was begun in this browser with this state; undefined for any other. */
+/** Returns the login that was started in this browser with this state; undefined if there is none. */
 export async function findLogin(core: IssuerCore, request: Request, state: string): Promise<PendingLogin | undefined> {
   const cookie = cookieOf(request, await nameOf(siteOf(core.issuer), state));
   const login = await core.seal.open<PendingLogin>(purposeOf(core), cookie);
   return login?.state === state ? login : undefined;
 }
 
-/** The cookie that ends a login. */
+/** Returns the cookie that deletes a login. */
 export async function forgetLogin(core: IssuerCore, { state }: PendingLogin): Promise<string> {
   const site = siteOf(core.issuer);
   return setCookie(site, await nameOf(site, state), "", 0);

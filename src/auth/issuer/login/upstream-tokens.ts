@@ -3,10 +3,10 @@ import { basicCredentials } from "../../client-auth.js";
 import type { IssuerCore } from "../core.js";
 import type { UpstreamOptions, UpstreamTokens } from "../options.js";
 
-/** Tokens that end sooner are renewed first. */
+/** Remaining lifetime in milliseconds below which tokens are renewed. */
 const MARGIN_MS = 30_000;
 
-/** Asks the provider's token endpoint. Errors name what went wrong and repeat nothing that was sent or came. */
+/** Sends a request to the provider's token endpoint. Errors repeat nothing of the request or the response. */
 export async function requestUpstream(
   core: IssuerCore,
   options: UpstreamOptions,
@@ -26,7 +26,7 @@ export async function requestUpstream(
   return toTokens(text, core.now());
 }
 
-/** Keeps them encrypted, and bound to the grant that they belong to. */
+/** Stores upstream tokens, encrypted and bound to their grant. */
 export async function saveUpstreamTokens(
   core: IssuerCore,
   grantId: string,
@@ -41,16 +41,19 @@ export async function saveUpstreamTokens(
 
 interface StoredTokens {
   readonly tokens: UpstreamTokens;
-  /** The user that they are of. */
+  /** User of the tokens. */
   readonly owner: string;
   readonly expiresAt: number;
 }
 
-/** What this server has at the provider for a grant, renewed where it is about to end. */
+/** Returns the upstream tokens of grants, and renews those that are about to expire. */
 export class UpstreamAccess {
   readonly #core: IssuerCore;
   readonly #options: UpstreamOptions;
-  /** One renewal at a time for each grant: a refresh token of the provider's may be good for one use only. */
+  /**
+   * Renewals under way by grant. Only one runs at a time, because the provider's refresh token may be valid for one
+   * use.
+   */
   readonly #renewals = new Map<string, Promise<UpstreamTokens | undefined>>();
 
   constructor(core: IssuerCore, options: UpstreamOptions) {
@@ -58,7 +61,7 @@ export class UpstreamAccess {
     this.#options = options;
   }
 
-  /** Undefined once the grant has ended. */
+  /** Returns the tokens of a grant; undefined once the grant has ended. */
   async tokensOf(grantId: string): Promise<UpstreamTokens | undefined> {
     const kept = await this.#read(grantId);
     if (kept === undefined || this.#isFresh(kept.tokens)) return kept?.tokens;
@@ -67,7 +70,7 @@ export class UpstreamAccess {
     return await renewal;
   }
 
-  /** Looks again first: a renewal may have ended since. */
+  /** Renews the tokens. Reads them again first, because another renewal may have completed in between. */
   async #renew(grantId: string): Promise<UpstreamTokens | undefined> {
     try {
       const kept = await this.#read(grantId);
@@ -77,7 +80,7 @@ export class UpstreamAccess {
       const renewed = await requestUpstream(this.#core, this.#options, fields);
       const tokens = { ...kept.tokens, ...defined(renewed) };
       await saveUpstreamTokens(this.#core, grantId, tokens, kept.owner, kept.expiresAt);
-      // The grant may have ended meanwhile, and what was kept with it.
+      // The grant may have been revoked during the renewal.
       if (!(await this.#core.tokens.isRevoked(grantId))) return tokens;
       await this.#core.store.delete(`upstream-tokens:${grantId}`);
       return undefined;
@@ -99,7 +102,7 @@ export class UpstreamAccess {
   }
 }
 
-/** What a renewal leaves out stays as it was; when it ends is only known if it says so. */
+/** Returns the renewed members only, so that the others keep their values. The expiry is always replaced. */
 function defined({ accessToken, refreshToken, idToken, scope, expiresAt }: UpstreamTokens): UpstreamTokens {
   return {
     accessToken,

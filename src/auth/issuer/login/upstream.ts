@@ -11,8 +11,9 @@ import { findLogin, forgetLogin, keepLogin, type PendingLogin } from "./pending.
 import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
 
 /**
- * Leaves the login to a provider that knows this issuer as its only client. Since it cannot tell the clients behind it
- * apart, and may remember a consent that was for another one, each client is approved here before the browser goes there.
+ * Creates a login by an upstream provider, at which this issuer is the only client. The provider cannot distinguish the
+ * clients of the issuer, and may reuse a consent that was given for another one. So each client is approved here before
+ * the browser is redirected to the provider.
  */
 export function createUpstreamLogin(options: UpstreamOptions): Login {
   for (const endpoint of [options.authorizationEndpoint, options.tokenEndpoint]) {
@@ -27,7 +28,10 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
       const login: PendingLogin = { asked, state: randomToken(), verifier: randomToken() };
       return redirect(request, await loginUri(core, options, login), await keepLogin(core, request, login));
     },
-    /** Where the provider sends the browser back to: once, with the state that was given to this browser. */
+    /**
+     * Handles the browser that returns from the provider. Accepts each login once, with the state that was given to
+     * this browser.
+     */
     async callback(core, request) {
       const params = new Params(new URL(request.url).searchParams);
       if (params.repeated() !== undefined) throw invalidRequest("a parameter is there twice");
@@ -42,7 +46,7 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
 
 const MAX_RETURNED = 10_000;
 
-/** Logins that have come back, so that a browser that sends one again and again has the provider asked once. */
+/** Completed logins. A browser that repeats one causes no further request to the provider. */
 class Returned {
   readonly #states = new Set<string>();
 
@@ -57,7 +61,7 @@ function finishedBefore(): OAuthProblem {
   return invalidRequest("this login was finished before");
 }
 
-/** Where the browser goes next: to the client, with a code or with what went wrong. */
+/** Returns the redirect URI of the client with a code or an error. */
 async function answerOf(
   core: IssuerCore,
   options: UpstreamOptions,
@@ -84,14 +88,17 @@ async function answerOf(
   }
 }
 
-/** A login gives one code in all processes. Strangers leave no marks: it is marked once its user is known. */
+/**
+ * Throws if the login has already yielded a code in any process. The mark is written only once the user is known, so
+ * that attackers leave no marks.
+ */
 async function assertFirst({ store, now, limits }: IssuerCore, { state }: PendingLogin, owner: string): Promise<void> {
   const mark = `returned:${await digestOf(state)}`;
   if (await store.add(mark, true, now() + limits.loginMs, { owner })) return;
   throw finishedBefore();
 }
 
-/** The code. Throws what the client is told instead. */
+/** Returns the code of the provider's response. Throws the error for the client if there is none. */
 function assertAnswer(params: Params, { issuer }: UpstreamOptions): string {
   const iss = params.get("iss");
   if (issuer !== undefined && iss !== undefined && iss !== issuer) {
