@@ -4,15 +4,15 @@ import { OAuthProblem } from "../problem.js";
 import type { IssuerStore, Keeping } from "./store.js";
 
 export interface MemoryIssuerStoreOptions {
-  /** How much is kept: `maxClients`, `maxGrants`, `maxGrantsPerUser`, `maxMarks` and `maxMarksPerUser`. */
+  /** Limits of the store: `maxClients`, `maxGrants`, `maxGrantsPerUser`, `maxMarks` and `maxMarksPerUser`. */
   readonly limits?: Partial<IssuerLimits>;
   readonly now?: () => number;
 }
 
 /**
- * Keeps everything in this process, bounded per kind. Nothing that is in use makes room for anything else: a registered
- * client goes only while no code and no grant needs it, a grant only for a newer one of the same user, a mark never.
- * Where that leaves no room, the value is refused with status 503.
+ * Creates a store in memory, limited per kind. Nothing in use is evicted: a registered client is evicted only if no
+ * code or grant needs it, a grant only for a newer one of the same user, a mark never. If nothing can be evicted, the
+ * value is rejected with status 503.
  */
 export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}): IssuerStore {
   const limits = resolveLimits("createMemoryIssuerStore", options.limits, ISSUER_LIMITS);
@@ -32,11 +32,11 @@ export function createMemoryIssuerStore(options: MemoryIssuerStoreOptions = {}):
 interface Entry extends Keeping {
   readonly value: unknown;
   readonly expiresAt: number;
-  /** A mark: it is not forgotten early. */
+  /** True for a mark, which is not evicted before its expiry. */
   readonly lasting: boolean;
 }
 
-/** The values of one kind, the oldest first. */
+/** Values of one kind, oldest first. */
 interface Table {
   readonly entries: Map<string, Entry>;
   readonly byOwner: Map<string, Set<string>>;
@@ -44,9 +44,9 @@ interface Table {
 
 type Bound = "maxClients" | "maxGrants" | "maxGrantsPerUser" | "maxMarks" | "maxMarksPerUser";
 
-/** A full store is looked through for what has expired at most this often. */
+/** Minimum milliseconds between two searches of a full store for expired values. */
 const SWEEP_MS = 1_000;
-/** Any store is looked through so often while it is written to, so that it keeps nothing long past its time. */
+/** Milliseconds after which a write searches the store for expired values even if it is not full. */
 const SWEEP_ANYWAY_MS = 60_000;
 const RETRY_SECONDS = "60";
 
@@ -54,7 +54,7 @@ class Tables {
   readonly #limits: IssuerLimits;
   readonly #now: () => number;
   readonly #tables = new Map<string, Table>();
-  /** How many values need a key. */
+  /** Number of values that need a key. */
   readonly #needs = new Map<string, number>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
@@ -104,7 +104,7 @@ class Tables {
     return table;
   }
 
-  /** Whoever has too many makes room among them. */
+  /** Evicts the owner's oldest value if the owner has too many. */
   #makeRoomOfOwner({ byOwner }: Table, { owner, lasting }: Entry): void {
     const keys = owner === undefined ? undefined : byOwner.get(owner);
     const bound = lasting ? "maxMarksPerUser" : "maxGrantsPerUser";

@@ -1,34 +1,34 @@
-/** What a user has allowed a client. Its tokens live and die with it. */
+/** Permission of a user for a client. Its tokens end with it. */
 export interface Grant {
   readonly id: string;
   readonly clientId: string;
   readonly subject: string;
   readonly scopes: readonly string[];
-  /** The resources it is for. */
+  /** Resources for which it is valid. */
   readonly audience: readonly string[];
-  /** In milliseconds since 1970. */
+  /** Expiry in milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** Kept under the digest of a code. */
+/** Record of a code, stored under its digest. */
 export interface CodeRecord {
   readonly grant: Grant;
   readonly redirectUri: string;
-  /** Whether the request named the redirect URI, so that the exchange has to. */
+  /** True if the authorization request named the redirect URI, so that the token request must name it too. */
   readonly redirectSent: boolean;
   readonly challenge: string;
 }
 
-/** Kept under the digest of the name that all refresh tokens of a grant share. */
+/** Record of a family of refresh tokens, stored under the digest of the family name. */
 export interface RefreshRecord {
   readonly grant: Grant;
-  /** The digest of the one that is good. */
+  /** Digest of the only valid token. */
   readonly last: string;
-  /** The thumbprint of the key that a public client's tokens are bound to. */
+  /** Thumbprint of the key to which the tokens of a public client are bound. */
   readonly jkt?: string | undefined;
 }
 
-/** A valid authorization request: what the user is asked for and what the client gets if the user agrees. */
+/** Valid authorization request. */
 export interface AuthorizationRequest {
   readonly clientId: string;
   readonly redirectUri: string;
@@ -39,20 +39,20 @@ export interface AuthorizationRequest {
   readonly challenge: string;
 }
 
-/** What a token is bound to beside its audience. */
+/** Key to which a token is bound. */
 export interface TokenBinding {
-  /** The type that the token response states. */
+  /** `token_type` of the token response. */
   readonly type: string;
-  /** The thumbprint of the key that the holder has to prove. */
+  /** Thumbprint of the key that the holder must prove. */
   readonly jkt: string;
 }
 
-/** What a grant allows: one access token now, and more by refresh tokens if it says so. */
+/** Permission for one access token now, and for refresh tokens if `refreshes` is true. */
 export interface Granted {
   readonly grant: Grant;
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
   readonly refreshes: boolean;
-  /** The name that its refresh tokens share, where it has one already. */
+  /** Family name of its refresh tokens; undefined if it has none yet. */
   readonly family?: string;
 }

@@ -1,27 +1,27 @@
 /**
- * Where an issuer keeps what outlives a request. Keys are text, `kind:name`; values are plain data that survives JSON;
- * `expiresAt` is in milliseconds since 1970. No code, token or secret of a client is in it: they are kept as digests, and
- * tokens of an upstream provider encrypted.
+ * Storage of an issuer. Keys have the form `kind:name`. Values are plain data that JSON can represent. `expiresAt` is
+ * in milliseconds since 1970. Codes, tokens and client secrets are stored as digests, and upstream tokens encrypted.
  *
- * On Redis: GET, SET PXAT, SET NX PXAT, DEL. A store that drops nothing before its time need not look at `keeping`.
+ * With Redis use GET, SET PXAT, SET NX PXAT and DEL. A store without eviction can ignore `keeping`.
  */
 export interface IssuerStore {
   get(key: string): Promise<unknown>;
   put(key: string, value: unknown, expiresAt: number, keeping?: Keeping): Promise<void>;
   /**
-   * Puts a value unless there is one, and tells whether it did. Of several at once exactly one is told true: this is what
-   * makes codes and refresh tokens good for one use. What is added is not dropped before it expires.
+   * Puts a value unless the key exists. Returns true if it did. Must be atomic: exactly one of several concurrent calls
+   * returns true. Codes and refresh tokens are single-use because of it. The value must not be evicted before its
+   * expiry.
    */
   add(key: string, value: unknown, expiresAt: number, keeping?: Pick<Keeping, "owner">): Promise<boolean>;
   delete(key: string): Promise<void>;
 }
 
-/** Which values may make room for others in a store that is bounded. */
+/** Retention of a value in a store that evicts values. */
 export interface Keeping {
-  /** The user that a value belongs to. It makes room only for newer values of the same user. */
+  /** User to whom the value belongs. It is evicted only for newer values of the same user. */
   readonly owner?: string;
-  /** The key of another value, which stays as long as this one. */
+  /** Key of another value that is kept as long as this one. */
   readonly needs?: string;
-  /** Until then the value makes room for no other. In milliseconds since 1970. */
+  /** Time in milliseconds since 1970 before which the value is not evicted. */
   readonly heldUntil?: number;
 }
