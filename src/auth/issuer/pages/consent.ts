@@ -3,12 +3,13 @@ import type { ConsentQuestion } from "../options.js";
 import { isLoopbackUri } from "../redirect-uri.js";
 import { type Html, html, shownText } from "./page.js";
 
+/** Content of the consent page. */
 export interface ConsentView extends ConsentQuestion {
-  /** What the server is called. */
+  /** Name of the server. */
   readonly server: string;
-  /** What a scope means, by its name. */
+  /** Descriptions of scopes by name. */
   readonly descriptions: ReadonlyMap<string, string>;
-  /** Where the form is posted to, and the sealed `ConsentForm` that it carries. */
+  /** Path to which the form is posted. `form` is the encrypted `ConsentForm` in it. */
   readonly action: string;
   readonly form: string;
 }
@@ -17,7 +18,7 @@ export function consentTitle({ client, server }: ConsentView): string {
   return `Allow ${nameOf(client)}? - ${server}`;
 }
 
-/** The page that asks the user. All that a client says of itself is shown as text, and nothing is loaded from anywhere. */
+/** Renders the consent page. Texts of the client are escaped, and no external resource is loaded. */
 export function consentBody(view: ConsentView): Html {
   const { client, server, user, scopes, action, form } = view;
   const name = nameOf(client);
@@ -69,7 +70,10 @@ function fact(term: string, text: string): Html {
   return html`<div><dt>${term}</dt><dd>${text}</dd></div>\n`;
 }
 
-/** Any program of this computer can wait there, whatever name it gives itself. */
+/**
+ * Returns a warning for a client that only uses loopback redirects: any program on the computer can receive them, under
+ * any name.
+ */
 function warning({ client }: ConsentView): Html | undefined {
   const local = client.source === "document" && client.redirectUris.every(isLoopbackUri);
   if (!local) return undefined;

@@ -8,13 +8,13 @@ export interface Page {
   readonly body: Html;
   readonly cookies?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where its form may lead, beside this server. */
+  /** URLs, other than this server, to which the form may redirect. */
   readonly formTargets?: readonly string[];
 }
 
 let styleDigest: Promise<string> | undefined;
 
-/** A page without scripts, that nobody can frame, and that leaves no trace in caches and referrers. */
+/** Creates an HTML response without scripts, that cannot be framed and leaves no trace in caches and referrers. */
 export async function page({
   status = 200,
   title,
@@ -65,7 +65,7 @@ ${body}
 `;
 }
 
-/** The whole style of the pages. The policy of each page names its digest, so nothing else is applied. */
+/** Style of all pages. The content security policy names its digest, so no other style is applied. */
 export const STYLE = `
 :root {
   color-scheme: light dark;
@@ -136,7 +136,7 @@ a { color: var(--accent); }
 }
 `;
 
-/** Markup that is safe to put into a page. */
+/** Markup that is safe to insert into a page. */
 export class Html {
   constructor(readonly text: string) {}
   toString(): string {
@@ -146,7 +146,7 @@ export class Html {
 
 type Part = string | Html | undefined | readonly (Html | undefined)[];
 
-/** Text that is put in is escaped, for content and for quoted attributes alike; only `Html` goes in as it is. */
+/** Creates markup. Inserted text is escaped for content and quoted attributes; only `Html` is inserted unchanged. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   let text = strings[0] ?? "";
   for (const [index, part] of parts.entries()) text += toText(part) + (strings[index + 1] ?? "");
@@ -174,20 +174,20 @@ function escaped(text: string): string {
 
 const MAX_SHOWN = 120;
 
-/** Text of a stranger as people may see it: one line, short, without characters that turn or hide what is around. */
+/** Sanitizes a text of a client for display: one short line, without characters that reorder or hide other text. */
 export function shownText(text: string): string {
   const line = text.replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]+/gu, " ").trim();
   const chars = [...line];
   return chars.length > MAX_SHOWN ? `${chars.slice(0, MAX_SHOWN).join("")}…` : line;
 }
 
-/** Tells the user directly, where sending the browser anywhere would not be safe. */
+/** Shows an error to the user, if a redirect to the client is not safe. */
 export function errorPage(server: string, problem: OAuthProblem): Promise<Response> {
   const { status, headers } = problem;
   return page({ status, title: errorTitle(server), headers, body: errorBody(server, problem) });
 }
 
-/** The same, with a link by which the user may go on to a place that nobody vouches for. */
+/** Shows an error with a link to a client that the user has not approved before. */
 export function leavingPage(server: string, problem: OAuthProblem, location: string): Promise<Response> {
   const { host } = new URL(location);
   return page({
