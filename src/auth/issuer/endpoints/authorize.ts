@@ -11,8 +11,8 @@ import { requestedResources, requestedScopes } from "../rules.js";
 import type { AuthorizationRequest } from "../store/records.js";
 
 /**
- * The authorization endpoint. What is wrong with the client or its redirect URI is told to the user alone; everything else
- * goes back to the client.
+ * Handles the authorization endpoint. Errors of the client id or the redirect URI are shown to the user only. All other
+ * errors are sent to the client.
  */
 export async function authorize(core: IssuerCore, request: Request): Promise<Response> {
   const params =
@@ -25,7 +25,7 @@ export async function authorize(core: IssuerCore, request: Request): Promise<Res
   }
 }
 
-/** Asks the user, unless this client has all of that already. */
+/** Shows the consent page, unless the user or the option `approve` has already approved the request. */
 async function askUser(
   core: IssuerCore,
   request: Request,
@@ -47,7 +47,7 @@ async function consentPage(
   asked: AuthorizationRequest,
   question: ConsentQuestion,
 ): Promise<Response> {
-  // Whoever is logged in may take the time of a login to answer, and the client stays for as long.
+  // A logged-in user may take `loginMs` to answer, so the client must not be evicted before.
   if (question.user !== undefined) await core.clients.hold(asked.clientId);
   const browser = await core.consents.browser(request);
   const view: ConsentView = {
@@ -66,18 +66,18 @@ async function consentPage(
 }
 
 /**
- * Browsers hold the redirects that follow a form to `form-action` as well, all the way: an app's own address may well
- * lead on to another one. So every https address is allowed, and of others the one that is to come.
+ * Returns the sources of `form-action`. Browsers apply it to all redirects that follow a form too, and a client may
+ * redirect to other URLs. So all https URLs are allowed, and of http URLs only those that are expected.
  */
 function formTargets({ login }: IssuerCore, redirectUri: string): readonly string[] {
   const plain = [redirectUri, ...login.redirectTargets]
     .map((uri) => new URL(uri))
     .filter((uri) => uri.protocol === "http:");
-  // A policy cannot name an IPv6 address.
+  // A content security policy cannot name an IPv6 address.
   return ["https:", ...plain.map(({ hostname, origin }) => (hostname.startsWith("[") ? "http:" : origin))];
 }
 
-/** An error, sent to the client at once only where the user knows it. */
+/** Reports an error. Redirects to the client at once only if the user knows it. */
 async function refuse(
   core: IssuerCore,
   request: Request,
@@ -92,7 +92,7 @@ async function refuse(
   return trusted ? redirect(request, location) : await leavingPage(core.name, problem, location);
 }
 
-/** Who is answered, and where. */
+/** Client and redirect URI of a response. */
 export interface AuthorizeTarget {
   readonly client: IssuerClient;
   readonly redirectUri: string;
@@ -101,10 +101,13 @@ export interface AuthorizeTarget {
 }
 
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
-/** What has to be known before an error may go to the client. */
+/** Parameters that must be valid before an error may be sent to the client. */
 const TARGET_PARAMS = ["client_id", "redirect_uri"];
 
-/** The client and its redirect URI. What is wrong with them must not be told by redirect: the address may be anybody's. */
+/**
+ * Returns the client and its redirect URI. Errors must not be sent by redirect, because the redirect URI may belong to
+ * anybody.
+ */
 export async function findTarget(core: IssuerCore, params: Params): Promise<AuthorizeTarget> {
   const repeated = params.repeated(TARGET_PARAMS);
   if (repeated !== undefined) throw invalidRequest(`${repeated} is there twice`);
@@ -124,7 +127,7 @@ function onlyOne(uris: readonly string[]): string {
   return only;
 }
 
-/** What the request asks for. Throws what goes back to the client. */
+/** Parses an authorization request. Its errors are sent to the client. */
 export function readAuthorizationRequest(
   core: IssuerCore,
   params: Params,

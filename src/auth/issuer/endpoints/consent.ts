@@ -3,7 +3,7 @@ import type { IssuerCore } from "../core.js";
 import { readForm, redirect } from "../http.js";
 import { OAuthProblem } from "../problem.js";
 
-/** Takes the user's answer: from the page that asked, in the browser that was asked, once. */
+/** Handles the submitted consent form. Accepts it once, from the page that showed it, in the same browser. */
 export async function consent(core: IssuerCore, request: Request): Promise<Response> {
   const origin = request.headers.get("origin");
   if (origin !== null && origin !== "null" && origin !== new URL(core.issuer).origin)
@@ -17,7 +17,8 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
   const user = await core.login.findUser(core, request, asked, client);
   if (user instanceof Response) return user;
   if (user?.id !== form.user) throw notAsked("is to a question for another user");
-  // Before a login upstream nobody is known yet, and the answer gives nothing that a second one would not.
+  // Before an upstream login the user is unknown. A repeated answer is harmless then, because it only starts another
+  // login.
   const owner = user?.id;
   const isFirst =
     owner === undefined || (await core.store.add(`answered:${form.nonce}`, true, form.expiresAt, { owner }));

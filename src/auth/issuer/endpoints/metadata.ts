@@ -2,12 +2,12 @@ import { ASSERTION_ALGORITHMS } from "../clients/assertion.js";
 import type { IssuerCore } from "../core.js";
 import { json } from "../http.js";
 
-/** Where RFC 8414 wants the metadata: between host and path of the issuer. */
+/** Returns the path of the metadata by RFC 8414: the well-known segment goes between host and path of the issuer. */
 export function metadataPath(issuer: string): string {
   return `/.well-known/oauth-authorization-server${new URL(issuer).pathname.replace(/\/$/, "")}`;
 }
 
-/** What this server does, said from what it is made of. */
+/** Returns the metadata, derived from the enabled features. */
 export function metadataOf(core: IssuerCore): Readonly<Record<string, unknown>> {
   const { base, options, scopes } = core;
   const methods = ["none", ...core.authenticators.map(({ method }) => method)];

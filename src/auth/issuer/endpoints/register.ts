@@ -7,7 +7,7 @@ import { json, NOT_STORED, readJson } from "../http.js";
 import type { RegistrationOptions } from "../options.js";
 import { OAuthProblem } from "../problem.js";
 
-/** The registration endpoint (RFC 7591). All is checked before anything is made or kept. */
+/** Handles the registration endpoint (RFC 7591). Checks everything before it creates or stores anything. */
 export async function register(core: IssuerCore, request: Request): Promise<Response> {
   const options = typeof core.options.registration === "object" ? core.options.registration : {};
   const body = await readJson(request, core.limits.maxRegistrationBytes);
@@ -31,7 +31,7 @@ function withScope(metadata: ClientMetadata, { defaultScopes }: RegistrationOpti
   return { ...metadata, scope: defaultScopes.join(" ") };
 }
 
-/** Only the operator can tell what a statement is worth. */
+/** Returns the software statement for `accept`, because only the operator can verify it. */
 function statementOf(body: unknown): { readonly software_statement?: unknown } {
   const { software_statement: statement } = body as { software_statement?: unknown };
   if (statement === undefined || statement === null || statement === "") return {};

@@ -5,8 +5,8 @@ import { NOT_STORED, readStrictForm } from "../http.js";
 import type { RefreshRecord } from "../store/records.js";
 
 /**
- * The revocation endpoint (RFC 7009). The answer is the same whether the token was there or not. What a token is shows
- * in itself, so the hint is not needed.
+ * Handles the revocation endpoint (RFC 7009). The response does not reveal whether the token existed. The token shows
+ * its own type, so the hint is ignored.
  */
 export async function revoke(core: IssuerCore, request: Request): Promise<Response> {
   const form = await readStrictForm(request, core.limits);
@@ -18,7 +18,7 @@ export async function revoke(core: IssuerCore, request: Request): Promise<Respon
   return new Response(null, { status: 200, headers: NOT_STORED });
 }
 
-/** With a refresh token goes all that came from the same grant. */
+/** Revokes the whole grant of a refresh token. */
 async function revokeGrant(
   core: IssuerCore,
   { grant }: RefreshRecord,

@@ -6,7 +6,7 @@ import { json, NOT_STORED, type Params, readStrictForm } from "../http.js";
 import { OAuthProblem } from "../problem.js";
 import type { Granted } from "../store/records.js";
 
-/** The token endpoint. */
+/** Handles the token endpoint. */
 export async function token(core: IssuerCore, request: Request): Promise<Response> {
   const form = await readStrictForm(request, core.limits);
   const grantType = form.need("grant_type");
@@ -21,12 +21,12 @@ export async function token(core: IssuerCore, request: Request): Promise<Respons
   const bound = await bindingOf(core, request, client.dpopBound === true);
   const asked: TokenRequest = { form, client, binding: bound?.binding };
   const { subject, redeem } = await handler(core, asked);
-  // Strangers, who have no grant, leave no marks.
+  // Marks are written only for a valid grant, so that attackers cannot fill the store.
   await useUp(core, [...uses, ...(bound?.uses ?? [])], subject);
   return json(200, await toAnswer(core, asked, await redeem()), NOT_STORED);
 }
 
-/** Whoever shows nothing of a client is none, where the grant can do without. */
+/** Returns the placeholder client of a grant that needs no client, if the request has no client credentials. */
 function anonymousOf(core: IssuerCore, request: Request, form: Params, grantType: string): IssuerClient | undefined {
   const named = ["client_id", "client_secret", "client_assertion"].some((name) => form.get(name) !== undefined);
   if (named || request.headers.has("authorization")) return undefined;
