@@ -2,20 +2,20 @@ import type { IssuerCore } from "./core.js";
 import { type OAuthProblem, printable } from "./problem.js";
 import type { AuthorizationRequest } from "./store/records.js";
 
-/** Where an answer goes, and what the client told to send along. */
+/** Redirect URI and state of the authorization request. */
 type ResponseTarget = Pick<AuthorizationRequest, "redirectUri" | "state">;
 
-/** The address that gives a code to the client. */
+/** Returns the redirect URI with a code. */
 export function codeUri(core: IssuerCore, target: ResponseTarget, code: string): string {
   return toClientUri(core, target, { code });
 }
 
-/** The address that tells a client what went wrong. */
+/** Returns the redirect URI with an error. */
 export function problemUri(core: IssuerCore, target: ResponseTarget, problem: OAuthProblem): string {
   return toClientUri(core, target, { error: problem.code, error_description: printable(problem.message) });
 }
 
-/** Each answer names this issuer, so that a client of several can tell them apart. */
+/** Adds `iss` to the response, so that a client of several issuers can tell them apart (RFC 9207). */
 function toClientUri(
   core: IssuerCore,
   { redirectUri, state }: ResponseTarget,
@@ -25,7 +25,7 @@ function toClientUri(
   return withParams(redirectUri, { ...answer, state, iss });
 }
 
-/** The address with the answer's parameters appended to the query it has. */
+/** Appends parameters to the query of a URI. */
 export function withParams(uri: string, params: Readonly<Record<string, string | undefined>>): string {
   const added = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) if (value !== undefined) added.set(name, value);

@@ -12,98 +12,101 @@ import type { Seal } from "./seal.js";
 import type { AuthorizationRequest, Granted, TokenBinding } from "./store/records.js";
 import type { IssuerStore } from "./store/store.js";
 
-/** Something that is good for one use: the mark of its use, when it ends by itself, and the answer to a second use. */
+/** Single-use credential: the key that records its use, its expiry, and the error for a second use. */
 export interface OneUse {
   readonly mark: string;
   readonly expiresAt: number;
   readonly refusal: OAuthProblem;
 }
 
-/** A client that is known to be the one it says it is, and the credentials that it can use once. */
+/** Authenticated client, and the single-use credentials of its request. */
 export interface Authenticated {
   readonly client: IssuerClient;
   readonly uses: readonly OneUse[];
 }
 
-/** A request of the token endpoint, once the client is known to be the one it says it is. */
+/** Token request of an authenticated client. */
 export interface TokenRequest {
   readonly form: Params;
   readonly client: IssuerClient;
   readonly binding: TokenBinding | undefined;
 }
 
-/** A grant that a request may have, before anything is used up for it. */
+/** Grant for a token request, before any single-use credential is marked as used. */
 export interface FoundGrant {
-  /** The user, or the client that acts for itself. Marks are counted for it. */
+  /** User, or client that acts for itself. Marks are counted per subject. */
   readonly subject: string;
-  /** Uses up what the request brought for the grant, such as a code. */
+  /** Marks the credential of the grant, such as a code, as used. */
   redeem(): Promise<Granted>;
 }
 
-/** Finds the grant that a request asks for. Nothing is written before it is found. */
+/** Finds the grant for a token request. Writes nothing to the store. */
 export type GrantHandler = (core: IssuerCore, request: TokenRequest) => Promise<FoundGrant>;
 
-/** What a request at the token endpoint shows to tell who sends it. */
+/** Client credentials of a request. */
 export interface Credentials {
   readonly clientId: string;
-  /** What can be used once of them; undefined unless they are the client's. */
+  /** Returns the single-use parts of the credentials; undefined if the credentials are not the client's. */
   match(core: IssuerCore, client: IssuerClient): Promise<readonly OneUse[] | undefined>;
 }
 
-/** A way to authenticate as a client. */
+/** Client authentication method. */
 export interface ClientAuthenticator {
   readonly method: string;
-  /** The credentials of this kind; undefined where there are none. Throws `invalid_client` for malformed ones. */
+  /**
+   * Returns the credentials of this method; undefined if the request has none. Throws `invalid_client` if they are
+   * malformed.
+   */
   read(request: Request, form: Params): Credentials | undefined;
 }
 
-/** How users are told apart, and what comes after their consent. */
+/** Login of users, and the step that follows their consent. */
 export interface Login {
-  /** Who it is; a page, where that is not known; nobody, where it is found out after the consent. */
+  /** Returns the user, or a login page, or undefined if the login follows the consent. */
   findUser(
     core: IssuerCore,
     request: Request,
     asked: AuthorizationRequest,
     client: IssuerClient,
   ): Promise<IssuerUser | Response | undefined>;
-  /** Sends the browser on, once the client is approved. */
+  /** Continues after the client is approved. */
   proceed(
     core: IssuerCore,
     request: Request,
     asked: AuthorizationRequest,
     user: IssuerUser | undefined,
   ): Promise<Response>;
-  /** Serves the browser that comes back from a login elsewhere. */
+  /** Handles the browser that returns from an upstream login. */
   callback?(core: IssuerCore, request: Request): Promise<Response>;
-  /** Where a form may lead to beside this server and the client. */
+  /** URLs, other than this server and the client, to which a form may redirect. */
   readonly redirectTargets: readonly string[];
 }
 
-/** What an extension of OAuth adds to an issuer. */
+/** Extension of an issuer by a grant, an authentication method or a token binding. */
 export interface IssuerExtension {
   readonly grants?: Readonly<Record<string, GrantHandler>>;
   readonly authentication?: readonly ClientAuthenticator[];
-  /** Reads what the tokens of a request are to be bound to. Uses nothing up. */
+  /** Returns the binding for the tokens of a request. Marks nothing as used. */
   readonly bind?: (
     core: IssuerCore,
     request: Request,
   ) => Promise<{ readonly binding: TokenBinding; readonly uses: readonly OneUse[] } | undefined>;
-  /** Who asks for a grant that needs no client, where the request names none. */
+  /** Returns the client of a grant that needs no client, for requests that name none. */
   readonly anonymous?: (grantType: string) => IssuerClient | undefined;
-  /** What the metadata says about it. */
+  /** Members of the issuer's metadata. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** Everything the endpoints share. Made once; all that changes is in the store. */
+/** Settings and services that the endpoints share. Immutable: all state is in the store. */
 export interface IssuerCore {
-  /** The identifier, as the operator wrote it. */
+  /** Issuer identifier, as the operator wrote it. */
   readonly issuer: string;
-  /** What the paths of endpoints are appended to. */
+  /** Prefix of the URLs of all endpoints. */
   readonly base: string;
   readonly name: string;
   readonly resources: readonly string[];
   readonly defaultResource: string | undefined;
-  /** Each scope with its description. */
+  /** Description of each scope. */
   readonly scopes: ReadonlyMap<string, string>;
   readonly defaultScopes: readonly string[];
   readonly options: IssuerOptions;
@@ -121,14 +124,14 @@ export interface IssuerCore {
   readonly grants: ReadonlyMap<string, GrantHandler>;
   readonly authenticators: readonly ClientAuthenticator[];
   readonly extensions: readonly IssuerExtension[];
-  /** Ends a grant with all that came of it. `expiresAt` is when the last of it would have ended by itself. */
+  /** Ends a grant and all its tokens. `expiresAt` is the latest expiry of these tokens. */
   endGrant(grantId: string, expiresAt: number, owner?: string): Promise<void>;
   approves(question: ConsentQuestion): Promise<boolean>;
   onError(error: unknown): void;
   now(): number;
 }
 
-/** Uses up what is good once. Throws the answer to a second use. */
+/** Marks credentials as used. Throws the error for a second use. */
 export async function useUp({ store }: IssuerCore, uses: readonly OneUse[], owner: string): Promise<void> {
   for (const { mark, expiresAt, refusal } of uses) {
     if (!(await store.add(mark, true, expiresAt, { owner }))) throw refusal;

@@ -7,7 +7,7 @@ import { OAuthProblem } from "./problem.js";
 
 const CODE = "invalid_dpop_proof";
 
-/** Binds the tokens of requests that come with a proof. A proof that is wrong yields no token at all. */
+/** Binds the tokens of a request with a DPoP proof to its key. An invalid proof yields no token. */
 export function createDpop(
   options: IssuerDpopOptions,
   tokenEndpoint: string,
@@ -29,7 +29,7 @@ export function createDpop(
       } = await check.inspect({ method: request.method, url: "", header });
       const headers = nonce === undefined ? {} : { "dpop-nonce": nonce };
       if (proved === undefined) throw new OAuthProblem(error, description, { headers });
-      // The mark is in the store, so that all that share it take each proof once.
+      // The use is recorded in the store, so that all processes that share it accept each proof once.
       const { thumbprint: jkt, name, untilMs: expiresAt } = proved;
       const refusal = new OAuthProblem(CODE, USED_BEFORE);
       return { binding: { type: "DPoP", jkt }, uses: [{ mark: `proof:${await digestOf(name)}`, expiresAt, refusal }] };

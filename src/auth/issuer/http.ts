@@ -5,7 +5,7 @@ import { invalidRequest, OAuthProblem } from "./problem.js";
 
 const MANY = new Set(["resource"]);
 
-/** The parameters of a request, each at most once, except those that may come several times. */
+/** Parameters of a request. Only `resource` may be repeated. */
 export class Params {
   readonly #all: URLSearchParams;
 
@@ -13,7 +13,7 @@ export class Params {
     this.#all = all;
   }
 
-  /** An empty value is as good as none. */
+  /** Returns the value of a parameter. An empty value counts as absent. */
   get(name: string): string | undefined {
     const value = this.#all.get(name);
     return value === null || value === "" ? undefined : value;
@@ -23,7 +23,7 @@ export class Params {
     return this.#all.getAll(name).filter((value) => value !== "");
   }
 
-  /** Throws `invalid_request` unless it is there. */
+  /** Returns the value of a parameter. Throws `invalid_request` if it is absent. */
   need(name: string): string {
     const value = this.get(name);
     if (value === undefined) throw invalidRequest(`${name} is missing`);
@@ -31,8 +31,8 @@ export class Params {
   }
 
   /**
-   * The first parameter, of those named or of all, that comes more than once and may not. It goes through them once: there
-   * may be thousands.
+   * Returns the first repeated parameter, among `names` or among all, that must not be repeated. Iterates only once,
+   * because there may be thousands of parameters.
    */
   repeated(names?: readonly string[]): string | undefined {
     const seen = new Set<string>();
@@ -45,7 +45,7 @@ export class Params {
   }
 }
 
-/** The body of a form post. Throws for another media type and for bodies that are too large. */
+/** Reads a form body. Throws for another media type and for a body that is too large. */
 export async function readForm(request: Request, { maxFormBytes }: IssuerLimits): Promise<Params> {
   if (mediaType(request) !== "application/x-www-form-urlencoded") {
     throw invalidRequest("the body has to be application/x-www-form-urlencoded");
@@ -53,7 +53,7 @@ export async function readForm(request: Request, { maxFormBytes }: IssuerLimits)
   return new Params(new URLSearchParams(await readBody(request, maxFormBytes)));
 }
 
-/** The form of an endpoint for programs: no parameter twice, none in the address. */
+/** Reads the form of an API endpoint. Throws for repeated parameters and for parameters in the URL. */
 export async function readStrictForm(request: Request, limits: IssuerLimits): Promise<Params> {
   if (new URL(request.url).search !== "") throw invalidRequest("parameters belong into the body");
   const form = await readForm(request, limits);
@@ -86,14 +86,14 @@ async function readBody(request: Request, maxBytes: number): Promise<string> {
 
 const named = (text: string) => (/^\w{1,64}$/.test(text) ? text : "a parameter");
 
-/** Nothing that is said about tokens may be kept on the way. */
+/** Headers that keep responses about tokens out of caches. */
 export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" } as const;
 
 export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(JSON.stringify(value), { status, headers: { "content-type": "application/json", ...headers } });
 }
 
-/** Sends a browser on. After a form it is 303, so that nothing of the form goes along. */
+/** Redirects a browser. After a form the status is 303, so that the form is not posted again. */
 export function redirect(request: Request, location: string, cookies: readonly string[] = []): Response {
   const headers = new Headers({ location, "referrer-policy": "no-referrer", ...NOT_STORED });
   for (const cookie of cookies) headers.append("set-cookie", cookie);

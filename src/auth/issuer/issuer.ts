@@ -6,33 +6,37 @@ import type { IssuerOptions, UpstreamTokens } from "./options.js";
 import { endpointsOf, route } from "./router.js";
 import { createCore } from "./settings.js";
 
-/** An authorization server. */
+/** OAuth authorization server. */
 export interface Issuer {
-  /** Its identifier: what resource metadata lists as authorization server. */
+  /** Issuer identifier, which resource metadata lists as authorization server. */
   readonly issuer: string;
-  /** Serves a request, from wherever requests come: Deno, Bun, Workers, Hono, `toNodeListener` of `bowline/node`. */
+  /**
+   * Handles a request. Works on any platform with web requests: Deno, Bun, Workers, Hono, or Node with `toNodeListener`
+   * of `bowline/node`.
+   */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Whether a path is one of its endpoints, for servers that have others too. */
+  /** True if a path belongs to this issuer, for HTTP servers with other routes. */
   readonly owns: (pathname: string) => boolean;
   /**
-   * What an access token says; undefined unless it was made here, is still good and was not revoked. It is the verifier of
-   * a protected server in the same process, which looks at the audience itself.
+   * Verifies an access token; undefined unless it comes from this issuer, has not expired and is not revoked. Use it as
+   * the verifier of a protected server in the same process, which checks the audience itself.
    */
   readonly verify: (token: string) => Promise<VerifiedToken | undefined>;
-  /** Ends a grant with all its tokens. */
+  /** Ends a grant and all its tokens. */
   readonly revokeGrant: (grantId: string) => Promise<void>;
   /**
-   * In upstream mode, what this server has at the provider for a grant, for calls that a tool makes there; renewed where
-   * it is about to end, undefined once the grant has ended. It must not leave the server.
+   * Returns the upstream tokens of a grant, for calls of a tool to the provider. Renews them if they are about to
+   * expire; undefined once the grant has ended. They must not leave the server. Upstream mode only.
    */
   readonly upstreamTokens: (grantId: string) => Promise<UpstreamTokens | undefined>;
 }
 
-/** Makes an authorization server. `guardedFetch` asks for addresses that strangers name. */
+/** Creates an authorization server. `guardedFetch` fetches URLs that clients name. */
 export function createIssuerWith(options: IssuerOptions, guardedFetch: Fetch): Issuer {
   const core = createCore(options, guardedFetch);
   const endpoints = endpointsOf(core);
-  // A web page can have its own name point at this machine, and would then share the issuer's origin with it.
+  // Rejects DNS rebinding: a web page can let its own host name point at this machine, and would then have the issuer's
+  // origin.
   const local = isLoopback(new URL(core.issuer).hostname);
   const isRebound = (hostname: string) => local && !isLoopback(hostname);
   const upstream = options.upstream === undefined ? undefined : new UpstreamAccess(core, options.upstream);

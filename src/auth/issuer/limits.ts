@@ -1,157 +1,160 @@
 import { PROOF_LIMITS, type ProofLimits } from "../dpop/check.js";
 import { KEY_LIMITS, type KeyLimits } from "../issuer-keys.js";
 
-/** The bounds of an issuer: `createIssuer({ limits })`. */
+/** Limits of an issuer: `createIssuer({ limits })`. */
 export interface IssuerLimits extends KeyLimits, Pick<ProofLimits, "proofWindowMs" | "maxProofBytes"> {
   /**
-   * Registered clients that the memory store keeps. The oldest that has no grant makes room; where each has one,
-   * registration is refused.
+   * Maximum number of registered clients in the memory store. The oldest one without a grant is evicted. If each has
+   * one, registration is rejected.
    * @default 10_000
    */
   readonly maxClients: number;
   /**
-   * How long a registered client is kept that no user has approved, and after its last grant has ended.
+   * Milliseconds during which a registered client is kept that no user has approved, or whose last grant has ended.
    * @default 86_400_000
    */
   readonly unusedClientMs: number;
   /**
-   * Registrations that are taken in a minute, from all together, where `limit` is not given.
+   * Maximum number of registrations per minute from all clients together. Applies if `limit` is not given.
    * @default 60
    */
   readonly maxRegistrationsPerMinute: number;
   /**
-   * Codes, and grants with refresh tokens, that the memory store keeps. While it is full no more are made.
+   * Maximum number of codes, and of grants with refresh tokens, in the memory store. When it is full, no more are
+   * issued.
    * @default 10_000
    */
   readonly maxGrants: number;
   /**
-   * Codes and grants of one user in the memory store. The user's oldest makes room.
+   * Maximum number of codes, and of grants, of one user in the memory store. The user's oldest one is evicted.
    * @default 1_000
    */
   readonly maxGrantsPerUser: number;
   /**
-   * Marks of one kind in the memory store, for what was used up or revoked. While it is full nothing more is used up.
+   * Maximum number of marks of one kind in the memory store. A mark records a use of a one-time credential or a
+   * revocation. When the store is full, requests that need another mark are rejected.
    * @default 100_000
    */
   readonly maxMarks: number;
   /**
-   * Marks of one kind that one user, or one client without a user, can cause.
+   * Maximum number of marks of one kind that one user, or one client without a user, can cause.
    * @default 10_000
    */
   readonly maxMarksPerUser: number;
   /**
-   * How long a user may take to answer the consent page, and to log in upstream.
+   * Milliseconds that a user has to answer the consent page, and to log in upstream.
    * @default 600_000
    */
   readonly loginMs: number;
   /**
-   * Logins upstream that one browser can have under way. The first makes room.
+   * Maximum number of pending upstream logins of one browser. The oldest is dropped.
    * @default 5
    */
   readonly maxLoginsPerBrowser: number;
   /**
-   * How long a browser is known between two pages of a login.
+   * Milliseconds during which a browser is recognized between two pages of a login.
    * @default 86_400_000
    */
   readonly browserMs: number;
   /**
-   * How long a request to the provider upstream may take.
+   * Milliseconds until a request to the upstream provider times out.
    * @default 15_000
    */
   readonly upstreamMs: number;
   /**
-   * The size of an answer of the provider upstream.
+   * Maximum size of a response of the upstream provider.
    * @default 262_144
    */
   readonly maxUpstreamBytes: number;
   /**
-   * The size of a posted form.
+   * Maximum size of a posted form.
    * @default 65_536
    */
   readonly maxFormBytes: number;
   /**
-   * The size of a registration.
+   * Maximum size of a registration request.
    * @default 16_384
    */
   readonly maxRegistrationBytes: number;
   /**
-   * Items of a list, such as redirect URIs, that a client may state about itself.
+   * Maximum number of items in a list of client metadata, such as redirect URIs.
    * @default 20
    */
   readonly maxMetadataItems: number;
   /**
-   * Characters of a text or an address that a client may state about itself.
+   * Maximum number of characters of a text or URL in client metadata.
    * @default 2_000
    */
   readonly maxMetadataChars: number;
   /**
-   * Keys that `createRateLimiter` remembers. The one that asked longest ago makes room.
+   * Maximum number of keys that `createRateLimiter` keeps. The least recently used one is evicted.
    * @default 10_000
    */
   readonly maxRateKeys: number;
   /**
-   * Metadata documents of clients, and key sets of clients, that are kept. The oldest of a client that no user has
-   * approved makes room first.
+   * Maximum number of cached metadata documents, and of cached key sets, of clients. The oldest one of a client that no
+   * user has approved is evicted first.
    * @default 1_000
    */
   readonly maxDocuments: number;
   /**
-   * The size of a metadata document, or of the keys, of a client.
+   * Maximum size of a client's metadata document or key set.
    * @default 5_120
    */
   readonly maxDocumentBytes: number;
   /**
-   * How long fetching a document of a client may take.
+   * Milliseconds until the request for a client's document times out.
    * @default 5_000
    */
   readonly documentMs: number;
   /**
-   * The longest that a metadata document is reused. Its own headers may shorten that.
+   * Maximum milliseconds during which a metadata document is reused. Its HTTP headers may shorten that.
    * @default 86_400_000
    */
   readonly documentAgeMs: number;
   /**
-   * How long a document that could not be had or used is not fetched again.
+   * Milliseconds during which an unavailable or invalid document is not fetched again.
    * @default 30_000
    */
   readonly failedDocumentMs: number;
   /**
-   * Documents that are fetched at a time for clients that no user has approved.
+   * Maximum number of concurrent requests for documents of clients that no user has approved.
    * @default 20
    */
   readonly maxDocumentFetches: number;
   /**
-   * Documents that are fetched at a time from one host.
+   * Maximum number of concurrent requests for documents to one host.
    * @default 2
    */
   readonly maxDocumentFetchesPerHost: number;
   /**
-   * Documents that are fetched in a minute for all clients that no user has approved, and from each host for the others.
+   * Maximum number of documents fetched per minute: in total for clients that no user has approved, and per host for
+   * approved ones.
    * @default 300
    */
   readonly maxDocumentsPerMinute: number;
   /**
-   * Documents that are fetched in a minute from one host for clients that no user has approved.
+   * Maximum number of documents fetched per minute from one host for clients that no user has approved.
    * @default 30
    */
   readonly maxDocumentsPerHostPerMinute: number;
   /**
-   * How far the clocks of others may differ from this one.
+   * Maximum difference in milliseconds between this clock and those of clients and trusted issuers.
    * @default 10_000
    */
   readonly clockSkewMs: number;
   /**
-   * The length of an assertion.
+   * Maximum length of an assertion.
    * @default 16_384
    */
   readonly maxAssertionBytes: number;
   /**
-   * The longest that the assertion by which a client authenticates may be good for.
+   * Maximum lifetime in milliseconds of an assertion that authenticates a client.
    * @default 600_000
    */
   readonly clientAssertionMs: number;
   /**
-   * The longest that the assertion of an identity provider or a platform may be good for.
+   * Maximum lifetime in milliseconds of an assertion of an identity provider or a workload platform.
    * @default 86_400_000
    */
   readonly grantAssertionMs: number;

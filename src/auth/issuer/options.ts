@@ -7,190 +7,267 @@ import type { ClientMetadata } from "./clients/metadata.js";
 import type { IssuerLimits } from "./limits.js";
 import type { IssuerStore } from "./store/store.js";
 
+/** Context of a `user` call. */
 export interface LoginContext {
-  /** Where to send the browser once the user has logged in. */
+  /** URL to which the browser is redirected after the login. */
   readonly returnTo: URL;
   readonly client: IssuerClient;
 }
 
-/** What a user is asked to approve. */
+/** Authorization that a user, or the option `approve`, decides on. */
 export interface ConsentQuestion {
   readonly client: IssuerClient;
-  /** Nobody in upstream mode, where consent comes before the login. */
+  /** Undefined in upstream mode, where consent comes before the login. */
   readonly user: IssuerUser | undefined;
   readonly redirectUri: string;
   readonly scopes: readonly string[];
   readonly resources: readonly string[];
 }
 
+/** Options of dynamic client registration (RFC 7591). */
 export interface RegistrationOptions {
   /**
-   * Looks at what a client says of itself before anything is kept. Throws an `OAuthProblem` to refuse it; may choose its id.
+   * Checks the metadata of a client before the client is stored, and may choose its id. Throws an `OAuthProblem` to
+   * reject the client.
    */
   readonly accept?: (
     metadata: ClientMetadata & { readonly software_statement?: unknown },
     request: Request,
   ) => { readonly clientId?: string } | undefined | Promise<{ readonly clientId?: string } | undefined>;
-  /** What a client that names no scopes is registered for. Without this it may ask for any. */
+  /** Scopes of a client that registers without any. By default it may request all scopes. */
   readonly defaultScopes?: readonly string[];
-  /** The longest that a registration is kept, in use or not. Clients in use are kept for ever unless given. */
+  /**
+   * Maximum milliseconds for which a registration is kept, even if it is in use. By default a client in use is kept
+   * indefinitely.
+   */
   readonly lifetimeMs?: number;
 }
 
+/** Options of clients that are identified by the URL of a metadata document. */
 export interface ClientDocumentOptions {
-  /** Looks at the address before it is fetched: false refuses the client. */
+  /** Checks the URL before it is fetched. False rejects the client. */
   readonly allow?: (url: URL) => boolean | Promise<boolean>;
-  /** Looks at the document before anything is done with it: false refuses the client. */
+  /** Checks the client that the document describes. False rejects the client. */
   readonly accept?: (client: IssuerClient) => boolean | Promise<boolean>;
-  /** Fetches documents. On Node, one that connects to no private address unless given. */
+  /** Fetches the documents. The default on Node refuses to connect to private addresses. */
   readonly fetch?: Fetch;
-  /** Resolves names, so that private addresses behind them are refused before anything is fetched. */
+  /** Resolves host names, so that names of private addresses are rejected before anything is fetched. */
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
-  /** Documents on this machine, for development. */
+  /**
+   * Allows documents on this machine, for development.
+   * @default false
+   */
   readonly allowLoopback?: boolean;
 }
 
-/** A part of the issuer that can be limited. */
+/** Endpoint whose rate can be limited. */
 export type LimitedEndpoint = "authorize" | "consent" | "callback" | "token" | "register" | "revoke";
 
-/** Says how many seconds a request has to wait, or nothing to let it pass. */
+/** Returns the seconds that a request has to wait; undefined to let it pass. */
 export type RateLimit = (
   endpoint: LimitedEndpoint,
   request: Request,
 ) => number | undefined | Promise<number | undefined>;
 
+/** Lifetimes of codes, tokens, grants and consents in milliseconds. */
 export interface Lifetimes {
-  /** One minute unless given, ten at most. */
+  /**
+   * Lifetime of a code; at most ten minutes.
+   * @default 60_000
+   */
   readonly codeMs?: number;
-  /** Fifteen minutes unless given. A revocation is remembered for as long: change the keys as well when you shorten it. */
+  /**
+   * Lifetime of an access token. A revocation is remembered for the same time: when you shorten it, change the keys
+   * too.
+   * @default 900_000
+   */
   readonly accessTokenMs?: number;
-  /** Thirty days unless given, from the approval on; a refresh does not prolong it. */
+  /**
+   * Lifetime of a grant from its approval on. A refresh does not extend it.
+   * @default 2_592_000_000
+   */
   readonly grantMs?: number;
-  /** How long a browser remembers an approval; thirty days unless given. */
+  /**
+   * Time during which a browser remembers an approval.
+   * @default 2_592_000_000
+   */
   readonly consentMs?: number;
 }
 
+/** Options of `createIssuer`. Either `user` or `upstream` is required. */
 export interface IssuerOptions {
-  /** The issuer's identifier and the address of its endpoints: https, or http on this machine. */
+  /** Issuer identifier and base URL of the endpoints: https, or http on this machine. */
   readonly issuer: string;
-  /** The MCP servers that tokens are for, as their resource metadata spells them. */
+  /** MCP servers for which tokens are issued, spelt as in their resource metadata. */
   readonly resources: readonly (string | URL)[];
-  /** What a token is for when the client names no resource. The only resource, if there is one alone. */
+  /**
+   * Audience of a token if the client names no resource.
+   * @default the only element of `resources`, if there is just one
+   */
   readonly defaultResource?: string | URL;
   /**
-   * Finds out who sends the request, by whatever session the application has. Returns a page, or a redirect to one, where
-   * nobody is logged in; from there the browser comes back to `returnTo`.
+   * Returns the user who sends the request, from the session of the application. If nobody is logged in, returns a
+   * login page or a redirect to one, which sends the browser back to `returnTo`.
    */
   readonly user?: (request: Request, context: LoginContext) => IssuerUser | Response | Promise<IssuerUser | Response>;
-  /** Leaves the login to a provider upstream, in place of `user`. */
+  /** Delegates the login to an upstream identity provider, in place of `user`. */
   readonly upstream?: UpstreamOptions;
-  /** The scopes there are, each with what the consent page says about it. */
+  /** Supported scopes, each with its description on the consent page. */
   readonly scopes?: Readonly<Record<string, string>> | readonly string[];
-  /** What a request without scopes asks for; all there are unless given. */
+  /**
+   * Scopes of a request that names none.
+   * @default all supported scopes
+   */
   readonly defaultScopes?: readonly string[];
   /** Clients that are known in advance. */
   readonly clients?: readonly ConfiguredClient[];
-  /** Lets clients register themselves. On unless false. */
+  /**
+   * Lets clients register themselves (RFC 7591).
+   * @default true
+   */
   readonly registration?: boolean | RegistrationOptions;
-  /** Takes https addresses of metadata documents as client ids. On unless false. */
+  /**
+   * Accepts https URLs of metadata documents as client ids.
+   * @default true
+   */
   readonly clientDocuments?: boolean | ClientDocumentOptions;
-  /** Lets clients give tokens back. On unless false. */
+  /**
+   * Lets clients revoke tokens (RFC 7009).
+   * @default true
+   */
   readonly revocation?: boolean;
-  /** Binds tokens to a key that the client proves (RFC 9449). Off unless given. */
+  /**
+   * Binds tokens to a key that the client proves (RFC 9449).
+   * @default false
+   */
   readonly dpop?: boolean | IssuerDpopOptions;
-  /** Gives tokens to confidential clients that act for themselves. Off unless true. */
+  /**
+   * Issues tokens to confidential clients that act for themselves.
+   * @default false
+   */
   readonly clientCredentials?: boolean;
-  /** Gives tokens for users that an identity provider vouches for. */
+  /** Issues tokens to users for whom a trusted identity provider vouches. */
   readonly identityAssertion?: IdentityAssertionOptions;
-  /** Gives tokens to workloads that their platform vouches for. */
+  /** Issues tokens to workloads for which a trusted platform vouches. */
   readonly workloadIdentity?: WorkloadIdentityOptions;
-  /** True approves without asking the user. Nobody is approved that way unless this is given. */
+  /** Returns true to approve without a consent page. By default every user is asked. */
   readonly approve?: (question: ConsentQuestion) => boolean | Promise<boolean>;
   /**
-   * Whether an error may send the browser to a client at once. Clients that are known in advance, and those that the user
-   * has approved before, unless given; for others a page says where the link leads.
+   * Returns true if an error may redirect the browser to the client at once. Otherwise a page shows where the link
+   * leads. By default clients that are known in advance, and those that the user has approved before, are trusted.
    */
   readonly trustRedirect?: (client: IssuerClient, redirectUri: string) => boolean;
-  /** Adds `iss` to what is sent back to clients. On unless false. */
+  /**
+   * Adds `iss` to authorization responses (RFC 9207).
+   * @default true
+   */
   readonly issParameter?: boolean;
-  /** What the pages call this server; its host unless given. */
+  /**
+   * Name of this server on its pages.
+   * @default the host of the issuer
+   */
   readonly name?: string;
-  /** Bounded memory unless given. */
+  /**
+   * Storage of clients, codes, grants and marks.
+   * @default `createMemoryIssuerStore()`
+   */
   readonly store?: IssuerStore;
-  /** Private keys that sign tokens: the first signs, all are published. Made for this process unless given. */
+  /**
+   * Private keys of the access tokens. The first one signs; all are published. By default a key is generated that ends
+   * with the process.
+   */
   readonly keys?: readonly JWK[];
-  /** Keys of 32 bytes for cookies, forms and upstream tokens: the first seals, each opens. As long-lived as `keys`. */
+  /**
+   * Keys of 32 bytes that encrypt cookies, forms and upstream tokens. The first one encrypts; each decrypts. Keep them
+   * as long as `keys`.
+   * @default a random key that ends with the process
+   */
   readonly secrets?: readonly Uint8Array[];
   readonly lifetimes?: Lifetimes;
-  /** The bounds of the issuer, each with a default. */
+  /** Limits of the issuer, each with a default. */
   readonly limits?: Partial<IssuerLimits>;
-  /** What each endpoint may cost. `limits.maxRegistrationsPerMinute` for all together unless given; false for no limit. */
+  /**
+   * Rate limit of each endpoint; false for none. By default only registration is limited, by
+   * `limits.maxRegistrationsPerMinute`.
+   */
   readonly limit?: RateLimit | false;
-  /** Hears of failures that clients only see as `server_error`. */
+  /** Called with failures that clients see only as `server_error`. */
   readonly onError?: (error: unknown) => void;
-  /** The time, in milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** Somebody whose assertions are believed. */
+/** Issuer whose assertions are accepted. */
 export type TrustedIssuer = Pick<IssuerKeyOptions, "issuer" | "jwksUri" | "keys" | "algorithms" | "fetch">;
 
-/** Takes the word of a company's identity provider for its users (an ID-JAG). */
+/** Options of identity assertions (ID-JAG), by which a company's identity provider vouches for its users. */
 export interface IdentityAssertionOptions {
   readonly providers: readonly TrustedIssuer[];
   /**
-   * Whom an assertion is about, in this server's own words; nobody refuses it. Its `sub` unless given: with
-   * several providers it has to be, since two of them may have users of the same name.
+   * Returns the subject of the tokens for an assertion; undefined rejects the assertion. The default is the claim
+   * `sub`. Required with several providers, because two of them may have the same `sub`.
    */
   readonly subject?: (claims: JWTPayload, client: IssuerClient) => string | undefined | Promise<string | undefined>;
 }
 
-/** What a workload may have. */
+/** Permissions of a workload. */
 export interface WorkloadGrant {
-  /** The client that its tokens name; its `sub` unless given. */
+  /**
+   * Client id of the tokens.
+   * @default the claim `sub`
+   */
   readonly clientId?: string;
-  /** What its tokens say they are about; its `sub` unless given. */
+  /**
+   * Subject of the tokens.
+   * @default the claim `sub`
+   */
   readonly subject?: string;
-  /** The scopes that it may ask for; all there are unless given. */
+  /**
+   * Scopes that the workload may request.
+   * @default all supported scopes
+   */
   readonly scopes?: readonly string[];
 }
 
-/** A platform that gives JWTs to its workloads, and which of them may have tokens. */
+/** Platform that issues JWTs to its workloads. */
 export interface WorkloadIssuer extends TrustedIssuer {
   readonly allow: (
     claims: JWTPayload,
   ) => WorkloadGrant | boolean | undefined | Promise<WorkloadGrant | boolean | undefined>;
 }
 
-/** Takes the word of platforms for the workloads that run on them. */
+/** Options of workload identities, for which platforms vouch. */
 export interface WorkloadIdentityOptions {
   readonly issuers: readonly WorkloadIssuer[];
 }
 
-/** What the provider upstream gave. It stays with the issuer. */
+/** Tokens of the upstream provider. They must not leave the issuer. */
 export interface UpstreamTokens {
   readonly accessToken: string;
   readonly refreshToken?: string | undefined;
   readonly idToken?: string | undefined;
   readonly scope?: string | undefined;
-  /** In milliseconds since 1970. */
+  /** Expiry in milliseconds since 1970. */
   readonly expiresAt?: number | undefined;
 }
 
-/** An identity provider with one client for all: this issuer. */
+/** Upstream identity provider, at which this issuer is the only client. */
 export interface UpstreamOptions {
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** `client_secret_basic` unless given. */
+  /**
+   * Authentication method at the provider's token endpoint.
+   * @default "client_secret_basic"
+   */
   readonly method?: "client_secret_basic" | "client_secret_post";
   readonly scope?: string;
-  /** The provider's issuer: an answer that names another is refused. */
+  /** Issuer of the provider. A response that names another one is rejected. */
   readonly issuer?: string;
-  /** More parameters for its authorization endpoint, such as `access_type`. */
+  /** Additional parameters of the provider's authorization request, such as `access_type`. */
   readonly params?: Readonly<Record<string, string>>;
-  /** Who the tokens are of: from the provider's user info, or from the ID token that came straight from it. */
+  /** Returns the user of the tokens, from the provider's user info or from the ID token. */
   readonly user: (
     tokens: UpstreamTokens,
     context: { readonly signal: AbortSignal },
@@ -198,12 +275,12 @@ export interface UpstreamOptions {
   readonly fetch?: Fetch;
 }
 
-/** How proofs are judged that tokens are bound by. */
+/** Options of the DPoP proofs to which tokens are bound. */
 export type IssuerDpopOptions = Omit<DpopOptions, "required" | "acceptProof" | "url">;
 
-/** Whoever sits at the browser. `id` becomes the subject of the tokens. */
+/** User at the browser. `id` becomes the subject of the tokens. */
 export interface IssuerUser {
   readonly id: string;
-  /** Shown on the consent page. */
+  /** Name on the consent page. */
   readonly name?: string;
 }

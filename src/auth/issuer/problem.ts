@@ -1,12 +1,15 @@
 export interface ProblemOptions extends ErrorOptions {
-  /** 400 unless given. */
+  /**
+   * Status of the response.
+   * @default 400
+   */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * An error of OAuth: `code` and `message` go out to the client as `error` and `error_description`. Throw one from a hook to
- * refuse a request with a code of your own; any other error becomes `server_error` and stays inside.
+ * OAuth error. `code` and `message` are sent to the client as `error` and `error_description`. A hook throws it to
+ * reject a request with a code of its own. Any other error is sent as `server_error`, without its message.
  */
 export class OAuthProblem extends Error {
   override readonly name = "OAuthProblem";
@@ -35,14 +38,14 @@ export function invalidGrant(message: string): OAuthProblem {
   return new OAuthProblem("invalid_grant", message);
 }
 
-/** What is told of an error: all of a problem, and nothing of anything else. */
+/** Converts an error for the client. Only the message of an `OAuthProblem` is sent. */
 export function toProblem(core: { onError(error: unknown): void }, error: unknown): OAuthProblem {
   if (!(error instanceof OAuthProblem) || error.status >= 500) core.onError(error);
   if (error instanceof OAuthProblem) return error;
   return new OAuthProblem("server_error", "something went wrong here", { status: 500 });
 }
 
-/** What RFC 6749 allows in a description. */
+/** Replaces characters that RFC 6749 does not allow in a description. */
 export function printable(text: string): string {
   return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]+/g, "'");
 }

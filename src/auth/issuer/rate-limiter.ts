@@ -1,27 +1,34 @@
 import { ISSUER_LIMITS } from "./limits.js";
 import type { LimitedEndpoint, RateLimit } from "./options.js";
 
+/** Number of requests allowed in a time. */
 export interface Allowance {
-  /** So many requests ... */
+  /** Number of requests in `perMs`. */
   readonly requests: number;
-  /** ... in so much time; one minute unless given. */
+  /**
+   * Time in milliseconds in which `requests` are allowed.
+   * @default 60_000
+   */
   readonly perMs?: number;
 }
 
 export interface RateLimiterOptions {
-  /** What each endpoint allows; those not named are not limited. */
+  /** Allowance of each endpoint. An endpoint without one is not limited. */
   readonly allow: Readonly<Partial<Record<LimitedEndpoint, Allowance>>>;
-  /** Whose allowance a request uses, such as its address as the proxy in front states it. All share one unless given. */
+  /**
+   * Returns the key whose allowance a request uses, such as the client address from a proxy's header. By default all
+   * requests share one allowance.
+   */
   readonly key?: (request: Request) => string;
   /**
-   * Keys that are remembered. The one that asked longest ago makes room.
+   * Maximum number of keys kept. The least recently used one is evicted.
    * @default 10_000
    */
   readonly maxKeys?: number;
   readonly now?: () => number;
 }
 
-/** Limits requests within this process, per endpoint and key, by buckets that fill up steadily. */
+/** Creates a rate limiter in memory, with a token bucket per endpoint and key. */
 export function createRateLimiter(options: RateLimiterOptions): RateLimit {
   const { allow, key = () => "", maxKeys = ISSUER_LIMITS.maxRateKeys, now = Date.now } = options;
   const buckets = new Buckets(maxKeys, now);
@@ -31,7 +38,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimit {
   };
 }
 
-/** Allowances by name, each of which fills up steadily. */
+/** Token buckets by name. */
 export class Buckets {
   readonly #buckets = new Map<string, { readonly left: number; readonly at: number }>();
   readonly #max: number;
@@ -42,7 +49,7 @@ export class Buckets {
     this.#now = now;
   }
 
-  /** Takes one from the allowance, or says how many seconds it takes until there is one. */
+  /** Takes a token, or returns the seconds until one is available. */
   take(name: string, { requests, perMs = 60_000 }: Allowance): number | undefined {
     const now = this.#now();
     const bucket = this.#buckets.get(name) ?? { left: requests, at: now };

@@ -1,21 +1,21 @@
 import { parseWebAddress } from "../web-address.js";
 
-/** The hosts that can only be this machine, and nothing that resembles them. */
+/** Exact host names of this machine. Similar names may belong to others. */
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const PORT = /^(http:\/\/[^/?]*?)(:\d+)?(?=[/?]|$)/i;
-/** What the answer adds: an address that has one of them already could not be read without doubt. */
+/** Parameters of the response. A redirect URI that already has one of them would make the response ambiguous. */
 const RESERVED = ["code", "state", "iss", "error", "error_description", "error_uri"];
 
 export function isLoopbackUri(uri: string): boolean {
   return LOOPBACK.includes(parseWebAddress(uri)?.hostname ?? "");
 }
 
-/** Whether an address is one that nobody on the way can change: https, or http on this machine. */
+/** True for a URL that cannot be altered on the network: https, or http on this machine. */
 export function isSecureUri(uri: string): boolean {
   return parseWebAddress(uri)?.protocol === "https:" || isLoopbackUri(uri);
 }
 
-/** Why an address cannot be a redirect URI; undefined if it can. */
+/** Returns the reason why a text cannot be a redirect URI; undefined if it can. */
 export function redirectUriProblem(uri: unknown): string | undefined {
   if (typeof uri !== "string") return "is not a string";
   if (!URL.canParse(uri)) return "is not an absolute URI";
@@ -28,7 +28,7 @@ export function redirectUriProblem(uri: unknown): string | undefined {
   return taken === undefined ? undefined : `has a parameter ${taken} of its own`;
 }
 
-/** Whether a requested redirect URI is the registered one: as text, except that the port on loopback is free. */
+/** True if a requested redirect URI equals the registered one. On loopback the port may differ (RFC 8252). */
 export function matchesRedirectUri(registered: string, requested: string): boolean {
   if (registered === requested) return true;
   const local = isLoopbackUri(registered) && isLoopbackUri(requested) && redirectUriProblem(requested) === undefined;

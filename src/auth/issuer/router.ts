@@ -10,13 +10,13 @@ import type { LimitedEndpoint } from "./options.js";
 import { errorPage } from "./pages/page.js";
 import { OAuthProblem, toProblem } from "./problem.js";
 
-/** One address of the issuer. */
+/** Endpoint of the issuer. */
 export interface Endpoint {
   readonly name: string;
   readonly methods: readonly string[];
-  /** For programs: errors are JSON, and web pages of any origin may ask. Else for browsers: errors are pages. */
+  /** True for APIs: errors are JSON, and CORS allows any origin. False for pages: errors are HTML. */
   readonly api: boolean;
-  /** Whether what it costs can be limited. */
+  /** True if the rate limit applies. */
   readonly limited: boolean;
   serve(core: IssuerCore, request: Request): Promise<Response>;
 }
@@ -43,7 +43,7 @@ const document = (name: string, serve: Endpoint["serve"]): Endpoint => ({
   serve,
 });
 
-/** What there is to ask at this issuer, by path. A feature that is off has no address. */
+/** Returns the endpoints by path. A disabled feature has no endpoint. */
 export function endpointsOf({ issuer, base, options, login }: IssuerCore): ReadonlyMap<string, Endpoint> {
   const path = new URL(base).pathname.replace(/\/$/, "");
   const endpoints = new Map([
@@ -59,7 +59,7 @@ export function endpointsOf({ issuer, base, options, login }: IssuerCore): Reado
   return endpoints;
 }
 
-/** Serves one request. Never rejects. */
+/** Handles a request. Never rejects. */
 export async function route(core: IssuerCore, endpoint: Endpoint, request: Request): Promise<Response> {
   if (endpoint.api && request.method === "OPTIONS") return preflight(endpoint);
   const response = await answer(core, endpoint, request);
@@ -107,7 +107,7 @@ function preflight({ methods }: Endpoint): Response {
   });
 }
 
-/** Nothing here is decided by cookies, so there is nothing that a foreign page could borrow. */
+/** Allows any origin. API endpoints ignore cookies, so a foreign page gains nothing by it. */
 function forEveryOrigin(response: Response): Response {
   response.headers.set("access-control-allow-origin", "*");
   response.headers.set("access-control-expose-headers", "www-authenticate, dpop-nonce, retry-after");

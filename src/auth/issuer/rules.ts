@@ -2,16 +2,17 @@ import { normalizeResource } from "../resource.js";
 import { isScope, scopesOf } from "../scopes.js";
 import { OAuthProblem } from "./problem.js";
 
+/** Scopes that bound a request. */
 export interface ScopeLimits {
-  /** What this server has. */
+  /** Scopes that the server supports. */
   readonly supported: readonly string[];
-  /** What a request without scopes asks for. */
+  /** Scopes of a request that names none. */
   readonly defaults: readonly string[];
-  /** What the client is registered for; undefined for all that is supported. */
+  /** Scopes for which the client is registered; undefined for all supported ones. */
   readonly registered: readonly string[] | undefined;
 }
 
-/** The scopes that a request asks for. Throws `invalid_scope` for one that server or client do not allow. */
+/** Returns the requested scopes. Throws `invalid_scope` for a scope that the server or the client does not allow. */
 export function requestedScopes(scope: string | undefined, limits: ScopeLimits): readonly string[] {
   const { supported, defaults, registered } = limits;
   const allowed = registered === undefined ? supported : supported.filter((item) => registered.includes(item));
@@ -33,8 +34,8 @@ export function includesAll(held: readonly string[], wanted: readonly string[]):
 }
 
 /**
- * The resources that a request names, as this server spells them. Case of scheme and host, a default port and a slash at
- * the end do not count. Throws `invalid_target` for what is no resource of this server.
+ * Returns the requested resources in this server's spelling. Ignores letter case of scheme and host, a default port and
+ * a trailing slash. Throws `invalid_target` for an unknown resource.
  */
 export function requestedResources(
   named: readonly string[],
@@ -46,7 +47,7 @@ export function requestedResources(
   throw new OAuthProblem("invalid_target", "resource is missing, and this server has several");
 }
 
-/** The part of a grant's audience that a token request asks for: all of it unless it names some. */
+/** Returns the part of a grant's audience that a token request names, or all of it if it names none. */
 export function narrowedAudience(named: readonly string[], granted: readonly string[]): readonly string[] {
   return named.length === 0 ? granted : [...new Set(named.map((resource) => find(resource, granted)))];
 }

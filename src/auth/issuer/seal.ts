@@ -2,14 +2,14 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { KEY_BYTES, KeyRing } from "../../protocol/key-ring.js";
 
 /**
- * Encrypts and authenticates what leaves the process and must come back unchanged and unread: cookies, forms, tokens of
- * others at rest. What was sealed for one purpose opens for no other.
+ * Encrypts and authenticates data that leaves the process and comes back: cookies, forms, and stored upstream tokens.
+ * Data sealed for one purpose cannot be opened for another.
  */
 export class Seal {
   readonly #ring: KeyRing;
   readonly #now: () => number;
 
-  /** The first secret seals, each opens. Without secrets, one is made that lives as long as the process. */
+  /** The first secret encrypts; each decrypts. Without secrets a random one is used that ends with the process. */
   constructor(secrets: readonly Uint8Array[] | undefined, now: () => number) {
     for (const secret of secrets ?? []) {
       if (secret.byteLength !== KEY_BYTES) throw new DefinitionError(`secrets: each has to be ${KEY_BYTES} bytes long`);
@@ -19,13 +19,13 @@ export class Seal {
     this.#now = now;
   }
 
-  /** `expiresAt` is in milliseconds since 1970. */
+  /** Encrypts a value. `expiresAt` is in milliseconds since 1970. */
   async close(purpose: string, value: unknown, expiresAt: number): Promise<string> {
     const { iv, data } = await this.#ring.encrypt(JSON.stringify([expiresAt, value]), purpose);
     return `${iv}.${data}`;
   }
 
-  /** What was sealed; undefined if it was altered, is for another purpose, under another key, or expired. */
+  /** Decrypts a value; undefined if it is altered, expired, or sealed for another purpose or with another key. */
   async open<T>(purpose: string, text: string | undefined): Promise<T | undefined> {
     const [iv, data, ...rest] = (text ?? "").split(".");
     if (iv === undefined || data === undefined || rest.length > 0) return undefined;
@@ -35,7 +35,7 @@ export class Seal {
         const [expiresAt, value] = JSON.parse(plain) as [number, T];
         return this.#now() < expiresAt ? value : undefined;
       } catch {
-        // Another key of the ring may open it.
+        // Another key of the ring may decrypt it.
       }
     }
     return undefined;

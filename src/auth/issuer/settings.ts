@@ -61,12 +61,12 @@ const OPTIONS: Known<IssuerOptions> = {
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-/** Whoever may register without end can push out all clients that have no grant yet. */
+/** Limits registrations by default, because unlimited ones would evict all clients that have no grant yet. */
 function defaultLimit({ maxRegistrationsPerMinute: requests }: IssuerLimits, now: () => number): RateLimit {
   return createRateLimiter({ allow: { register: { requests } }, now });
 }
 
-/** Checks the options and makes all that the endpoints share. Throws for options that cannot work. */
+/** Validates the options and creates everything that the endpoints share. Throws for options that cannot work. */
 export function createCore(options: IssuerOptions, guardedFetch: Fetch): IssuerCore {
   if (typeof options?.issuer !== "string")
     throw new DefinitionError(
@@ -146,12 +146,12 @@ function createClients(
   return { clients: known, clientKeys: new ClientKeys(fetcher, limits, now) };
 }
 
-/** What clients may have by describing themselves. */
+/** Grants that a client may obtain by registration or a metadata document. */
 const OPEN_GRANTS = new Set([CODE_GRANT, REFRESH_GRANT]);
 
 function assertIssuer(issuer: string): void {
   const href = isSecureUri(issuer) && !/[?#]/.test(issuer) ? new URL(issuer).href : "";
-  // Clients compare it as text.
+  // Clients compare the issuer as text.
   if (href !== "" && [href, href.replace(/\/$/, "")].includes(issuer)) return;
   throw new DefinitionError(
     `The issuer ${JSON.stringify(issuer)} has to be https, or http on localhost, 127.0.0.1 or [::1], in its plain form, without query or fragment`,
@@ -184,7 +184,7 @@ function toResources(given: IssuerOptions["resources"]): readonly string[] {
   return resources;
 }
 
-/** An origin alone is spelt without a slash, as resource metadata has it. */
+/** Formats a resource. A bare origin has no trailing slash, as in resource metadata. */
 function toResource(resource: string | URL): string {
   if (typeof resource === "string") return resource;
   return resource.pathname === "/" && resource.search === "" ? resource.origin : resource.href;
@@ -209,7 +209,7 @@ function toLogin({ user, upstream }: IssuerOptions): Login {
   throw new DefinitionError("An issuer takes either user or upstream");
 }
 
-/** The extensions that the options switch on: each brings grants, ways to authenticate, bindings and metadata. */
+/** Creates the extensions that the options enable. */
 function extensionsOf(options: IssuerOptions, base: string, limits: IssuerLimits): readonly IssuerExtension[] {
   const { dpop = false, identityAssertion, workloadIdentity, now = Date.now } = options;
   const extensions: IssuerExtension[] = [];
