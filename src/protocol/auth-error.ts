@@ -1,6 +1,6 @@
 import { McpError } from "./errors.js";
 
-/** The stage of an authorization that an error belongs to. */
+/** Step of an authorization in which an error occurred. */
 export type AuthStep =
   | "configuration"
   | "resource_metadata"
@@ -17,25 +17,29 @@ export type AuthStep =
   | "revocation"
   | "store";
 
+/** Details of an {@link AuthError}. */
 export interface AuthErrorDetails extends ErrorOptions {
-  /** The addresses that were asked, in order. */
+  /** URLs that were requested, in order. */
   readonly tried?: readonly string[];
-  /** The HTTP status that an authorization or MCP server answered with. */
+  /** HTTP status of the authorization server's or MCP server's response. */
   readonly status?: number | undefined;
-  /** What an OAuth error response, or a challenge, says. */
+  /** Members of an OAuth error response or of a challenge. */
   readonly error?: string | undefined;
   readonly description?: string | undefined;
   readonly uri?: string | undefined;
-  /** The scope that the server asks for, where that is what is missing. */
+  /** Scope that the server requires, if the token lacks it. */
   readonly scope?: string | undefined;
-  /** Where the challenge says that the resource's metadata is. */
+  /** URL of the resource metadata, as given by the challenge. */
   readonly resourceMetadata?: string | undefined;
-  /** Of a refused registration: what was sent, and what came back. */
+  /** Of a refused registration: the submitted metadata and the body of the response. */
   readonly submitted?: { readonly [member: string]: unknown };
   readonly body?: string | undefined;
 }
 
-/** Authorization failed: `step` says where, `tried` which addresses were asked on the way. Never holds a secret. */
+/**
+ * Failure of an authorization. `step` is the step that failed, `tried` lists the URLs that were requested. Never
+ * contains a secret.
+ */
 export class AuthError extends McpError {
   override readonly name = "AuthError";
   readonly tried: readonly string[];

@@ -1,16 +1,19 @@
 const OUTSIDE = /[^A-Za-z0-9+/]/;
 
-/** How many bytes are made characters at once: arguments of one call have a limit. */
+/** Number of bytes converted per call of `String.fromCharCode`. Engines limit the arguments of a call. */
 const AT_ONCE = 0x8000;
 
-/** Bytes as base64, with padding. */
+/** Encodes bytes as base64 with padding. */
 export function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += AT_ONCE) binary += String.fromCharCode(...bytes.subarray(at, at + AT_ONCE));
   return btoa(binary);
 }
 
-/** Standard alphabet, padding complete or absent, white space allowed: the texts that `atob` takes, without decoding. */
+/**
+ * True for text that `atob` accepts: standard alphabet, complete or absent padding, white space allowed. Does not
+ * decode.
+ */
 export function isBase64(text: string): boolean {
   const first = text.search(OUTSIDE);
   if (first === -1) return text.length % 4 !== 1;
@@ -24,7 +27,10 @@ export function toBase64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Throws for text that is not base64url. */
+/**
+ * Decodes base64url.
+ * @throws if the text is not base64url.
+ */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
 }

@@ -1,44 +1,48 @@
 /**
- * How far a call got that failed, as the side that made it can prove:
+ * Progress of a failed call, as far as the caller can prove it:
  *
- * - `not_sent`: nothing of it was written;
- * - `refused`: the answer to the call's own request proves that no handler ran;
- * - `sent`: the other side may have it, and a handler may have run;
- * - `answer_lost`: the other side took it, and its answer is gone;
- * - `answered`: the other side answered with an error, which alone tells how much was done.
+ * - `not_sent`: no part of the request was written.
+ * - `refused`: the response to the call's own request proves that no handler ran.
+ * - `sent`: the peer may have received the request, and a handler may have run.
+ * - `answer_lost`: the peer accepted the request, and its response is lost.
+ * - `answered`: the peer responded with an error. Only that error tells how much was done.
  *
- * It follows from what was sent for the call itself, never from a later request on its behalf, such as one that reads its
- * stream on or brings answers to the server's questions.
+ * The value depends on the request of the call itself. Later requests on its behalf, such as resuming its stream or
+ * sending input responses, do not change it.
  */
 export type Delivery = "not_sent" | "refused" | "sent" | "answer_lost" | "answered";
 
-/** Whether sending the same call again cannot make a handler run twice. */
+/** True if sending the same call again cannot run a handler twice. */
 export function isRetrySafe(delivery: Delivery): boolean {
   return delivery === "not_sent" || delivery === "refused";
 }
 
 /**
- * The statuses with which HTTP says that a request was not acted on. Others prove nothing: 400 may be a handler's own
- * error, 408 and 409 may come in the middle of the work, and a proxy answers with 502, 503 or 504 for a request that it
- * has passed on.
+ * Statuses by which HTTP states that a request was not processed. Other statuses prove nothing: 400 may be a handler's
+ * own error, 408 and 409 may occur while the request is processed, and a proxy may respond with 502, 503 or 504 after
+ * it forwarded the request.
  */
 const REFUSING: ReadonlySet<number> = new Set([401, 403, 404, 405, 411, 413, 414, 415, 421, 425, 426, 429, 431]);
 
 /**
- * What the status of the answer to a call's own request proves. 503 is a proof only of a server that speaks JSON-RPC and
- * asks for the request again, by an error in the body and `Retry-After`: so does a server that lets no more calls in.
+ * Derives the delivery from the status of the response to a call's own request. A 503 proves a refusal only if
+ * `asksAgain` is true: the body is a JSON-RPC error and `Retry-After` is present. A server at its limit of calls
+ * responds this way.
  */
 export function deliveryByStatus(status: number, asksAgain: boolean): "refused" | "sent" {
   return REFUSING.has(status) || (status === 503 && asksAgain) ? "refused" : "sent";
 }
 
-/** What HTTP tells of the answer to a call, beside the JSON-RPC error in its body. */
+/** HTTP properties of a response, in addition to the JSON-RPC error in its body. */
 export interface HttpAnswer {
   readonly status: number;
-  /** How long to wait before the next request, where the server says so. */
+  /** Time to wait before the next request, from `Retry-After`. */
   readonly retryAfterMs: number | undefined;
   readonly delivery: "refused" | "sent";
 }
 
-/** The member of an error object that tells how HTTP carried it. No peer can write it, since JSON has no symbols. */
+/**
+ * Member of an error object that holds the HTTP properties of its response. A peer cannot set it, since JSON has no
+ * symbols.
+ */
 export const HTTP_ANSWER: unique symbol = Symbol("http answer");

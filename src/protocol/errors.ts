@@ -3,17 +3,18 @@ import { isTextList } from "./json.js";
 import { describeIssues, oneLine } from "./text.js";
 import type { ClientCapabilities, InputRequiredResult } from "./types/index.js";
 
+/** JSON-RPC error code of a sampling request that the user rejected. */
 export const USER_REJECTED = -1;
 
+/** JSON-RPC error code of a call that requires the user to visit a URL first. */
 export const URL_ELICITATION_REQUIRED = -32042;
 
-/** The longest message; the rest of a longer one is cut off. */
+/** Maximum length of a message. Longer messages are truncated. */
 const MAX_MESSAGE_CHARS = 4000;
 
 /**
- * The errors a user of the SDK can meet. `code` is the contract: a stable string, safe to branch on.
- * The classes exist so that `instanceof` reads well; messages may change. A message may repeat words of a peer, so it is one
- * line of visible text.
+ * Base class of the errors that this package throws. `code` is stable and safe to branch on. Messages may change. A
+ * message may contain text from a peer, so it is reduced to one line of visible characters.
  */
 export class McpError extends Error {
   override readonly name: string = "McpError";
@@ -26,28 +27,33 @@ export class McpError extends Error {
   }
 }
 
+/** Options of an {@link RpcError}. */
 export interface RpcErrorOptions extends ErrorOptions {
   readonly method?: string | undefined;
   readonly local?: boolean;
-  /** How HTTP carried the answer, where it has a status of its own. */
+  /** HTTP properties of the response, if it had an HTTP status of its own. */
   readonly http?: HttpAnswer | undefined;
 }
 
-/** The peer answered with a JSON-RPC error, or a handler wants to answer with one: its message is sent as it is. */
+/**
+ * JSON-RPC error. A client receives it as the response to a call; a handler throws it to respond with it. Its message
+ * is sent unchanged.
+ */
 export class RpcError extends McpError {
   override readonly name: string = "RpcError";
   readonly rpcCode: number;
   readonly data: unknown;
-  /** The method that was answered so, on the side that called. */
+  /** Method of the call that failed. Set on the calling side only. */
   readonly method: string | undefined;
-  /** True when this side refused the call itself and nothing was sent. */
+  /** True if this side rejected the call and sent nothing. */
   readonly local: boolean;
-  /** Whether the error proves that no handler ran: see `Delivery`. */
+  /** Progress of the call when it failed. See {@link Delivery}. */
   readonly delivery: Delivery;
+  /** True if sending the same call again cannot run a handler twice. */
   readonly retrySafe: boolean;
-  /** The HTTP status that the error came with, where the call was refused by one. */
+  /** HTTP status of the response, if the call was refused with one. */
   readonly status: number | undefined;
-  /** How long the server asks to wait before the next request, by `Retry-After`. */
+  /** Time to wait before the next request, from `Retry-After`. */
   readonly retryAfterMs: number | undefined;
   constructor(rpcCode: number, message: string, data?: unknown, options?: RpcErrorOptions) {
     super("rpc_error", message, options);
@@ -64,7 +70,10 @@ export class RpcError extends McpError {
   }
 }
 
-/** The server's last word was a question: `result` holds it. The code says why it was not answered. */
+/**
+ * Failure of a call whose last result was an `input_required` result. `result` holds it. `code` tells why it was not
+ * answered.
+ */
 export class InputRequiredError extends McpError {
   override readonly name = "InputRequiredError";
   constructor(
@@ -76,14 +85,14 @@ export class InputRequiredError extends McpError {
   }
 }
 
-/** The two sides have no protocol version in common that this side may speak. */
+/** Failure of a negotiation: client and server support no common protocol version that this side may use. */
 export class VersionError extends McpError {
   override readonly name = "VersionError";
   constructor(
     message: string,
-    /** What the server said it speaks, if it said so. */
+    /** Versions that the server supports, if it named them. */
     readonly supported: readonly string[] | undefined,
-    /** What this side may speak. */
+    /** Versions that this side may use. */
     readonly wanted: readonly string[],
     options?: ErrorOptions,
   ) {
@@ -91,7 +100,7 @@ export class VersionError extends McpError {
   }
 }
 
-/** The server does not speak the version that was asked for, and names those that it does. */
+/** The server does not support the requested protocol version and lists the versions that it supports. */
 export class UnsupportedVersionError extends RpcError {
   override readonly name = "UnsupportedVersionError";
   readonly supported: readonly string[];
@@ -108,10 +117,10 @@ export class UnsupportedVersionError extends RpcError {
   }
 }
 
-/** The server needs something of the client that the call did not declare. */
+/** The call requires a client capability that it did not declare. */
 export class MissingCapabilityError extends RpcError {
   override readonly name = "MissingCapabilityError";
-  /** Only what is missing. */
+  /** Missing capabilities only. */
   readonly requiredCapabilities: ClientCapabilities;
   constructor(
     rpcCode: number,
@@ -124,14 +133,14 @@ export class MissingCapabilityError extends RpcError {
   }
 }
 
-/** The user said no to what the server asked of the model. Thrown by a client's handler, met by the server's. */
+/** The user rejected a sampling request. The client's handler throws it; the server's handler receives it. */
 export class UserRejectedError extends RpcError {
   constructor(message = "The user rejected the request") {
     super(USER_REJECTED, message);
   }
 }
 
-/** A page that the user must visit. */
+/** URL that the user must visit. */
 export interface RequiredUrl {
   readonly mode?: "url";
   readonly message: string;
@@ -139,7 +148,7 @@ export interface RequiredUrl {
   readonly elicitationId: string;
 }
 
-/** The server cannot go on before the user has been at these addresses. */
+/** The server cannot continue before the user has visited these URLs. */
 export class UrlElicitationRequiredError extends RpcError {
   readonly elicitations: readonly RequiredUrl[];
   constructor(elicitations: readonly RequiredUrl[], message = "The user must visit a page first") {
@@ -151,7 +160,7 @@ export class UrlElicitationRequiredError extends RpcError {
   }
 }
 
-/** The peer broke the protocol: the message says what and where. */
+/** The peer violated the protocol. The message names the violation and its place. */
 export class ProtocolError extends McpError {
   override readonly name = "ProtocolError";
   constructor(message: string, options?: ErrorOptions) {
@@ -159,31 +168,32 @@ export class ProtocolError extends McpError {
   }
 }
 
+/** Details of a {@link ConnectionError}. */
 export interface ConnectionErrorDetails extends ErrorOptions {
   /**
-   * How far the call had got.
-   * @default "sent": nothing is proved
+   * Progress of the call when the connection failed.
+   * @default "sent"
    */
   readonly delivery?: Exclude<Delivery, "answered"> | undefined;
-  /** The HTTP status that ended the call, where there is one. */
+  /** HTTP status that ended the call, if there is one. */
   readonly status?: number | undefined;
-  /** How long the server asks to wait before the next request, by `Retry-After`. */
+  /** Time to wait before the next request, from `Retry-After`. */
   readonly retryAfterMs?: number | undefined;
-  /** Of a process: its exit code, signal and last lines on stderr. */
+  /** Of a process: exit code, signal, and last lines on stderr. */
   readonly exitCode?: number | null | undefined;
   readonly exitSignal?: string | null | undefined;
   readonly stderr?: readonly string[];
-  /** Of a process: the program that was started, without its arguments. */
+  /** Of a process: the command that was started, without its arguments. */
   readonly command?: string | undefined;
-  /** What probably went wrong, where the signs tell. */
+  /** Probable cause, if the symptoms indicate one. */
   readonly likelyCause?: string | undefined;
 }
 
-/** The other side went away, or could not be reached. */
+/** The peer closed the connection or could not be reached. */
 export class ConnectionError extends McpError {
   override readonly name = "ConnectionError";
   readonly delivery: Exclude<Delivery, "answered">;
-  /** Whether sending the same call again cannot make a handler run twice. Follows from `delivery` alone. */
+  /** True if sending the same call again cannot run a handler twice. Derived from `delivery` alone. */
   readonly retrySafe: boolean;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
@@ -207,9 +217,9 @@ export class ConnectionError extends McpError {
 }
 
 /**
- * The error of a call whose handler has run already, when a further request on its behalf fails: another round of input, or
- * a look at what became of it. What such a request proves about itself, it does not prove about the call. `delivery` is what
- * is known of the call.
+ * Converts the error of a further request on behalf of a call whose handler has already run, such as another round of
+ * input or a query of its outcome. The proof that such a request was not processed does not apply to the call.
+ * `delivery` is the delivery of the call itself.
  */
 export function afterFirstAnswer(error: unknown, delivery: "answer_lost" | "sent" = "answer_lost"): unknown {
   if (error instanceof ConnectionError && error.retrySafe) {
@@ -220,7 +230,7 @@ export function afterFirstAnswer(error: unknown, delivery: "answer_lost" | "sent
   return new RpcError(rpcCode, message, data, { method, cause: error });
 }
 
-/** Time ran out: `idle` when nothing was heard for too long, `deadline` when the whole call took too long. */
+/** A call timed out: `idle` if nothing was received for too long, `deadline` if the whole call took too long. */
 export class TimeoutError extends McpError {
   override readonly name = "TimeoutError";
   constructor(
@@ -232,13 +242,13 @@ export class TimeoutError extends McpError {
   }
 }
 
-/** A server of a group cannot be reached, and is left alone for a while; `cause` is why. */
+/** A server of a group is unavailable and is not contacted until `retryInMs` has passed. `cause` is the reason. */
 export class ServerUnavailableError extends McpError {
   override readonly name = "ServerUnavailableError";
   declare readonly cause: Error;
   constructor(
     readonly server: string,
-    /** How long until it may be tried again. */
+    /** Time until the next connection attempt is allowed. */
     readonly retryInMs: number,
     cause: Error,
   ) {
@@ -249,7 +259,7 @@ export class ServerUnavailableError extends McpError {
   }
 }
 
-/** A tool's own failure, meant for the model: becomes a result with `isError`. Its message is sent as it is. */
+/** Failure of a tool, intended for the model. It becomes a result with `isError`. Its message is sent unchanged. */
 export class ToolError extends McpError {
   override readonly name = "ToolError";
   constructor(message: string, options?: ErrorOptions) {
@@ -258,21 +268,21 @@ export class ToolError extends McpError {
   }
 }
 
-/** A tool's structured result does not fit the schema that it was listed with, or that the caller gave. */
+/** The structured result of a tool does not match the schema from its listing, or the schema that the caller passed. */
 export class OutputError extends McpError {
   override readonly name = "OutputError";
   constructor(
     readonly tool: string,
-    /** What is wrong, and where in the structured content. */
+    /** Problems and their places in the structured content. */
     readonly issues: readonly { readonly path: string; readonly message: string }[],
-    /** The result as it came. */
+    /** Result as received. */
     readonly result: unknown,
   ) {
     super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${describeIssues(issues)}`);
   }
 }
 
-/** A server or client is defined in a way that cannot work: thrown while defining, never while serving. */
+/** Invalid definition of a server or client. Thrown while defining, never while serving. */
 export class DefinitionError extends McpError {
   override readonly name = "DefinitionError";
   constructor(message: string, options?: ErrorOptions) {
@@ -280,30 +290,30 @@ export class DefinitionError extends McpError {
   }
 }
 
-/** What was thrown, as an error. */
+/** Wraps a thrown value that is not an error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** Why a connection ended is what keeps the next call from being sent. */
+/** Creates the error of a call on a closed connection. Its message contains the reason of the closure. */
 export function notConnected(reason?: Error): ConnectionError {
   const why = reason instanceof ConnectionError ? reason.message : "the connection has been closed";
   return new ConnectionError(`Not connected: ${why}`, { ...endOf(reason), delivery: "not_sent", cause: reason });
 }
 
-/** How a process ended, for an error that follows from that. */
+/** Returns the details of a process exit, for an error that follows from it. */
 export function endOf(reason: Error | undefined): ConnectionErrorDetails {
   if (!(reason instanceof ConnectionError)) return {};
   const { exitCode, exitSignal, stderr, command, likelyCause } = reason;
   return { exitCode, exitSignal, stderr, command, likelyCause };
 }
 
-/** Whether a value lists protocol versions, one at least. */
+/** True if the value is a non-empty list of protocol versions. */
 export function isVersionList(value: unknown): value is readonly string[] {
   return isTextList(value) && value.length > 0;
 }
 
-/** What keeps a value from being a list of pages to visit. */
+/** Returns the reason why a value is not a list of URLs to visit, or undefined if it is one. */
 export function requiredUrlProblem(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length === 0) return "needs at least one elicitation";
   for (const one of value as readonly Partial<RequiredUrl>[]) {
@@ -314,7 +324,9 @@ export function requiredUrlProblem(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Thrown into a handler whose call goes on in a later request: whoever catches errors of handlers lets it pass. */
+/**
+ * Thrown into a handler whose call continues in a later request. Code that catches errors of handlers must rethrow it.
+ */
 export class HandlerSuspended extends Error {
   override readonly name: string = "HandlerSuspended";
 }

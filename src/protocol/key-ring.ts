@@ -1,12 +1,12 @@
 import { fromBase64Url, toBase64Url } from "./base64.js";
 
-/** A key for AES-256-GCM. `secret` is read when the key is first used. */
+/** AES-256-GCM key. `secret` is read when the key is first used. */
 export interface RingKey {
   readonly id: string;
   readonly secret: Uint8Array;
 }
 
-/** A text under one key of a ring. `iv` and `data` are base64url. */
+/** Text encrypted with a key of the ring. `iv` and `data` are base64url. */
 export interface Encrypted {
   readonly keyId: string;
   readonly iv: string;
@@ -17,19 +17,19 @@ export const KEY_BYTES = 32;
 const IV_BYTES = 12;
 
 /**
- * Encrypts and authenticates texts by AES-256-GCM. The first key encrypts, each decrypts. A text is bound to a context: it
- * cannot be decrypted in another one.
+ * Encrypts and authenticates texts with AES-256-GCM. The first key encrypts; all keys decrypt. A text is bound to a
+ * context and cannot be decrypted in another one.
  */
 export class KeyRing {
   readonly #keys: readonly RingKey[];
   readonly #imported = new Map<string, Promise<CryptoKey>>();
 
-  /** Without keys, one is made that lives as long as the process. */
+  /** Creates a ring. Without keys, it generates a key that lasts as long as the process. */
   constructor(keys: readonly RingKey[] = [createProcessKey()]) {
     this.#keys = keys;
   }
 
-  /** The ids of the keys. The first is the one that encrypts. */
+  /** Ids of the keys. The first key encrypts. */
   get ids(): readonly string[] {
     return this.#keys.map(({ id }) => id);
   }
@@ -41,7 +41,10 @@ export class KeyRing {
     return { keyId: key.id, iv: toBase64Url(iv), data: toBase64Url(new Uint8Array(data)) };
   }
 
-  /** Rejects for a text that was altered, belongs to another context, or is under another key than it says. */
+  /**
+   * Decrypts a text. Rejects if the text was altered, belongs to another context, or was encrypted with another key
+   * than `keyId`.
+   */
   async decrypt({ keyId, iv, data }: Encrypted, context: string): Promise<string> {
     const key = this.#keys.find(({ id }) => id === keyId);
     if (key === undefined) throw new Error(`no key "${keyId}"`);
@@ -59,7 +62,10 @@ export class KeyRing {
   }
 }
 
-/** Made when first used: some runtimes give no random bytes while a module is loaded, when most servers are made. */
+/**
+ * Creates a key whose bytes are generated on first use. Some runtimes provide no random bytes while a module loads,
+ * when most servers are created.
+ */
 function createProcessKey(): RingKey {
   let secret: Uint8Array | undefined;
   return {
@@ -79,7 +85,10 @@ function encode(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
 }
 
-/** Throws for any text that the encoder would not have written, so that an encrypted text has one spelling. */
+/**
+ * Decodes base64url. Throws if the encoder would have written the bytes differently, so that an encrypted text has only
+ * one spelling.
+ */
 function decode(text: string): Uint8Array<ArrayBuffer> {
   const bytes = fromBase64Url(text);
   if (toBase64Url(bytes) !== text) throw new Error("not as it was encoded");

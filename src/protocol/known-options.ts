@@ -1,14 +1,15 @@
 import { DefinitionError } from "./errors.js";
 
-/** The kind of value that an option takes; 1 for an option whose reader tells. */
+/** Type of an option's value. 1 if the code that reads the option checks it. */
 type Kind = 1 | "array" | "boolean" | "function" | "number" | "object" | "string";
 
-/** All options that there are, each with the kind of its value. */
+/** All known options with the types of their values. */
 export type Known<T> = { readonly [K in keyof Required<T>]: Kind };
 
 /**
- * Refuses options that are none, that do not exist, and says which may have been meant, or that are of a wrong kind: a
- * program without types would have them passed over in silence, or fail far from here.
+ * Throws if the options are not an object, or if an option is unknown or of the wrong type. The message suggests the
+ * option that was probably meant. Without this check, a program without types would have its option ignored, or fail
+ * far from the mistake.
  */
 export function assertOptions(where: string, given: unknown, known: object): void {
   if (typeof given !== "object" || given === null) throw new DefinitionError(`${where}: the options must be an object`);
@@ -29,7 +30,7 @@ function assertKind(where: string, value: unknown, kind: unknown): void {
   if (given !== kind) throw new DefinitionError(`${where} must be of the kind ${kind}, not ${given}`);
 }
 
-/** Fills in the limits that were not given. Refuses a limit that is unknown or no number, and one below 0. */
+/** Adds the defaults of limits that are not given. Throws if a limit is unknown, not a number, or below 0. */
 export function resolveLimits<Limits extends object>(
   where: string,
   given: Partial<Limits> | undefined,
@@ -48,7 +49,7 @@ export function resolveLimits<Limits extends object>(
   return limits;
 }
 
-/** How much of two names is the same from the beginning and from the end, from 0 to 1. */
+/** Similarity of two names from 0 to 1: the share of their common beginning and end. */
 function likeness(one: string, other: string): number {
   const [a, b] = [one.toLowerCase(), other.toLowerCase()];
   let [head, tail] = [0, 0];

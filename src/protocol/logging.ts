@@ -1,6 +1,6 @@
 import type { LoggingLevel } from "./types/index.js";
 
-/** From the least to the most severe. */
+/** Levels from the least to the most severe. */
 export const LOGGING_LEVELS: readonly LoggingLevel[] = [
   "debug",
   "info",
@@ -16,7 +16,7 @@ export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return LOGGING_LEVELS.includes(value as LoggingLevel);
 }
 
-/** Whether a message of this level is wanted by one who asked for `least` and above; nobody asked, nobody wants. */
+/** True if `level` is at or above `least`. False if the client set no level. */
 export function isWanted(level: LoggingLevel, least: LoggingLevel | undefined): boolean {
   return least !== undefined && LOGGING_LEVELS.indexOf(level) >= LOGGING_LEVELS.indexOf(least);
 }

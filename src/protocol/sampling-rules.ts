@@ -2,8 +2,8 @@ import type { Problem } from "./json.js";
 import type { CreateMessageParams, CreateMessageResult, SamplingContent, SamplingMessage } from "./types/index.js";
 
 /**
- * What is wrong with a conversation, beyond its shape: a message with tool results holds nothing else, and each use of a
- * tool is answered by exactly one result in the very next message.
+ * Returns the first problem of a conversation that its shape does not show. A message with tool results must contain
+ * nothing else, and every tool use must have exactly one result in the next message.
  */
 export function findSamplingProblem({ messages }: CreateMessageParams): Problem | undefined {
   let open: readonly string[] = [];
@@ -20,7 +20,7 @@ export function findSamplingProblem({ messages }: CreateMessageParams): Problem 
   return { path: `/messages/${messages.length}`, expected: "a message with the results of the tools that were used" };
 }
 
-/** What is wrong with a model's answer, given what it was asked: tools are used only where they were offered. */
+/** Returns the problem of a model's answer, given the request. The model may use tools only if they were offered. */
 export function findSamplingAnswerProblem(
   params: CreateMessageParams,
   result: CreateMessageResult,
@@ -32,7 +32,7 @@ export function findSamplingAnswerProblem(
   return undefined;
 }
 
-/** Whether the model may, must or must not use tools; what is left open means that it may. */
+/** Returns the tool choice of a request. */
 export function toolChoiceOf(params: CreateMessageParams): "auto" | "required" | "none" {
   return params.toolChoice?.mode ?? "auto";
 }

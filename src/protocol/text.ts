@@ -1,11 +1,12 @@
 const MAX_CHARS = 300;
 
 /**
- * Text that a peer chose, on one line and short, so that it can forge nothing where it is shown: without control characters,
- * which steer a terminal or begin a line of a log, and without invisible ones, which turn the direction of the text.
+ * Reduces text from a peer to one short line, so that it cannot forge output where it is shown. Removes control
+ * characters, which can control a terminal or start a log line, and invisible characters, which can change the text
+ * direction.
  */
 export function oneLine(text: string, maxChars = MAX_CHARS): string {
-  // Only so much of a long text is looked at.
+  // Limits the work on a long text.
   const line = text
     .slice(0, maxChars * 4)
     .replace(/[\s\p{Cc}\p{Cf}\p{Cs}]+/gu, " ")
@@ -13,19 +14,22 @@ export function oneLine(text: string, maxChars = MAX_CHARS): string {
   return line.length > maxChars ? `${line.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "")}...` : line;
 }
 
-/** The same in quotes, for a value that was not the expected one. */
+/** Returns the line as a JSON string, for a message about an unexpected value. */
 export function quoted(text: string, maxChars?: number): string {
   return JSON.stringify(oneLine(text, maxChars));
 }
 
-/** What went wrong, by whatever was thrown. */
+/** Returns the message of a thrown value as one line. */
 export function messageOf(cause: unknown): string {
   return oneLine(cause instanceof Error ? cause.message : String(cause));
 }
 
 const MOST_ISSUES = 20;
 
-/** The issues with their places, so that one more attempt can mend them all; beyond the first twenty, how many there are. */
+/**
+ * Formats issues with their paths. Lists up to twenty, so that the caller can fix them in one attempt, and counts the
+ * rest.
+ */
 export function describeIssues(
   issues: readonly { readonly path: string; readonly message: string }[],
   below = "",

@@ -1,5 +1,6 @@
 import { OPERATORS, parseTemplateParts, type TemplatePart, type TemplateVariable } from "./uri-template.js";
 
+/** Value of a template variable. */
 export type TemplateValue =
   | string
   | number
@@ -9,7 +10,7 @@ export type TemplateValue =
   | readonly (string | number | boolean)[]
   | { readonly [key: string]: string | number | boolean };
 
-/** Expands a URI template by RFC 6570, level 4. */
+/** Expands a URI template as defined by RFC 6570, level 4. */
 export function expandUriTemplate(text: string, values: { readonly [name: string]: TemplateValue }): string {
   let uri = "";
   for (const part of parseTemplateParts(text)) {
@@ -34,7 +35,7 @@ function expandExpression(
 function expandVariable({ name, explode, prefix }: TemplateVariable, value: TemplateValue, operator: string): string[] {
   const { named } = OPERATORS[operator]!;
   const reserved = operator === "+" || operator === "#";
-  // A path parameter without a value is its bare name; a query parameter keeps its equals sign.
+  // A path parameter with an empty value is written as its name only. A query parameter keeps its equals sign.
   const ifEmpty = operator === ";" ? "" : "=";
   const encode = (item: unknown) => encodeText(String(item), reserved);
   const label = (text: string) => (named ? name + (text === "" ? ifEmpty : `=${text}`) : text);
@@ -53,7 +54,10 @@ function expandVariable({ name, explode, prefix }: TemplateVariable, value: Temp
   return pairs.map(([key, item]) => `${encode(key)}${item === "" && named ? ifEmpty : `=${encode(item)}`}`);
 }
 
-/** Percent-encodes all but unreserved characters; with `reserved`, also leaves reserved ones and escapes as they are. */
+/**
+ * Percent-encodes all characters except unreserved ones. If `reserved` is true, also keeps reserved characters and
+ * existing escapes.
+ */
 function encodeText(text: string, reserved: boolean): string {
   const kept = reserved ? /%[0-9A-Fa-f]{2}|[\w.~:/?#[\]@!$&'()*+,;=-]/y : /[\w.~-]/y;
   let out = "";

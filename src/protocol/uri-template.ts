@@ -1,17 +1,22 @@
 import { DefinitionError } from "./errors.js";
 
+/** Variable of an expression. */
 export interface TemplateVariable {
   readonly name: string;
   readonly explode: boolean;
-  /** The longest prefix to use, in characters. */
+  /** Maximum number of characters of the value to use. */
   readonly prefix: number | undefined;
 }
 
+/** Literal text, or an expression at position `at`. */
 export type TemplatePart =
   | string
   | { readonly operator: string; readonly variables: readonly TemplateVariable[]; readonly at: number };
 
-/** What an operator puts before its first variable, and between variables; and whether it names them. */
+/**
+ * Rules of an operator: the text before the first variable, the separator between variables, and whether names are
+ * written.
+ */
 export interface Operator {
   readonly first: string;
   readonly separator: string;
@@ -34,7 +39,7 @@ const MAX_VARIABLES = 32;
 const NAME = /^(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*$/;
 const NOT_LITERAL = /[\s\p{Cc}"<>\\^`|}]|%(?![0-9A-Fa-f]{2})/u;
 
-/** Reads the syntax of a URI template: literal texts and expressions, in order. */
+/** Parses a URI template into literal texts and expressions, in order. */
 export function parseTemplateParts(text: string): readonly TemplatePart[] {
   const wrong = (problem: string, at: number) =>
     new DefinitionError(`URI template ${JSON.stringify(text.slice(0, 100))}: ${problem} at position ${at}`);

@@ -1,26 +1,27 @@
-/** What a channel tells its owner. Frames are whole JSON texts, without a delimiter. */
+/** Events of a channel. A frame is a complete JSON text without a delimiter. */
 export interface ChannelEvents {
-  /** One frame from the other side. */
+  /** Receives a frame from the peer. */
   onFrame(text: string): void;
-  /** The channel survived something it could not deliver (an invalid or oversized line). */
+  /** Reports input that could not be delivered, such as an invalid line. The channel stays open. */
   onProblem(problem: Error): void;
-  /** The channel is gone; no event follows. `reason` is undefined after an orderly end. */
+  /** Reports that the channel has ended. No event follows. `reason` is undefined after an orderly end. */
   onClose(reason: Error | undefined): void;
 }
 
 /**
- * A pipe of JSON-RPC frames between two sides: all that a custom transport has to be.
+ * Bidirectional pipe of JSON-RPC frames. A custom transport implements this interface.
  *
- * Frames arrive in the order in which they were sent. Nothing is delivered before `open`.
+ * Frames arrive in the order in which they were sent. No frame is delivered before `open`.
  */
 export interface Channel {
   /** Starts delivery. Called once. */
   open(events: ChannelEvents): void | Promise<void>;
   /**
-   * Writes one frame. Returns nothing when the frame was taken at once, or a promise that settles when the channel can
-   * take more (backpressure) and rejects when the frame could not be written. Anything else counts as nothing.
+   * Writes a frame. Returns undefined if the frame was accepted at once. Otherwise returns a promise that resolves when
+   * the channel can accept more (backpressure), and rejects if the frame could not be written. Any other return value
+   * is treated as undefined.
    */
   send(text: string): void | Promise<void>;
-  /** Ends the channel after what was sent has been written. Idempotent; `onClose` follows. */
+  /** Writes the frames that were sent, then ends the channel. Idempotent. `onClose` follows. */
   close(): Promise<void>;
 }

@@ -17,20 +17,20 @@ export const INVALID_REQUEST = -32600;
 export const METHOD_NOT_FOUND = -32601;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
-/** A bound of the server is reached, and nothing ran: the call may come again. */
+/** A limit of the server is reached and no handler ran. The call may be sent again. */
 export const LIMIT_EXCEEDED = -32005;
 
-/** An error that the SDK itself answers with before any handler ran. A transport may give it a status of its own. */
+/** Error response of the SDK itself, before any handler ran. A transport may map it to an HTTP status. */
 export class Refusal extends RpcError {}
 
-/** The longest message of a peer's error that is kept. */
+/** Maximum length of a peer's error message. Longer messages are truncated. */
 const MAX_MESSAGE_CHARS = 4000;
 
 export function methodNotFound(method: string): Refusal {
   return new Refusal(METHOD_NOT_FOUND, `Method not found: ${oneLine(method)}`);
 }
 
-/** Names the place and what belongs there, never the value that was sent. */
+/** Creates an error that names the place and the expected value, never the value that was sent. */
 export function invalidParams(method: string, problem: Problem): Refusal {
   const place = oneLine(problem.path) || "/";
   return new Refusal(INVALID_PARAMS, `Invalid params for ${oneLine(method)}: ${place} must be ${problem.expected}`);
@@ -42,7 +42,9 @@ export function toErrorObject(error: RpcError): RpcErrorObject {
     : { code: error.rpcCode, message: error.message, data: error.data };
 }
 
-/** The error of a peer as a class of its own where its code has one; a known code with data that makes no sense is a plain error. */
+/**
+ * Converts an error object of a peer to the error class of its code. Invalid `data` makes it a plain {@link RpcError}.
+ */
 export function fromErrorObject(error: RpcErrorObject, method?: string): RpcError {
   if (error.code === URL_ELICITATION_REQUIRED) {
     const { elicitations } = (error.data ?? {}) as { elicitations?: readonly RequiredUrl[] };
@@ -53,7 +55,7 @@ export function fromErrorObject(error: RpcErrorObject, method?: string): RpcErro
   return toRpcError(error, method);
 }
 
-/** What a client answers with as an error; the word of its user has a class of its own. */
+/** Converts an error object of a client. A rejection by the user becomes a {@link UserRejectedError}. */
 export function toRpcError(error: RpcErrorObject, method?: string): RpcError {
   const { code, data, [HTTP_ANSWER]: http } = error;
   const text = shown(error.message);

@@ -4,29 +4,28 @@ import { isRequestId } from "./parse.js";
 import { SmallMap } from "./small-map.js";
 
 /**
- * The requests that one side has sent and whose answers it awaits, under the ids they went out with. The one place where a
- * response finds its request:
+ * Sent requests that await their responses, by request id. Responses are matched to requests here:
  *
- * - on a channel `Peer` has a table for each direction that it sends in, and takes the entry of every response;
- * - over HTTP each POST brings its own response, so `HttpTransport` looks a call up only to cancel it, and, within a
- *   session, for a response on the server's own stream;
- * - a server's requests to its client (`ClientRequests`) are filed here, whichever POST brings the response.
+ * - On a channel, `Peer` has a table for its own requests and takes the entry of each response.
+ * - Over HTTP each POST carries its own response. `HttpTransport` looks up a call only to cancel it and, within a
+ *   session, for a response on the server's own stream.
+ * - Requests of a server to its client (`ClientRequests`) are stored here. Any POST may bring the response.
  */
 export class InflightTable<Entry extends { readonly id: RequestId }> {
   readonly #entries = new SmallMap<RequestId, Entry>();
   #nextId: number;
   /**
-   * Whether callers choose ids too, so that a number may be taken.
-   * Measured: bench "in-process legacy" x16, 0.66 to 0.69 of bare, for one change that spared more than this look.
+   * True once a caller has chosen an id. A generated number may then be in use already.
+   * Measured: bench "in-process legacy" x16, 0.66 to 0.69 of bare, for one change that avoided more than this lookup.
    */
   #hasClaims = false;
 
-  /** Ids count from the given one on: those below it were handed out by a predecessor. */
+  /** Creates a table whose ids start at `firstId`. A predecessor of the table has used lower ids. */
   constructor(firstId = 0) {
     this.#nextId = firstId;
   }
 
-  /** The number that the next request gets, unless a caller chooses its own. */
+  /** Id of the next request, unless its caller chooses one. */
   get nextId(): number {
     return this.#nextId;
   }
@@ -35,42 +34,45 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
     return this.#entries.size;
   }
 
-  /** An id for a new request: the caller's own, unchanged, or the next free number. Throws for one that cannot be used. */
+  /**
+   * Returns the id of a new request: the caller's own id, or the next unused number.
+   * @throws if the caller's id is invalid or in use.
+   */
   reserve(wanted: RequestId | undefined): RequestId {
     if (wanted !== undefined) return this.#claim(wanted);
     if (this.#hasClaims) while (this.#entries.has(this.#nextId)) this.#nextId++;
     return this.#nextId++;
   }
 
-  /** Files a request under an id that was reserved for it. */
+  /** Adds a request under the id that was reserved for it. */
   add(entry: Entry): void {
     if (this.#hasClaims) this.#entries.set(idKey(entry.id), entry);
     else this.#entries.add(idKey(entry.id), entry);
   }
 
-  /** Removes this very entry, never one that has come after it under the same id. Tells whether it was there. */
+  /** Removes an entry, but not a later one with the same id. Returns true if the entry was present. */
   remove(entry: Entry): boolean {
     const key = idKey(entry.id);
     return this.#entries.get(key) === entry && this.#entries.delete(key);
   }
 
-  /** The request in flight under this id, in either spelling. */
+  /** Returns the request in flight with this id, in either spelling. */
   find(id: RequestId): Entry | undefined {
     return this.#entries.get(idKey(id));
   }
 
-  /** The same, which is no longer in flight then. */
+  /** Removes and returns the request in flight with this id, in either spelling. */
   take(id: RequestId): Entry | undefined {
     return this.#entries.take(idKey(id));
   }
 
-  /** The request in flight under exactly this id, value and type. */
+  /** Returns the request in flight with exactly this id: same value and same type. */
   findExactly(id: unknown): Entry | undefined {
     const entry = isRequestId(id) ? this.find(id) : undefined;
     return entry?.id === id ? entry : undefined;
   }
 
-  /** Whether this number was handed out as an id at some time. */
+  /** True if this number has been generated as an id. */
   hasMinted(id: RequestId): boolean {
     const key = idKey(id);
     return typeof key === "number" && key >= 0 && key < this.#nextId;
@@ -80,7 +82,7 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
     return this.#entries.values();
   }
 
-  /** Empties the table and hands over what was in it. */
+  /** Removes and returns all entries. */
   drain(): Entry[] {
     const entries = this.#entries.values();
     this.#entries.clear();
@@ -100,8 +102,8 @@ export class InflightTable<Entry extends { readonly id: RequestId }> {
 const CANONICAL_INTEGER = /^(?:0|-?[1-9][0-9]{0,15})$/;
 
 /**
- * The key under which an id is filed: a canonical decimal string and its number share one, since peers confuse them.
- * Any other string, such as `"07"` or `""`, is only itself.
+ * Returns the key of an id. A canonical decimal string and its number have the same key, since some peers confuse them.
+ * Any other string, such as `"07"` or `""`, is its own key.
  */
 export function idKey(id: RequestId): RequestId {
   if (typeof id === "number" || !CANONICAL_INTEGER.test(id)) return id;
@@ -109,7 +111,7 @@ export function idKey(id: RequestId): RequestId {
   return Number.isSafeInteger(twin) ? twin : id;
 }
 
-/** What is filed under exactly this id, or else under its other spelling. */
+/** Returns the value stored under exactly this id, otherwise the value stored under its other spelling. */
 export function findByEither<T>(filed: Pick<ReadonlyMap<RequestId, T>, "get">, id: RequestId): T | undefined {
   const exact = filed.get(id);
   if (exact !== undefined) return exact;
@@ -117,7 +119,7 @@ export function findByEither<T>(filed: Pick<ReadonlyMap<RequestId, T>, "get">, i
   return twin === undefined ? undefined : filed.get(twin);
 }
 
-/** The same id in its other spelling, if it has one. */
+/** Returns the other spelling of an id, if there is one. */
 function idTwin(id: RequestId): RequestId | undefined {
   if (typeof id === "number") return String(id);
   const key = idKey(id);

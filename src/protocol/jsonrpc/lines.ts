@@ -1,16 +1,17 @@
 import { ProtocolError } from "../errors.js";
 
+/** Limits of a {@link LineDecoder}. */
 export interface LineLimits {
-  /** The longest line delivered, in bytes, without its terminator. */
+  /** Maximum length of a line in bytes, without its terminator. */
   readonly maxLineBytes: number;
 }
 
-/** What a decoder finds. The callbacks must not throw. */
+/** Events of a decoder. The callbacks must not throw. */
 export interface LineEvents {
   onLine(line: string): void;
-  /** A line was skipped: the stream goes on. */
+  /** A line was skipped. Decoding continues. */
   onProblem(problem: ProtocolError): void;
-  /** A line is longer than the limit: the decoder has ended, since the frame that is lost may be one that is waited for. */
+  /** A line exceeds the limit. The decoder has ended, since a caller may be waiting for the lost frame. */
   onOverflow(problem: ProtocolError): void;
 }
 
@@ -19,23 +20,23 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const TAB = 0x09;
 const BOM = [0xef, 0xbb, 0xbf] as const;
-/** What may stand around a line of the greatest length: a byte order mark before it and a CR after it. */
+/** Bytes that may surround a line of maximum length: a byte order mark before it and a CR after it. */
 const FRAMING_BYTES = BOM.length + 1;
 const KEPT_BUFFER_BYTES = 64 * 1024;
 
 /**
- * Cuts a byte stream into lines. Only LF ends a line; a CR right before it is dropped, and so is a byte order mark at the
- * very start of the stream. Blank lines are skipped. A line that is not UTF-8 is reported and skipped, and so are bytes
- * without a terminator at the end of the stream; the lines around them are delivered. A line that is too long is the end.
+ * Splits a byte stream into lines. Only LF ends a line. A CR directly before it is dropped, and so is a byte order mark
+ * at the start of the stream. Blank lines are skipped. Lines that are not UTF-8, and bytes without a terminator at the
+ * end of the stream, are reported and skipped. A line that exceeds the limit ends the decoder.
  *
- * Memory is bounded by the limit and time is linear in the bytes, however they are cut. A chunk is not kept after `push`
- * returns.
+ * Memory is bounded by the limit. Time is linear in the number of bytes, however they are divided into chunks. A chunk
+ * is not retained after `push` returns.
  */
 export class LineDecoder {
   readonly #events: LineEvents;
   readonly #maxLineBytes: number;
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  /** The beginning of a line whose end has not arrived: the first `#length` bytes of `#buffer`. */
+  /** Beginning of an incomplete line: the first `#length` bytes of `#buffer`. */
   #buffer = new Uint8Array(0);
   #length = 0;
   #atStart = true;
@@ -57,7 +58,7 @@ export class LineDecoder {
     if (!this.#ended && start < chunk.length) this.#keep(chunk, start, chunk.length);
   }
 
-  /** The stream is over: nothing is delivered from here on. Idempotent. */
+  /** Ends decoding. No line is delivered afterwards. Idempotent. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -103,7 +104,7 @@ export class LineDecoder {
     }
   }
 
-  /** Adds bytes to the unfinished line, or gives up as soon as it is known to be too long. */
+  /** Appends bytes to the incomplete line. Overflows as soon as the line is known to be too long. */
   #keep(chunk: Uint8Array, start: number, end: number): void {
     const length = this.#length + (end - start);
     if (length > this.#maxLineBytes + FRAMING_BYTES) return this.#overflow();
@@ -112,7 +113,7 @@ export class LineDecoder {
     this.#length = length;
   }
 
-  /** Doubles, so that all copies together cost no more than twice the line. */
+  /** Enlarges the buffer. Doubling it keeps the cost of all copies below twice the line. */
   #grow(needed: number): void {
     const most = this.#maxLineBytes + FRAMING_BYTES;
     const buffer = new Uint8Array(Math.min(most, Math.max(needed, this.#buffer.length * 2, 1024)));
@@ -139,8 +140,8 @@ export class LineDecoder {
 }
 
 /**
- * The line that carries a JSON text. A raw line break in JSON is white space between tokens, so that a blank in its place
- * means the same.
+ * Returns the line that carries a JSON text. A raw line break in JSON is white space between tokens, so a space can
+ * replace it.
  */
 export function toLine(json: string): string {
   const broken = json.includes("\n") || json.includes("\r");

@@ -33,7 +33,7 @@ export interface RpcResult {
 
 export interface RpcFailure {
   readonly jsonrpc: "2.0";
-  /** Absent or null when the request's own id could not be read. */
+  /** Absent or null if the id of the request could not be read. */
   readonly id?: RequestId | null;
   readonly error: RpcErrorObject;
 }

@@ -1,14 +1,14 @@
 import { isObject } from "../json.js";
 import type { RequestId, RpcMessage, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
 
-/** Why a text is not a JSON-RPC message; `id` is the request's own where it could be read. */
+/** Reason why a text is not a JSON-RPC message. `id` is the id of the message, if it could be read. */
 export interface ParseFailure {
   readonly code: -32700 | -32600;
   readonly message: string;
   readonly id: string | number | undefined;
-  /** Whether the text was meant as an answer: those are never answered themselves. */
+  /** True if the message is a malformed response. Responses are never answered. */
   readonly answer: boolean;
-  /** Whether it is a whole batch that is refused. */
+  /** True if a whole batch is refused. */
   readonly batch?: boolean;
 }
 
@@ -23,7 +23,7 @@ export function parseFrame(text: string): Parsed {
   return parseText(text, classify);
 }
 
-/** Reads a text; what is one JSON value is for `classify` to tell. */
+/** Parses a text. `classify` converts a JSON value that is not a batch. */
 export function parseText<T>(text: string, classify: (value: unknown) => T): Parsed | T {
   let value: unknown;
   try {
@@ -37,14 +37,14 @@ export function parseText<T>(text: string, classify: (value: unknown) => T): Par
   return Array.isArray(value) ? { kind: "batch", items: value } : classify(value);
 }
 
-/** Tells what a parsed JSON value is on the wire. */
+/** Determines the kind of a JSON value: request, notification, response or invalid. */
 export function classify(value: unknown): Parsed {
   return classifyCall(value) ?? classifyResponse(value as Record<string, unknown>);
 }
 
 /**
- * The same of a request or a notification: undefined for what may be a response. Unknown members are allowed; known ones
- * must have their type.
+ * Classifies a request or a notification. Returns undefined for a value that may be a response. Unknown members are
+ * allowed; known members must have the right type.
  */
 export function classifyCall(value: unknown): Parsed | undefined {
   if (!isObject(value)) return invalid("a message must be an object", undefined);
@@ -69,7 +69,7 @@ export function isFailure(
   return "error" in response;
 }
 
-/** The id that an error in answer to this message carries, where one can be read. */
+/** Returns the id for an error response to this message, if one can be read. */
 export function answerableId(parsed: Parsed): RequestId | undefined {
   if (parsed.kind === "request") return parsed.message.id;
   return parsed.kind === "invalid" && !parsed.failure.answer ? parsed.failure.id : undefined;

@@ -15,26 +15,29 @@ import { InflightTable, idKey } from "./inflight-table.js";
 import type { Params, RequestId, RpcErrorObject, RpcNotification, RpcRequest, RpcResponse } from "./message.js";
 import { classify, isRequestId, type Parsed, type ParseFailure, parseFrame } from "./parse.js";
 
-/** A request of this side, until it is answered. One of `onResponse` and `onFailure` is called, once at most. */
+/** Request of this side that awaits its response. At most one of `onResponse` and `onFailure` is called, once. */
 export interface PendingRequest {
-  /** Set when the request is filed. */
+  /** Set when the request is added to the table. */
   id: RequestId;
   onResponse(response: RpcResponse): void;
   onFailure(error: Error): void;
-  /** A report of progress on this request, if it asked for any. */
+  /** Receives progress notifications of this request, if it asked for them. */
   onProgress?(params: Params): void;
-  /** Gives the request up; tells whether it was still to be. */
+  /** Cancels the request. Returns true if it was still pending. */
   cancel?(reason: unknown): boolean;
 }
 
 export interface PeerEvents {
   onRequest(request: RpcRequest): void;
   onNotification(notification: RpcNotification): void;
-  /** An inbound text that is no message; answering it is the owner's choice. */
+  /** Reports a received text that is not a message. The owner decides whether to respond. */
   onInvalid(failure: ParseFailure): void;
-  /** Why an inbound array is not taken apart, undefined where it is; without this, none is. */
+  /**
+   * Returns the reason why a batch is refused, or undefined if it is accepted. Without this callback, every batch is
+   * refused.
+   */
   batchProblem?(items: readonly unknown[]): string | undefined;
-  /** Something went wrong that concerns no call. */
+  /** Reports a problem that concerns no particular request. */
   onProblem(problem: Error): void;
   onClose(reason: Error | undefined): void;
 }
@@ -42,19 +45,19 @@ export interface PeerEvents {
 export interface OutgoingRequest {
   readonly id?: RequestId | undefined;
   readonly method: string;
-  /** The params, or what makes them once the id is known. */
+  /** Params, or a function that creates them from the id. */
   readonly params: Params | undefined | ((id: RequestId) => Params);
-  /** The params as text, in their place. */
+  /** Serialized params, used instead of `params`. */
   readonly written?: JsonText | undefined;
 }
 
-/** Why an array is refused where the protocol has none. */
+/** Reason to refuse a batch in protocol versions without batches. */
 export const NO_BATCHES = "batches are not part of this protocol version";
 
-/** Ids chosen by callers that were abandoned lately: their late answers are not worth a report. */
+/** Number of abandoned ids to remember, of those that callers chose. Late responses to them are not reported. */
 const REMEMBERED_ABANDONED = 64;
 
-/** Correlates requests and answers on a channel. The only place where an id is looked up. */
+/** Matches responses to requests on a channel. */
 export class Peer {
   readonly #channel: Channel;
   readonly #events: PeerEvents;
@@ -84,17 +87,17 @@ export class Peer {
     if (this.#closed !== undefined) throw notConnected(this.#closed.reason);
   }
 
-  /** Where a successor goes on counting. */
+  /** Id at which a successor of this peer continues. */
   get nextId(): number {
     return this.#inflight.nextId;
   }
 
-  /** How many requests await an answer. */
+  /** Number of requests that await a response. */
   get pending(): number {
     return this.#inflight.size;
   }
 
-  /** Writes a request and files it before the write begins. Throws if it cannot even begin. */
+  /** Adds a request to the table and writes it. Throws if the request cannot be started. */
   request(out: OutgoingRequest, pending: PendingRequest): void {
     this.assertOpen();
     const id = this.#inflight.reserve(out.id);
@@ -105,13 +108,13 @@ export class Peer {
     this.#write(frame, pending);
   }
 
-  /** Stops waiting: the request is gone at once, and an answer that still comes is dropped silently. */
+  /** Stops waiting for a response. The request is removed at once, and a late response is ignored. */
   abandon(pending: PendingRequest): void {
     if (!this.#inflight.remove(pending) || this.#inflight.hasMinted(pending.id)) return;
     if (this.#abandoned.push(idKey(pending.id)) > REMEMBERED_ABANDONED) this.#abandoned.shift();
   }
 
-  /** Gives up the request that has exactly this id, as its sender would; tells whether there is one. */
+  /** Cancels the request that has exactly this id, as its sender would. Returns true if it was pending. */
   cancel(id: unknown, reason: unknown): boolean {
     return this.#inflight.findExactly(id)?.cancel?.(reason) === true;
   }
@@ -128,13 +131,13 @@ export class Peer {
     if (this.#closed === undefined) return this.#write(formatFailure(id, error));
   }
 
-  /** Ends the channel; pending requests are told so at once. */
+  /** Fails pending requests at once, then closes the channel. */
   async close(reason?: Error): Promise<void> {
     this.#failAll(reason);
     await this.#channel.close();
   }
 
-  /** Writes a frame, which may be that of a request. */
+  /** Writes a frame. If it is a request, a failure to write fails that request. */
   #write(frame: string, pending?: PendingRequest): void | Promise<void> {
     try {
       const written: unknown = this.#channel.send(frame);
@@ -160,7 +163,7 @@ export class Peer {
     for (const item of items) this.#take(classify(item));
   }
 
-  /** Requests of this side that are answered in it have no other answer to wait for. */
+  /** Refuses a batch. Pending requests whose responses are in the batch fail, since no other response will come. */
   #refuseBatch(items: readonly unknown[], message: string): void {
     const answers = items.map(answerTo).filter((answer) => answer !== undefined);
     const answer = items.length > 0 && answers.length === items.length;
@@ -186,7 +189,7 @@ export class Peer {
     }
   }
 
-  /** Progress belongs to the request whose id is its token; everything else to the connection. */
+  /** Passes progress to the request whose id is its token, and every other notification to the owner. */
   #takeNotification(notification: RpcNotification): void {
     const { method, params } = notification;
     const token = method === "notifications/progress" ? params?.progressToken : undefined;
@@ -230,21 +233,24 @@ export class Peer {
   }
 }
 
-/** The request that a message answers, well or badly; undefined for one that is no answer. */
+/**
+ * Returns the id of the request that a message responds to, validly or not. Returns undefined if the message is not a
+ * response.
+ */
 function answerTo(value: unknown): { readonly id?: RequestId | null | undefined } | undefined {
   const parsed = classify(value);
   if (parsed.kind === "response") return parsed.message;
   return parsed.kind === "invalid" && parsed.failure.answer ? parsed.failure : undefined;
 }
 
-/** A channel of somebody without types may return anything, such as what a stream's `write` does. */
+/** A channel without types may return any value from `send`, such as the boolean of a stream's `write`. */
 function isPromise(value: unknown): value is PromiseLike<void> {
   return typeof (value as PromiseLike<void> | undefined)?.then === "function";
 }
 
 /**
- * Only the channel can know how far the frame had got; one that does not say proves nothing. What an authorization failed
- * with stands for itself.
+ * Creates the error of a request that could not be written. Only the channel knows how much was written; without its
+ * word, `delivery` is "sent". An authorization error is passed on unchanged.
  */
 function notWritten(cause: Error): McpError {
   if (cause instanceof McpError && cause.code === "auth_error") return cause;

@@ -1,17 +1,18 @@
-/** How many entries are looked through one by one. */
+/** Maximum number of entries in the array, which is searched linearly. */
 const FEW = 128;
 
 /**
- * A map that mostly holds few entries, or none, for a short time each: the calls of a session, say. The first has a slot of
- * its own and the next ones stand in a row that is looked through. Engines make a `Map` anew whenever it has run empty or
- * its gaps are as many as its entries, and each that is left behind keeps its successors alive once it has grown old.
- * Measured: bench "in-process" x16, legacy 0.45 to 0.59 of bare, modern 0.56 to 0.71; x128 legacy 0.41 to 0.64 by 128 for `FEW`.
+ * Map for few, short-lived entries, such as the calls of a session. The first entry has a slot of its own, the next
+ * ones are in an array that is searched linearly, and the rest are in a `Map`. Engines rebuild a `Map` whenever it has
+ * become empty or has as many gaps as entries, and an old table keeps its successors from being collected.
+ * Measured: bench "in-process" x16, legacy 0.45 to 0.59 of bare, modern 0.56 to 0.71; x128 legacy 0.41 to 0.64 by 128
+ * for `FEW`.
  */
 export class SmallMap<K, V extends NonNullable<unknown>> {
   #key: K | undefined;
-  /** Undefined while the slot is free. */
+  /** Undefined if the slot is free. */
   #value: V | undefined;
-  /** The row: what stands behind the first `#count` means nothing. */
+  /** Array of entries. Only the first `#count` are valid. */
   #keys: (K | undefined)[] | undefined;
   #values: (V | undefined)[] | undefined;
   #count = 0;
@@ -36,7 +37,7 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
     this.add(key, value);
   }
 
-  /** Sets a key that is known not to be there. */
+  /** Adds a key that is known to be absent. */
   add(key: K, value: V): void {
     if (this.#value === undefined) {
       this.#key = key;
@@ -52,7 +53,7 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
     }
   }
 
-  /** Gives what is there, and takes it away. */
+  /** Removes and returns a value. */
   take(key: K): V | undefined {
     if (this.#isSlot(key)) return this.#empty();
     const at = this.#at(key);
@@ -74,7 +75,7 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
     this.#more = undefined;
   }
 
-  /** The values as they are now; the map may change while they are looked at. */
+  /** Returns a copy of the values, so that the map may change during iteration. */
   values(): V[] {
     const values = (this.#values?.slice(0, this.#count) ?? []) as V[];
     if (this.#value !== undefined) values.unshift(this.#value);
@@ -86,7 +87,7 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
     return this.#key === key && this.#value !== undefined;
   }
 
-  /** Where the key stands in the row; -1 if it does not. */
+  /** Returns the index of a key in the array, or -1. */
   #at(key: K): number {
     const keys = this.#keys;
     if (keys === undefined) return -1;
@@ -101,7 +102,7 @@ export class SmallMap<K, V extends NonNullable<unknown>> {
     return value;
   }
 
-  /** The last takes its place. */
+  /** Removes an entry of the array. The last entry takes its place. */
   #remove(at: number): V {
     const keys = this.#keys as (K | undefined)[];
     const values = this.#values as (V | undefined)[];

@@ -16,28 +16,31 @@ import {
   uri,
 } from "./kit.js";
 
-/** The shapes that requests, results and notifications share. What a shape leaves out is not checked. */
+/** Shapes that requests, results and notifications share. Members that a shape does not list are not checked. */
 
 /** `_meta` of a request or a notification. */
 const meta = object({}, { progressToken: stringOrInteger });
 
-/** A params object: `_meta` and the members of the method itself. */
+/** Checks a params object: `_meta` and the members of the method. */
 export function params(required: { [member: string]: Check }, optionals: { [member: string]: Check } = {}): Check {
   return object(required, { _meta: meta, ...optionals });
 }
 
-/** A retried request carries these. Which answer belongs to which question is known only to whoever asked. */
+/**
+ * Members of a call that is sent again with input responses. Only the server that asked can match the responses to its
+ * input requests.
+ */
 export const inputParams: { readonly [member: string]: Check } = {
   inputResponses: record(anyObject),
   requestState: nullish(string),
 };
 
-/** A result object. `resultType` and the cache hints are judged where they are used, never here. */
+/** Checks a result object. `resultType` and the cache hints are checked where they are used. */
 export function result(required: { [member: string]: Check }, optionals: { [member: string]: Check } = {}): Check {
   return object(required, { _meta: anyObject, ...optionals });
 }
 
-/** One page of a list; null ends the list just as an absent cursor does. */
+/** Checks a page of a list. A `nextCursor` of null ends the list, like an absent one. */
 export function page(member: string, of: Check): Check {
   return result({ [member]: array(of) }, { nextCursor: nullish(string) });
 }
@@ -46,7 +49,7 @@ export const role: Check = oneOf("user", "assistant");
 
 export const annotations: Check = object({}, { audience: array(role), priority: range(0, 1), lastModified: dateTime });
 
-/** Mere decoration: a peer's mistakes in it never fail a listing (icons:old-peers). */
+/** Icons are not checked: a peer's mistake in them must not fail a listing (icons:old-peers). */
 export const icons: Check = anything;
 
 export const subscriptionFilter: Check = object(
@@ -69,7 +72,7 @@ export const completionReference: Check = (value) =>
 
 export const completion: Check = object({ values: array(string, 100) }, { total: integer, hasMore: boolean });
 
-/* The two sides and their capabilities */
+/* Implementations and capabilities */
 
 export const implementation: Check = object(
   { name: string, version: string },

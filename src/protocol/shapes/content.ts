@@ -3,7 +3,7 @@ import type { Check } from "../json.js";
 import { annotations, icons, result, role } from "./common.js";
 import { anyObject, array, boolean, choose, number, object, oneOf, satisfying, string, tagged } from "./kit.js";
 
-/** The shapes of content, resources, tools and prompts. */
+/** Shapes of content, resources, tools and prompts. */
 
 const strings = array(string);
 export const base64: Check = satisfying("base64", (value) => typeof value === "string" && isBase64(value));
@@ -37,7 +37,7 @@ export const text: Check = object({ text: string }, blockExtras);
 export const media: Check = object({ data: base64, mimeType: string }, blockExtras);
 const embedded = object({ resource: resourceContents }, blockExtras);
 
-/** A block of a kind not listed here passes: it reaches the caller as it came (tools:call:content:unknown-type-tolerated). */
+/** Accepts blocks of unknown types, which reach the caller unchanged (tools:call:content:unknown-type-tolerated). */
 export const contentBlock: Check = tagged(
   "type",
   { text, image: media, audio: media, resource_link: resource, resource: embedded },
@@ -71,7 +71,7 @@ export const prompt: Check = object(
 
 export const promptMessage: Check = object({ role, content: contentBlock });
 
-/* Results that servers hold their authors to, and clients their servers. */
+/* Results that servers check before sending and clients check on receipt */
 
 export const getPromptResult: Check = result({ messages: array(promptMessage) }, { description: string });
 export const readResourceResult: Check = result({ contents: array(resourceContents) });

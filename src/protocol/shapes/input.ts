@@ -23,7 +23,7 @@ import {
   url,
 } from "./kit.js";
 
-/** The shapes of questions that a server asks a client in the middle of a request, and of their answers. */
+/** Shapes of an input request, which a server sends while it handles a call, and of its response. */
 export interface InputShape {
   readonly params: Check;
   readonly result: Check;
@@ -31,7 +31,7 @@ export interface InputShape {
 
 /* Forms */
 
-/** A form that is received may hold more than forms should: it is the handler's to make sense of. */
+/** Accepts forms that the protocol does not allow. The client's handler decides how to treat them. */
 const elicitForm = params({ message: string, requestedSchema: anyObject }, { mode: oneOf("form") });
 const elicitUrl = params({ mode: oneOf("url"), message: string, url }, { elicitationId: string });
 
@@ -95,14 +95,14 @@ export const root: Check = object(
 
 const roots: InputShape = { params: optional(params({})), result: result({ roots: array(root) }) };
 
-/** The kinds of input, by method. */
+/** Shapes of input requests, by method. */
 export const inputShapes: ReadonlyMap<string, InputShape> = new Map([
   ["elicitation/create", elicitation],
   ["sampling/createMessage", sampling],
   ["roots/list", roots],
 ]);
 
-/** A kind that is not known passes, so that the caller can say which it was (mrtr:client:unknown-kind). */
+/** Accepts unknown methods, so that the caller can name the method in its error (mrtr:client:unknown-kind). */
 const inputRequest = tagged(
   "method",
   Object.fromEntries([...inputShapes].map(([method, shape]) => [method, object({ params: shape.params })])),
@@ -111,5 +111,5 @@ const inputRequest = tagged(
 
 export const inputRequests: Check = record(inputRequest);
 
-/** A result that asks for input. That it asks for something at all is judged where it is handled. */
+/** Checks a result that asks for input. The code that handles the result checks that it asks for anything. */
 export const inputRequiredResult: Check = result({}, { inputRequests, requestState: string });

@@ -1,27 +1,27 @@
-/** Anything JSON can carry. */
+/** Any value that JSON can represent. */
 export type JsonValue = string | number | boolean | null | JsonObject | JsonValue[];
 
-/** A JSON object. */
+/** JSON object. */
 export interface JsonObject {
   [member: string]: JsonValue;
 }
 
-/** A JSON Schema document that is an object; its keywords are not interpreted here. */
+/** JSON Schema in object form. Its keywords are not interpreted here. */
 export interface JsonSchema {
   $schema?: string;
   [keyword: string]: unknown;
 }
 
-/** A request id as the wire carries it. `0` and `""` are ids; `7` and `"7"` are different values of one id. */
+/** Id of a JSON-RPC request as sent. `0` and `""` are valid ids. `7` and `"7"` are two spellings of the same id. */
 export type RequestId = string | number;
 
-/** The caller's own mark on a request, repeated by every progress notification about it. */
+/** Token that the caller attaches to a request. Every progress notification about the request repeats it. */
 export type ProgressToken = string | number;
 
-/** An opaque mark of where the next page begins. */
+/** Opaque position of the next page of a list. */
 export type Cursor = string;
 
-/** Free metadata under `_meta`; names with a prefix belong to whoever owns the prefix. */
+/** Free metadata under `_meta`. Names with a prefix belong to the owner of the prefix. */
 export interface Meta {
   [name: string]: unknown;
 }
@@ -31,23 +31,23 @@ export interface RequestMeta extends Meta {
   progressToken?: ProgressToken;
 }
 
-/** Who speaks in a conversation. */
+/** Speaker of a message in a conversation. */
 export type Role = "user" | "assistant";
 
-/** How grave a log message is, from least to most. */
+/** Severity of a log message, from the least to the most severe. */
 export type LoggingLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
-/** A picture that stands for a thing in a user interface. */
+/** Image that represents an entity in a user interface. */
 export interface Icon {
   src: string;
   mimeType?: string;
   /** Sizes such as `48x48`, or `any` for a scalable image. */
   sizes?: string[];
-  /** The background the picture is made for. */
+  /** Background that the image is designed for. */
   theme?: "light" | "dark";
 }
 
-/** What every named thing has: a name for programs and perhaps a title for people. */
+/** Members of every named entity: a name for programs and an optional title for people. */
 export interface BaseMetadata {
   name: string;
   title?: string;
@@ -61,47 +61,47 @@ export interface Implementation extends BaseMetadata {
   icons?: Icon[];
 }
 
-/** Hints for the client about who a thing is for and how much it matters. */
+/** Hints for the client about the audience and the importance of content. */
 export interface Annotations {
   audience?: Role[];
-  /** From 0 (may be left out) to 1 (needed). */
+  /** From 0 (optional) to 1 (required). */
   priority?: number;
-  /** An ISO 8601 time. */
+  /** ISO 8601 date and time. */
   lastModified?: string;
 }
 
-/** How far a request has come. */
+/** Progress of a request. */
 export interface Progress {
-  /** Grows with every notification. */
+  /** Increases with every notification. */
   progress: number;
   total?: number;
   message?: string;
 }
 
-/** Who may keep a copy of a cacheable result: anyone, or only the one who asked. */
+/** Caches that may store a result: any cache, or only the cache of the client that sent the request. */
 export type CacheScope = "public" | "private";
 
-/** What every result may carry. Absent `resultType` means `complete`. */
+/** Members that every result may have. An absent `resultType` means `complete`. */
 export interface Result {
   _meta?: Meta;
   resultType?: string;
   [member: string]: unknown;
 }
 
-/** A result that says how long it stays fresh. */
+/** Result that states how long it stays fresh. */
 export interface CacheableResult extends Result {
   resultType?: "complete";
   ttlMs?: number;
   cacheScope?: CacheScope;
 }
 
-/** One page of a list. */
+/** Page of a list. */
 export interface PaginatedResult extends CacheableResult {
-  /** Present when there is a next page. */
+  /** Present if there is a next page. */
   nextCursor?: Cursor;
 }
 
-/** Parameters of a request for one page of a list. */
+/** Parameters of a request for a page of a list. */
 export interface PaginatedParams {
   _meta?: RequestMeta;
   cursor?: Cursor;

@@ -8,7 +8,7 @@ export interface TextContent {
   _meta?: Meta;
 }
 
-/** An image, as base64. */
+/** Image, encoded as base64. */
 export interface ImageContent {
   type: "image";
   data: string;
@@ -17,7 +17,7 @@ export interface ImageContent {
   _meta?: Meta;
 }
 
-/** A sound, as base64. */
+/** Audio clip, encoded as base64. */
 export interface AudioContent {
   type: "audio";
   data: string;
@@ -26,19 +26,19 @@ export interface AudioContent {
   _meta?: Meta;
 }
 
-/** Something the server can read out, described. */
+/** Description of a resource that the server can read. */
 export interface Resource extends BaseMetadata {
   uri: string;
   description?: string;
   mimeType?: string;
-  /** Bytes, before any encoding. */
+  /** Size in bytes before any encoding. */
   size?: number;
   icons?: Icon[];
   annotations?: Annotations;
   _meta?: Meta;
 }
 
-/** A family of resources, described by an RFC 6570 template. */
+/** Set of resources whose URIs match an RFC 6570 template. */
 export interface ResourceTemplate extends BaseMetadata {
   uriTemplate: string;
   description?: string;
@@ -48,7 +48,7 @@ export interface ResourceTemplate extends BaseMetadata {
   _meta?: Meta;
 }
 
-/** What a resource holds, as text. */
+/** Contents of a resource as text. */
 export interface TextResourceContents {
   uri: string;
   mimeType?: string;
@@ -56,7 +56,7 @@ export interface TextResourceContents {
   _meta?: Meta;
 }
 
-/** What a resource holds, as base64. */
+/** Contents of a resource as base64. */
 export interface BlobResourceContents {
   uri: string;
   mimeType?: string;
@@ -64,15 +64,15 @@ export interface BlobResourceContents {
   _meta?: Meta;
 }
 
-/** What a resource holds. */
+/** Contents of a resource. */
 export type ResourceContents = TextResourceContents | BlobResourceContents;
 
-/** A pointer to a resource that can be read later. */
+/** Reference to a resource that the client can read later. */
 export interface ResourceLink extends Resource {
   type: "resource_link";
 }
 
-/** A resource with its contents, inside a message or a result. */
+/** Resource with its contents, embedded in a message or a result. */
 export interface EmbeddedResource {
   type: "resource";
   resource: ResourceContents;
@@ -80,5 +80,5 @@ export interface EmbeddedResource {
   _meta?: Meta;
 }
 
-/** One piece of a tool's result or of a prompt's message. */
+/** Block of content in a tool's result or a prompt's message. */
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource;

@@ -1,12 +1,12 @@
 import type { Meta } from "./base.js";
 
-/** What every field of a form may say about itself. */
+/** Members that describe a field of a form. */
 export interface FieldMetadata {
   title?: string;
   description?: string;
 }
 
-/** A text field. */
+/** Text field. */
 export interface StringSchema extends FieldMetadata {
   type: "string";
   minLength?: number;
@@ -15,7 +15,7 @@ export interface StringSchema extends FieldMetadata {
   default?: string;
 }
 
-/** A number field. */
+/** Number field. */
 export interface NumberSchema extends FieldMetadata {
   type: "number" | "integer";
   minimum?: number;
@@ -23,19 +23,19 @@ export interface NumberSchema extends FieldMetadata {
   default?: number;
 }
 
-/** A yes-or-no field. */
+/** Boolean field. */
 export interface BooleanSchema extends FieldMetadata {
   type: "boolean";
   default?: boolean;
 }
 
-/** One choice with a label of its own. */
+/** Option of a selection field, with a label. */
 export interface TitledOption {
   const: string;
   title: string;
 }
 
-/** One of several values. `enumNames` is the labelling of older versions; prefer `oneOf`. */
+/** Selection of one value. `enumNames` holds the labels in older protocol versions; prefer `oneOf`. */
 export interface UntitledSingleSelectSchema extends FieldMetadata {
   type: "string";
   enum: string[];
@@ -43,14 +43,14 @@ export interface UntitledSingleSelectSchema extends FieldMetadata {
   default?: string;
 }
 
-/** One of several labelled values. */
+/** Selection of one labelled value. */
 export interface TitledSingleSelectSchema extends FieldMetadata {
   type: "string";
   oneOf: TitledOption[];
   default?: string;
 }
 
-/** Any of several values. */
+/** Selection of any number of values. */
 export interface UntitledMultiSelectSchema extends FieldMetadata {
   type: "array";
   items: { type: "string"; enum: string[] };
@@ -59,7 +59,7 @@ export interface UntitledMultiSelectSchema extends FieldMetadata {
   default?: string[];
 }
 
-/** Any of several labelled values. */
+/** Selection of any number of labelled values. */
 export interface TitledMultiSelectSchema extends FieldMetadata {
   type: "array";
   items: { anyOf: TitledOption[] };
@@ -68,17 +68,17 @@ export interface TitledMultiSelectSchema extends FieldMetadata {
   default?: string[];
 }
 
-/** A choice, in any of its shapes. */
+/** Selection field in any of its forms. */
 export type EnumSchema =
   | UntitledSingleSelectSchema
   | TitledSingleSelectSchema
   | UntitledMultiSelectSchema
   | TitledMultiSelectSchema;
 
-/** One field of a form. */
+/** Field of a form. */
 export type PrimitiveSchema = StringSchema | NumberSchema | BooleanSchema | EnumSchema;
 
-/** A form: one level of named fields. */
+/** Form with one level of named fields. */
 export interface ElicitSchema {
   $schema?: string;
   type: "object";
@@ -86,7 +86,7 @@ export interface ElicitSchema {
   required?: string[];
 }
 
-/** Asks the user to fill in a form. */
+/** Parameters of an elicitation that asks the user to fill in a form. */
 export interface ElicitFormParams {
   mode?: "form";
   message: string;
@@ -94,23 +94,23 @@ export interface ElicitFormParams {
   _meta?: Meta;
 }
 
-/** Asks the user to do something at a web address. */
+/** Parameters of an elicitation that asks the user to visit a URL. */
 export interface ElicitUrlParams {
   mode: "url";
   message: string;
   url: string;
-  /** Names the elicitation for a later notice of its completion; only in versions that have one. */
+  /** Identifies the elicitation in `notifications/elicitation/complete`, in versions that have that notification. */
   elicitationId?: string;
   _meta?: Meta;
 }
 
-/** A question to the user. */
+/** Parameters of an elicitation. */
 export type ElicitParams = ElicitFormParams | ElicitUrlParams;
 
-/** What a user may enter in one field. */
+/** Value that a user can enter in a field. */
 export type ElicitValue = string | number | boolean | string[];
 
-/** What the user did with a question. `content` comes with an accepted form. */
+/** Action of the user on an elicitation. `content` is present if a form was accepted. */
 export interface ElicitResult {
   action: "accept" | "decline" | "cancel";
   content?: { [field: string]: ElicitValue };

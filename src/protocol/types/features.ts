@@ -1,7 +1,7 @@
 import type { BaseMetadata, CacheableResult, Icon, JsonSchema, Meta, PaginatedResult, Result, Role } from "./base.js";
 import type { ContentBlock, Resource, ResourceContents, ResourceTemplate } from "./content.js";
 
-/** What a tool says about its own behaviour: hints, never guarantees. */
+/** Hints about the behaviour of a tool. They are not guarantees. */
 export interface ToolAnnotations {
   title?: string;
   readOnlyHint?: boolean;
@@ -10,17 +10,17 @@ export interface ToolAnnotations {
   openWorldHint?: boolean;
 }
 
-/** The schema of a tool's arguments: always of an object. */
+/** Schema of a tool's arguments, which are always an object. */
 export interface ToolInputSchema extends JsonSchema {
   type: "object";
 }
 
-/** How a tool stands to calls that run as tasks. */
+/** Execution properties of a tool, such as its support for tasks. */
 export interface ToolExecution {
   taskSupport?: "required" | "optional" | "forbidden";
 }
 
-/** A function the model may call. */
+/** Function that the model may call. */
 export interface Tool extends BaseMetadata {
   description?: string;
   inputSchema: ToolInputSchema;
@@ -31,7 +31,7 @@ export interface Tool extends BaseMetadata {
   _meta?: Meta;
 }
 
-/** What a call of a tool gave. A tool's own failure is a result with `isError`. */
+/** Result of a tool call. A failure of the tool itself is a result with `isError`. */
 export interface CallToolResult extends Result {
   resultType?: "complete";
   content: ContentBlock[];
@@ -39,13 +39,13 @@ export interface CallToolResult extends Result {
   isError?: boolean;
 }
 
-/** One argument that a prompt takes. */
+/** Argument of a prompt. */
 export interface PromptArgument extends BaseMetadata {
   description?: string;
   required?: boolean;
 }
 
-/** A message template the user may pick. */
+/** Message template that the user can select. */
 export interface Prompt extends BaseMetadata {
   description?: string;
   arguments?: PromptArgument[];
@@ -53,70 +53,70 @@ export interface Prompt extends BaseMetadata {
   _meta?: Meta;
 }
 
-/** One message of a filled-in prompt. */
+/** Message of a prompt whose arguments are filled in. */
 export interface PromptMessage {
   role: Role;
   content: ContentBlock;
 }
 
-/** A prompt with its arguments filled in. */
+/** Prompt whose arguments are filled in. */
 export interface GetPromptResult extends Result {
   resultType?: "complete";
   description?: string;
   messages: PromptMessage[];
 }
 
-/** What was read: one resource, or several where the address names a collection. */
+/** Contents that were read. There are several if the URI names a collection. */
 export interface ReadResourceResult extends CacheableResult {
   contents: ResourceContents[];
 }
 
-/** One page of tools. */
+/** Page of tools. */
 export interface ListToolsResult extends PaginatedResult {
   tools: Tool[];
 }
 
-/** One page of prompts. */
+/** Page of prompts. */
 export interface ListPromptsResult extends PaginatedResult {
   prompts: Prompt[];
 }
 
-/** One page of resources. */
+/** Page of resources. */
 export interface ListResourcesResult extends PaginatedResult {
   resources: Resource[];
 }
 
-/** One page of resource templates. */
+/** Page of resource templates. */
 export interface ListResourceTemplatesResult extends PaginatedResult {
   resourceTemplates: ResourceTemplate[];
 }
 
-/** Completion is asked for an argument of this prompt. */
+/** Reference to the prompt whose argument is completed. */
 export interface PromptReference {
   type: "ref/prompt";
   name: string;
   title?: string;
 }
 
-/** Completion is asked for a variable of this resource template. */
+/** Reference to the resource template whose variable is completed. */
 export interface ResourceTemplateReference {
   type: "ref/resource";
   uri: string;
 }
 
-/** What a completion is asked for. */
+/** Target of a completion request. */
 export type CompletionReference = PromptReference | ResourceTemplateReference;
 
 /** Suggestions, best first. */
 export interface Completion {
   /** At most 100. */
   values: string[];
-  /** How many there are in all. */
+  /** Total number of suggestions. */
   total?: number;
   hasMore?: boolean;
 }
 
-/** Suggestions for the value of one argument. */
+/** Suggestions for the value of an argument. */
 export interface CompleteResult extends Result {
   resultType?: "complete";
   completion: Completion;

@@ -1,4 +1,4 @@
-/** The protocol's vocabulary: one set of names, wide enough for what every protocol version sends. */
+/** Types of the protocol. Each type covers every supported protocol version. */
 export type * from "./base.js";
 export type * from "./content.js";
 export type * from "./elicitation.js";

@@ -2,55 +2,55 @@ import type { Meta, Result } from "./base.js";
 import type { ElicitParams, ElicitResult } from "./elicitation.js";
 import type { CreateMessageParams, CreateMessageResult } from "./sampling.js";
 
-/** A place the client lets the server work in. */
+/** Directory or file that the client exposes to the server. */
 export interface Root {
-  /** A `file://` address. */
+  /** `file://` URI. */
   uri: string;
   name?: string;
   _meta?: Meta;
 }
 
-/** The client's roots. */
+/** Roots of the client. */
 export interface ListRootsResult {
   roots: Root[];
   _meta?: Meta;
 }
 
-/** Asks for something from the user. */
+/** Request for input from the user. */
 export interface ElicitRequest {
   method: "elicitation/create";
   params: ElicitParams;
 }
 
-/** Asks for something from the client's model. */
+/** Request for a message from the client's model. */
 export interface CreateMessageRequest {
   method: "sampling/createMessage";
   params: CreateMessageParams;
 }
 
-/** Asks for the client's roots. */
+/** Request for the client's roots. */
 export interface ListRootsRequest {
   method: "roots/list";
   params?: { _meta?: Meta };
 }
 
-/** One thing the server needs from the client before it can go on. */
+/** Request for input that the server needs before it can complete a call. */
 export type InputRequest = ElicitRequest | CreateMessageRequest | ListRootsRequest;
 
-/** What the server needs, under names of its own choice. */
+/** Input requests under keys that the server chooses. */
 export interface InputRequests {
   [key: string]: InputRequest;
 }
 
-/** The answer to one input request. */
+/** Response to an input request. */
 export type InputResponse = ElicitResult | CreateMessageResult | ListRootsResult;
 
-/** The answers, under the names of their requests. */
+/** Input responses under the keys of their requests. */
 export interface InputResponses {
   [key: string]: InputResponse;
 }
 
-/** Not an answer yet: the client sends the request again with the answers and the state. */
+/** Intermediate result of a call. The client sends the call again with the responses and the state. */
 export interface InputRequiredResult extends Result {
   resultType: "input_required";
   inputRequests?: InputRequests;
@@ -58,7 +58,7 @@ export interface InputRequiredResult extends Result {
   requestState?: string;
 }
 
-/** What a retried request carries on top of its own parameters. */
+/** Additional parameters of a call that is sent again after an `input_required` result. */
 export interface InputParams {
   inputResponses?: InputResponses;
   requestState?: string;

@@ -1,10 +1,10 @@
 import type { CacheableResult, Implementation, JsonObject, Meta, Result } from "./base.js";
 
-/** What a client can do. A member that is present is a capability, even when it is empty. */
+/** Capabilities of a client. A member that is present declares a capability, even if its value is empty. */
 export interface ClientCapabilities {
   experimental?: { [name: string]: JsonObject };
   roots?: {
-    /** Tells the server when its roots change; only in versions with sessions. */
+    /** The client notifies the server when its roots change. Only in versions with sessions. */
     listChanged?: boolean;
   };
   sampling?: { context?: JsonObject; tools?: JsonObject };
@@ -13,7 +13,7 @@ export interface ClientCapabilities {
   extensions?: { [id: string]: JsonObject };
 }
 
-/** What a server can do. A member that is present is a capability, even when it is empty. */
+/** Capabilities of a server. A member that is present declares a capability, even if its value is empty. */
 export interface ServerCapabilities {
   experimental?: { [name: string]: JsonObject };
   logging?: JsonObject;
@@ -25,15 +25,15 @@ export interface ServerCapabilities {
   extensions?: { [id: string]: JsonObject };
 }
 
-/** What a server offers, asked for without a handshake. */
+/** Result of `server/discover`: description of a server, obtained without a handshake. */
 export interface DiscoverResult extends CacheableResult {
   supportedVersions: string[];
   capabilities: ServerCapabilities;
-  /** How to use the server, for the model. */
+  /** Instructions for the model on how to use the server. */
   instructions?: string;
 }
 
-/** What a client says of itself in a handshake. */
+/** Parameters of `initialize`: description of the client. */
 export interface InitializeParams {
   protocolVersion: string;
   capabilities: ClientCapabilities;
@@ -41,20 +41,20 @@ export interface InitializeParams {
   _meta?: Meta;
 }
 
-/** What a server says of itself in a handshake. */
+/** Result of `initialize`: description of the server. */
 export interface InitializeResult extends Result {
   protocolVersion: string;
   capabilities: ServerCapabilities;
   serverInfo: Implementation;
-  /** How to use the server, for the model. */
+  /** Instructions for the model on how to use the server. */
   instructions?: string;
 }
 
-/** Which changes a client wants to hear of. */
+/** Changes that a client subscribes to. */
 export interface SubscriptionFilter {
   toolsListChanged?: boolean;
   promptsListChanged?: boolean;
   resourcesListChanged?: boolean;
-  /** Addresses of single resources. */
+  /** URIs of individual resources. */
   resourceSubscriptions?: string[];
 }

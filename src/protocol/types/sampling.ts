@@ -2,7 +2,7 @@ import type { JsonObject, Meta, Role } from "./base.js";
 import type { AudioContent, ContentBlock, ImageContent, TextContent } from "./content.js";
 import type { Tool } from "./features.js";
 
-/** The model wants a tool called. */
+/** Call of a tool that the model requests. */
 export interface ToolUseContent {
   type: "tool_use";
   id: string;
@@ -11,7 +11,7 @@ export interface ToolUseContent {
   _meta?: Meta;
 }
 
-/** What the tool call with that id gave. */
+/** Result of the tool call with the id `toolUseId`. */
 export interface ToolResultContent {
   type: "tool_result";
   toolUseId: string;
@@ -21,22 +21,22 @@ export interface ToolResultContent {
   _meta?: Meta;
 }
 
-/** One piece of a message to or from a model. */
+/** Block of content in a message to or from a model. */
 export type SamplingContent = TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent;
 
-/** A message to or from a model. */
+/** Message to or from a model. */
 export interface SamplingMessage {
   role: Role;
   content: SamplingContent | SamplingContent[];
   _meta?: Meta;
 }
 
-/** A part of a model's name that the server would like. */
+/** Part of a model name that the server prefers. */
 export interface ModelHint {
   name?: string;
 }
 
-/** What matters to the server in the choice of a model; each priority from 0 to 1. */
+/** Preferences of the server for the choice of a model. Each priority is from 0 to 1. */
 export interface ModelPreferences {
   hints?: ModelHint[];
   costPriority?: number;
@@ -44,20 +44,20 @@ export interface ModelPreferences {
   intelligencePriority?: number;
 }
 
-/** Whether the model may, must or must not use tools. */
+/** Controls whether the model may, must or must not use tools. */
 export interface ToolChoice {
   mode?: "auto" | "required" | "none";
 }
 
-/** What the server asks of the client's model. */
+/** Parameters of a sampling request to the client's model. */
 export interface CreateMessageParams {
   messages: SamplingMessage[];
   maxTokens: number;
   systemPrompt?: string;
   modelPreferences?: ModelPreferences;
   /**
-   * Only `none` is there to stay.
-   * @deprecated by SEP-2596; may go with the first revision that is released on or after 28 July 2027.
+   * Context of MCP servers to include in the prompt. Only `none` remains in the protocol permanently.
+   * @deprecated by SEP-2596; may be removed in the first revision released on or after 28 July 2027.
    */
   includeContext?: "none" | "thisServer" | "allServers";
   temperature?: number;
@@ -68,10 +68,10 @@ export interface CreateMessageParams {
   _meta?: Meta;
 }
 
-/** Why a model stopped; other words are allowed. */
+/** Reason why the model stopped. Other strings are allowed. */
 export type StopReason = "endTurn" | "stopSequence" | "maxTokens" | "toolUse" | (string & {});
 
-/** What the client's model said. */
+/** Message of the client's model. */
 export interface CreateMessageResult {
   role: Role;
   content: SamplingContent | SamplingContent[];
