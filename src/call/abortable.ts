@@ -1,7 +1,7 @@
 import { AbortSwitch, tellAll } from "./abort-switch.js";
 import type { Clock } from "./clock.js";
 
-/** Who ends with a signal. One listener per signal serves them all: platforms take more than a few for a leak. */
+/** Followers of a signal. They share one listener, since platforms warn of a leak when a signal has more than a few. */
 interface Following {
   readonly followers: Set<() => void>;
   readonly onAbort: () => void;
@@ -9,7 +9,10 @@ interface Following {
 
 const followed = new WeakMap<AbortSignal, Following>();
 
-/** Calls the follower once when the signal fires, at once if it has. Gives the way to call that off. */
+/**
+ * Calls the follower once when the signal fires, or at once if it has fired. Returns a function that removes the
+ * follower.
+ */
 export function followSignal(signal: AbortSignal, follower: () => void): () => void {
   if (signal.aborted) {
     follower();
@@ -46,7 +49,9 @@ function start(signal: AbortSignal): Following {
   return { followers, onAbort };
 }
 
-/** Settles with the work, or rejects with the reason as soon as `end` fires. The work goes on: others may wait for it. */
+/**
+ * Settles with the work, or rejects with the reason when `end` fires. The work continues, since others may wait for it.
+ */
 export function untilAborted<T>(work: T | Promise<T>, end: AbortSwitch | AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const callOff = onAbortOf(end, reject);
@@ -60,15 +65,21 @@ function onAbortOf(end: AbortSwitch | AbortSignal, listener: (reason: unknown) =
   return () => end.offAbort(listener);
 }
 
+/** Limits of {@link runWithin}. */
 export interface WorkLimits {
   readonly clock: Clock;
-  /** The caller's own: its reason wins. */
+  /** Signal of the caller. Its reason wins. */
   readonly signal: AbortSignal | undefined;
+  /** Maximum duration of the work. `Infinity` disables it. */
   readonly ms: number;
+  /** Creates the error for work that takes too long. */
   readonly late: () => Error;
 }
 
-/** Runs work that ends with the caller's signal or after `ms`, whether or not it listens to the signal it gets. */
+/**
+ * Runs work and ends it with the caller's signal or after `ms`, whether or not the work observes the signal it
+ * receives.
+ */
 export async function runWithin<T>(limits: WorkLimits, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { clock, signal, ms, late } = limits;
   signal?.throwIfAborted();
@@ -83,7 +94,9 @@ export async function runWithin<T>(limits: WorkLimits, work: (signal: AbortSigna
   }
 }
 
-/** Tells whether a promise that never rejects resolves within the time. Leaves no timer behind. */
+/**
+ * Resolves with true if a promise that never rejects settles within `ms`, otherwise with false. Leaves no timer behind.
+ */
 export function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms, false);

@@ -2,42 +2,42 @@ import { ConnectionError, RpcError } from "../protocol/errors.js";
 import { followSignal } from "./abortable.js";
 import type { Clock } from "./clock.js";
 
-/** How long to wait between attempts that fail. */
+/** Delays between failed attempts. */
 export interface Backoff {
-  /** After the first failure; twice as long after each further one. */
+  /** Delay after the first failure. It doubles with each further failure. */
   readonly delayMs: number;
-  /** The longest wait. */
+  /** Maximum delay. */
   readonly maxDelayMs: number;
 }
 
-/** The wait after so many failures before the last one. */
+/** Returns the delay after `failures` earlier failures and one more. */
 export function backoffMs(failures: number, { delayMs, maxDelayMs }: Backoff): number {
   return jitter(Math.min(maxDelayMs, delayMs * 2 ** failures));
 }
 
-/** Takes away up to half of a wait, at random, so that many clients of one server do not come back together. */
+/** Subtracts a random part of up to half from a delay, so that many clients of one server do not reconnect together. */
 export function jitter(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
 }
 
-/** The wait that a server asks for by an error, up to the longest. */
+/** Returns the delay that a server requests by `Retry-After`, up to the maximum. */
 export function askedMs(error: unknown, { maxDelayMs }: Pick<Backoff, "maxDelayMs">): number {
   const asks = error instanceof ConnectionError || error instanceof RpcError;
   return Math.min((asks ? error.retryAfterMs : undefined) ?? 0, maxDelayMs);
 }
 
-/** The waits of a client before it tries again to reach its server. An answer of the server ends them early. */
+/** Delays of a client before it tries again to reach its server. A response of the server ends them early. */
 export class RetryWaits {
   readonly #waiting = new Set<() => void>();
 
-  /** The server has answered a call: whatever waits tries again now. */
+  /** Ends the delays: the server has answered a call, so that everything that waits can try again. */
   end(): void {
     if (this.#waiting.size > 0) for (const go of [...this.#waiting]) go();
   }
 
   /**
-   * Resolves after `ms`, with `end` but not before `leastMs`, or at once when the signal fires. Tells whether `end` came: who
-   * tries in vain then, although the server answers calls, is to wait longer the next time.
+   * Resolves after `ms`. `end` shortens the delay to `leastMs`; the signal ends it at once. Resolves with true if `end`
+   * was called: an attempt that fails then, although the server answers calls, should wait longer next time.
    */
   pause(clock: Clock, ms: number, leastMs: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {

@@ -3,22 +3,24 @@ import type { OutgoingRequest, Peer, PendingRequest } from "../protocol/jsonrpc/
 import type { CallLifetime } from "./lifetime.js";
 import type { MaybePromise } from "./maybe-promise.js";
 
-/** What is made of an answer; what it throws is what the call fails with. */
+/** Converts a response to the outcome of a call. The call fails with the error that it throws. */
 export type ReadResponse<T> = (response: RpcResponse) => MaybePromise<T>;
 
-/** Leaves the answer as it is. */
+/** Returns the response unchanged. */
 export const unchangedResponse: ReadResponse<RpcResponse> = (response) => response;
 
+/** Options of {@link sendChannelRequest}. */
 export interface ChannelRequestOptions {
-  /** Whether giving up is worth telling the peer. */
+  /** True if the peer is notified when the call is cancelled. */
   readonly cancellable: boolean;
   readonly onProgress?: ((params: Params) => void) | undefined;
 }
 
 /**
- * One request over a channel, from write to answer, which is read in the turn in which it comes. Whatever ends the scope
- * settles the promise in the same turn with the scope's reason; the peer is told once, without waiting for the write.
- * Measured: bench "in-process legacy" x1, 0.51 to 0.58 of bare, for one change that also wrote envelopes once.
+ * Sends a request over a channel and returns its outcome. The response is read in the turn of the event loop in which
+ * it arrives. When the lifetime ends, the promise rejects in the same turn with its reason, and the peer is notified
+ * once, without waiting for the write.
+ * Measured: bench "in-process legacy" x1, 0.51 to 0.58 of bare, for one change that also serialized envelopes once.
  */
 export function sendChannelRequest<T>(
   peer: Peer,
@@ -98,13 +100,13 @@ class ChannelRequest<T> implements PendingRequest {
   }
 }
 
-/** The reason that a call ends with which its own caller cancels by a notification. */
+/** Creates the reason of a call that its own caller cancels by sending `notifications/cancelled`. */
 export function cancelledByHand(params: Params | undefined): DOMException {
   const reason = typeof params?.reason === "string" ? params.reason : "The call was cancelled";
   return new DOMException(reason, "AbortError");
 }
 
-/** What a cancellation says: the exact id, and the reason where it can be put in words. */
+/** Creates the params of `notifications/cancelled`: the exact id, and the reason if it has a text. */
 export function cancelParams(requestId: string | number, reason: unknown): Params {
   const text = reason instanceof Error ? reason.message : typeof reason === "string" ? reason : undefined;
   return text === undefined || text === "" ? { requestId } : { requestId, reason: text };

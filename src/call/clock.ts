@@ -1,15 +1,18 @@
-/** Where time comes from. Everything that waits takes a clock, so that tests can own time. */
+/** Source of time. Everything that waits takes a clock, so that tests can control time. */
 export interface Clock {
-  /** Milliseconds on a scale that never goes backwards. */
+  /** Returns milliseconds on a monotonic scale. */
   now(): number;
   /** Runs the callback once, after at least `ms`. */
   schedule(callback: () => void, ms: number): unknown;
   cancel(handle: unknown): void;
-  /** The time of day in milliseconds since 1970, for what several processes compare; `Date.now` where it is not given. */
+  /**
+   * Returns the time of day in milliseconds since 1970, for times that several processes compare.
+   * @default Date.now
+   */
   timeOfDay?(): number;
 }
 
-/** The longest delay timers can take; longer ones are re-armed. */
+/** Maximum delay of a timer. Callers schedule again for longer delays. */
 export const LONGEST_DELAY = 2_147_483_647;
 
 export const systemClock: Clock = {
@@ -18,7 +21,7 @@ export const systemClock: Clock = {
   cancel: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
 };
 
-/** How long until a time on the clock, and `mostMs` at most; undefined for no end at all. Never negative. */
+/** Returns the milliseconds until a time on the clock, from 0 to `mostMs`. Returns undefined if there is no limit. */
 export function timeLeft(
   clock: Clock,
   until = Number.POSITIVE_INFINITY,
@@ -28,12 +31,12 @@ export function timeLeft(
   return leftMs === Number.POSITIVE_INFINITY ? undefined : leftMs;
 }
 
-/** Lets the process end while this timer waits, where that can be said. */
+/** Allows the process to exit while this timer waits, on runtimes that support it. */
 export function unref(timer: unknown): void {
   (timer as { unref?: () => void } | undefined)?.unref?.();
 }
 
-/** Resolves after `ms`, or at once when the signal fires; either way nothing is left behind. */
+/** Resolves after `ms`, or at once when the signal fires. Leaves no timer or listener behind. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();
@@ -47,5 +50,5 @@ export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
-/** Whether this runs on node, or on what passes for it: it has a `fetch` of its own, and timers that outlive requests. */
+/** True on Node and compatible runtimes, whose `fetch` is undici's and whose timers outlive requests. */
 export const isOnNode = typeof process === "object" && process.versions?.undici !== undefined;

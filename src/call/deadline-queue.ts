@@ -1,6 +1,6 @@
 import { type Clock, LONGEST_DELAY, systemClock, unref } from "./clock.js";
 
-/** One entry of a `DeadlineQueue`. The fields are the queue's own. */
+/** Entry of a {@link DeadlineQueue}. Only the queue changes its fields. */
 export class Deadline<T> {
   before: Deadline<T> | undefined;
   after: Deadline<T> | undefined;
@@ -11,25 +11,25 @@ export class Deadline<T> {
     readonly item: T | undefined,
   ) {}
 
-  /** Waits no longer, if it still did. */
+  /** Removes the entry from the queue, if it still waits. */
   leave(): void {
     this.queue.remove(this);
   }
 }
 
-/** A timer, as Node has them and as others may. */
+/** Timer of the runtime. `ref` and `unref` exist on Node. */
 interface Timer {
   ref?(): void;
   unref?(): void;
 }
 
-/** How long a timer that nobody waits for is used again, in milliseconds. */
+/** Milliseconds for which a timer without waiting items is kept for reuse. */
 const SPARE_MS = 1;
 
 /**
- * Items that wait equally long, in the order in which they are due, on one timer. Each is told as by a timer of its own:
- * not early, and whatever others throw. A time that is not positive, or too long for a timer, tells nobody. Entries stand
- * in a linked ring, so that adding, touching and removing one costs the same however many there are.
+ * Items with the same waiting time, in the order in which they are due, on one timer. Each item is notified as if it
+ * had its own timer: not early, and independent of errors of others. If the time is not positive, or too long for a
+ * timer, no item is notified. Entries form a linked ring, so that adding, touching and removing take constant time.
  */
 export class DeadlineQueue<T> {
   readonly #clock: Clock;
@@ -37,15 +37,15 @@ export class DeadlineQueue<T> {
   readonly #onDue: (item: T) => void;
   readonly #keepsProcess: boolean;
   readonly #isOn: boolean;
-  /** Closes the ring: the first that is due is behind it, the last before it. */
+  /** Sentinel of the ring: `after` is the entry that is due first, `before` the last one. */
   readonly #ends = new Deadline<T>(this, undefined);
   #isShared: boolean;
   #timer: Timer | undefined;
   #armedAt = 0;
 
   /**
-   * `keepsProcess`: whether the process lives on while an item waits. Such a queue keeps its timer for a moment when it runs
-   * empty, since the next item is mostly near.
+   * Creates a queue. `keepsProcess` keeps the process alive while an item waits. Such a queue keeps its timer for a
+   * moment when it becomes empty, since the next item usually follows soon.
    */
   constructor(clock: Clock, ms: number, onDue: (item: T) => void, keepsProcess = false) {
     this.#clock = clock;
@@ -58,7 +58,7 @@ export class DeadlineQueue<T> {
     this.#ends.after = this.#ends;
   }
 
-  /** Lets an item wait from now on. */
+  /** Adds an item, which waits from now on. */
   add(item: T, now = this.#clock.now()): Deadline<T> {
     const entry = new Deadline(this, item);
     if (this.#isOn && this.#first === this.#ends) this.#rouse(now);
@@ -66,7 +66,7 @@ export class DeadlineQueue<T> {
     return entry;
   }
 
-  /** Starts the wait anew, unless it is over. */
+  /** Restarts the wait of an entry, unless it has ended. */
   touch(entry: Deadline<T>): void {
     if (unlink(entry)) this.#link(entry, this.#clock.now());
   }
@@ -75,7 +75,7 @@ export class DeadlineQueue<T> {
     if (unlink(entry) && this.#first === this.#ends) this.#rest();
   }
 
-  /** The first item in the order of their times that fits. */
+  /** Returns the first matching item, in the order of due times. */
   find(fits: (item: T) => boolean): T | undefined {
     for (let entry = this.#first; entry !== this.#ends; entry = entry.after as Deadline<T>)
       if (fits(entry.item as T)) return entry.item;
@@ -87,7 +87,7 @@ export class DeadlineQueue<T> {
     this.#disarm();
   }
 
-  /** No item is added any more: the timer goes with the last. */
+  /** Stops sharing the timer, which then ends with the last item. No item is added afterwards. */
   retire(): void {
     this.#isShared = false;
     if (this.#first === this.#ends) this.#disarm();
@@ -106,14 +106,16 @@ export class DeadlineQueue<T> {
     this.#ends.before = entry;
   }
 
-  /** Arms the timer for the first that waits, or uses the one that was kept. */
+  /** Starts the timer for the first item, or reuses the timer that was kept. */
   #rouse(now: number): void {
     if (this.#timer !== undefined && now - this.#armedAt > SPARE_MS) this.#disarm();
     if (this.#timer === undefined) this.#arm(this.#ms, now);
     else if (this.#keepsProcess) this.#timer.ref?.();
   }
 
-  /** Lets go of the timer when nobody waits, or keeps it where that does not keep the process. */
+  /**
+   * Stops the timer when no item waits. A shared timer is kept if it can be prevented from keeping the process alive.
+   */
   #rest(): void {
     if (this.#isShared && this.#timer?.unref !== undefined) this.#timer.unref();
     else this.#disarm();
@@ -136,7 +138,7 @@ export class DeadlineQueue<T> {
     for (let entry = this.#first; entry !== this.#ends && entry.dueAt <= now; entry = entry.after as Deadline<T>)
       due.push(entry);
     this.#timer = undefined;
-    // While one is told, another may be removed, and more may come.
+    // A callback may remove other entries and add new ones.
     for (const entry of due) if (unlink(entry)) this.#tell(entry.item as T);
     if (this.#timer === undefined && this.#first !== this.#ends) {
       this.#arm(Math.max(1, this.#first.dueAt - this.#clock.now()), now);
@@ -154,7 +156,7 @@ export class DeadlineQueue<T> {
   }
 }
 
-/** False if it stood nowhere. */
+/** Removes an entry from its ring. Returns false if it was in none. */
 function unlink<T>(entry: Deadline<T>): boolean {
   const { before, after } = entry;
   if (before === undefined || after === undefined) return false;
@@ -169,7 +171,7 @@ function isTimerDelay(ms: number): boolean {
   return ms > 0 && ms <= LONGEST_DELAY;
 }
 
-/** Told when its time has come. */
+/** Item of a shared timer. */
 export interface Waiting {
   onTime(): void;
 }
@@ -177,15 +179,16 @@ export interface Waiting {
 interface SharedTimer {
   readonly queue: DeadlineQueue<Waiting>;
   readonly ms: number;
-  /** Timers may be set by something else later, as in tests that own time. */
+  /** `setTimeout` at creation. Tests that control time replace it later. */
   readonly setTimeout: typeof globalThis.setTimeout;
 }
 
 let shared: SharedTimer | undefined;
 
 /**
- * Waits on the system's clock, on one timer with all before it that wait equally long: most calls end long before their
- * limits, and a timer for each would cost more than the rest of it. Undefined for a time that no timer can take.
+ * Waits on the system clock, on a timer shared with preceding calls of the same duration. Most calls end long before
+ * their limits, and a timer per call would cost more than the rest of the call. Returns undefined for a duration that
+ * no timer supports.
  */
 export function shareTimer(waiting: Waiting, ms: number, now: number): Deadline<Waiting> | undefined {
   if (shared?.ms !== ms || shared.setTimeout !== setTimeout) {

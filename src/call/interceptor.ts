@@ -1,7 +1,7 @@
-/** Wraps a call: may look at it, change it, answer it itself, or look at what came back. */
+/** Wraps a call. It may inspect or change the call, answer it itself, or inspect the outcome. */
 export type Interceptor<Call, Outcome> = (call: Call, next: (call: Call) => Promise<Outcome>) => Promise<Outcome>;
 
-/** Folds interceptors around the innermost function once; the first given is the outermost. */
+/** Composes interceptors around the innermost function. The first interceptor is the outermost. */
 export function composeInterceptors<Call, Outcome>(
   interceptors: readonly Interceptor<Call, Outcome>[],
   innermost: (call: Call) => Promise<Outcome>,

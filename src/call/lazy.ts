@@ -1,17 +1,17 @@
 /**
- * Wraps a dynamic import. It runs once, on first use; after that the module is returned synchronously. Concurrent callers share
- * one promise; a failed import is retried.
+ * Wraps a dynamic import. It runs once, on first use; after that the module is returned synchronously. Concurrent
+ * callers share one promise; a failed import is retried.
  *
- * A seam is a dynamic import of our own code. There are five, and `scripts/check-house.mjs` lists their imports. Each saves, at
- * start, minified and gzipped:
+ * A seam is a dynamic import of our own code. There are five, and `scripts/check-house.mjs` lists their imports. Each
+ * reduces the code loaded at start, minified and gzipped:
  *
  * | seam | saves |
  * | --- | ---: |
- * | the handshake era of a server | 17.8 kB |
- * | the handshake era of a client | 7.3 kB |
- * | questions by replay, with the seal | 7.8 kB |
- * | the JSON Schema validator | 4.1 kB on a server, 6.0 kB on a client |
- * | a client's parts for Node | 6.8 kB |
+ * | legacy era of a server | 17.8 kB |
+ * | legacy era of a client | 7.3 kB |
+ * | input requests by replay, with the seal | 7.8 kB |
+ * | JSON Schema validator | 4.1 kB on a server, 6.0 kB on a client |
+ * | parts of a client for Node | 6.8 kB |
  */
 export function lazyModule<Part>(load: () => Promise<Part>): () => Part | Promise<Part> {
   let part: Part | undefined;

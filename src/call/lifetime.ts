@@ -4,18 +4,19 @@ import { followSignal } from "./abortable.js";
 import { type Clock, isOnNode, systemClock } from "./clock.js";
 import { type Deadline, shareTimer, type Waiting } from "./deadline-queue.js";
 
+/** Limits of an outgoing call. */
 export interface LifetimeLimits {
-  /** The caller's own signal: its reason is what the call rejects with. */
+  /** Signal of the caller. The call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /** The longest silence: any sign of life starts it anew. `Infinity` switches it off. */
+  /** Maximum time without a sign of life from the peer. `Infinity` disables it. */
   readonly timeoutMs?: number | undefined;
-  /** The longest the whole call may take. */
+  /** Maximum duration of the whole call. */
   readonly deadlineMs?: number | undefined;
 }
 
 /**
- * The life of one outgoing call and the only owner of its timer and of its listener on the caller's signal.
- * It ends once: by the caller, by time, by the connection, or quietly by `close` when the call has settled.
+ * Lifetime of an outgoing call. Owns its only timer and its only listener on the caller's signal. It ends once: by the
+ * caller, by a timeout, by the connection, or silently by `close` when the call has settled.
  */
 export class CallLifetime extends AbortSwitch implements Waiting {
   readonly #clock: Clock;
@@ -24,10 +25,13 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   readonly #deadlineMs: number;
   readonly #startedAt: number;
   #heardAt: number;
-  /** A timer of its own, or a place among those who share one; one of the two until it ends, where there is a limit. */
+  /**
+   * A timer of its own, or an entry in the queue of a shared timer. A call with a limit has one of the two until it
+   * ends.
+   */
   #timer: unknown;
   #wait: Deadline<Waiting> | undefined;
-  /** Lets go of the caller's signal. */
+  /** Removes the listener on the caller's signal. */
   #unfollow: (() => void) | undefined;
   #closed = false;
   #held = 0;
@@ -46,12 +50,12 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     if (timed && !this.aborted) this.#begin(this.#startedAt);
   }
 
-  /** A sign of life from the peer: the idle time starts anew. Costs one clock reading; the timer is left alone. */
+  /** Restarts the idle time after a sign of life from the peer. Costs one clock reading; the timer is not changed. */
   heard(): void {
     if (this.#isTimed && this.#held === 0) this.#heardAt = this.#clock.now();
   }
 
-  /** Stops the idle time while this side itself keeps the peer waiting; `release` starts it anew. Holds may nest. */
+  /** Stops the idle time while the peer waits for this side. `resumeIdle` restarts it. Calls may nest. */
   pauseIdle(): void {
     if (this.#held++ === 0) this.#heardAt = Number.POSITIVE_INFINITY;
   }
@@ -69,7 +73,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     return super.abort(reason);
   }
 
-  /** The call has settled: lets go of the timer and of the caller's signal. A closed scope cannot end again. */
+  /** Releases the timer and the caller's signal after the call has settled. A closed lifetime cannot end again. */
   close(): void {
     this.#closed = true;
     this.#release();
@@ -81,7 +85,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
 
   #begin(now: number): void {
     const ms = Math.min(this.#timeoutMs, this.#deadlineMs);
-    // Off Node a timer may end with the request during which it was set: none is shared there.
+    // On other runtimes a timer may end with the request during which it was set, so it cannot be shared.
     if (isOnNode && this.#clock === systemClock) this.#wait = shareTimer(this, ms, now);
     if (this.#wait === undefined) this.#arm(now);
   }
@@ -92,7 +96,7 @@ export class CallLifetime extends AbortSwitch implements Waiting {
     this.#timer = this.#clock.schedule(() => this.onTime(), Math.max(0, Math.min(idleEnd, totalEnd) - now));
   }
 
-  /** The first of its limits has come, unless there was a sign of life. */
+  /** Ends the call if a limit has been reached. Otherwise waits for the next one. */
   onTime(): void {
     const now = this.#clock.now();
     this.#wait = undefined;

@@ -1,15 +1,17 @@
 /**
- * A value that is there at once where nothing takes time. A call that needs no waiting is answered in the turn in which it came.
- * Measured: test/hot-path counts promises: a call in one process has 5 where it had 13, by this and by several changes after it.
+ * Value that is available synchronously unless it requires waiting. A call that needs no waiting is answered in the
+ * same turn of the event loop.
+ * Measured: test/hot-path counts promises: a call in one process has 5 where it had 13, by this and by several changes
+ * after it.
  */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** For what authors return: their promises need not be this realm's. */
+/** True for a promise of any realm, since handlers may return promises of another realm or library. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** Goes on with a value: in this turn if it is there. `fail` hears of a promise that rejects. */
+/** Continues with a value, synchronously if it is available. `fail` receives the rejection of a promise. */
 export function andThen<T, R>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,
@@ -18,7 +20,10 @@ export function andThen<T, R>(
   return value instanceof Promise ? value.then(next, fail) : next(value);
 }
 
-/** Goes on with what `run` gives; `fail` hears of what it throws and of a promise that rejects, and of nothing after that. */
+/**
+ * Continues with the value of `run`. `fail` receives an exception of `run` or the rejection of its promise, but no
+ * error of `next`.
+ */
 export function attempt<T, R>(
   run: () => MaybePromise<T>,
   next: (value: T) => MaybePromise<R>,
@@ -33,11 +38,11 @@ export function attempt<T, R>(
   return andThen(value, next, fail);
 }
 
-/** Tells somebody who may fail at listening, and must not change what happens by it: a logger, a hook of the author's. */
+/** Calls a function whose errors must not affect the caller, such as a logger or a hook. */
 export function ignoreErrors(tell: () => void): void {
   try {
     tell();
   } catch {
-    // Nobody is left to tell.
+    // There is no other place to report the error.
   }
 }

@@ -2,14 +2,15 @@ import { ConnectionError, TimeoutError } from "../protocol/errors.js";
 import { type Clock, unref } from "./clock.js";
 import { CallLifetime } from "./lifetime.js";
 
+/** Options of a {@link PingLoop}. */
 export interface PingOptions {
-  /** From one answer to the next question. */
+  /** Time from a response to the next ping. */
   readonly intervalMs: number;
-  /** How long an answer may take. */
+  /** Maximum time until the response. */
   readonly timeoutMs: number;
 }
 
-/** Asks the other side for a sign of life, again and again, one question at a time; tells when there was none. */
+/** Pings the peer repeatedly, one ping at a time. Reports pings without a response. */
 export class PingLoop {
   readonly #clock: Clock;
   readonly #options: PingOptions;
@@ -18,7 +19,7 @@ export class PingLoop {
   #timer: unknown;
   #lifetime: CallLifetime | undefined;
   #stopped = false;
-  /** How many in a row were not answered. */
+  /** Number of consecutive pings without a response. */
   #missed = 0;
 
   constructor(
@@ -45,7 +46,7 @@ export class PingLoop {
     unref(this.#timer);
   }
 
-  /** Any answer is a sign of life, a refusal too. Never rejects. */
+  /** Sends a ping. Any response counts, including an error. Never rejects. */
   async #ask(): Promise<void> {
     const { timeoutMs } = this.#options;
     this.#lifetime = new CallLifetime("ping", { timeoutMs }, this.#clock);

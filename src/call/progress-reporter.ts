@@ -2,18 +2,19 @@ import { McpError } from "../protocol/errors.js";
 import type { Progress } from "../protocol/types/index.js";
 import type { Clock } from "./clock.js";
 
+/** Rate limit of progress notifications. */
 export interface ProgressLimit {
   readonly clock: Clock;
-  /** The shortest time between two reports on the wire; what comes between is left out but for the latest. */
+  /** Minimum time between two notifications. Of the reports in between, only the latest is sent. */
   readonly intervalMs: number;
 }
 
-/** Progress, perhaps with something beside it. */
+/** Progress with optional metadata. */
 export interface ProgressReport extends Progress {
   readonly _meta?: { readonly [key: string]: unknown };
 }
 
-/** What one request reports of itself: values that grow, and no more of them than the limit allows. */
+/** Sends the progress of a request. Rejects values that do not increase and limits the rate. */
 export class ProgressReporter {
   readonly #send: (progress: ProgressReport) => void | Promise<void>;
   readonly #onMisuse: (error: Error) => void;
@@ -33,7 +34,7 @@ export class ProgressReporter {
     this.#limit = limit;
   }
 
-  /** The value for a step further than all before. */
+  /** Next value greater than all before, for a report without a value. */
   get next(): number {
     return Math.max(this.#last, 0) + 1;
   }
@@ -46,7 +47,7 @@ export class ProgressReporter {
     return this.#limit === undefined ? this.#send(value) : this.#sendLimited(value, this.#limit);
   }
 
-  /** Sends what is held back. */
+  /** Sends a report that was held back. */
   flush(): void | Promise<void> {
     const { clock } = this.#limit ?? {};
     if (clock === undefined || this.#waiting === undefined) return;
@@ -62,7 +63,7 @@ export class ProgressReporter {
     return progress > this.#last ? undefined : `it must grow, but ${progress} follows ${this.#last}`;
   }
 
-  /** What carries more than a number is never left out. */
+  /** Sends a report, or holds it back. Reports with metadata are never dropped. */
   #sendLimited(value: ProgressReport, { clock, intervalMs }: ProgressLimit): void | Promise<void> {
     if (value._meta !== undefined) {
       void this.flush();
@@ -79,7 +80,7 @@ export class ProgressReporter {
   }
 }
 
-/** A report without the members that were not given. */
+/** Creates a report without undefined members. */
 export function toReport(progress: number, total: number | undefined, message: string | undefined): ProgressReport {
   return {
     progress,

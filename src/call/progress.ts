@@ -3,12 +3,12 @@ import { isRequestId } from "../protocol/jsonrpc/parse.js";
 import { PARTIAL_CONTENT_KEY } from "../protocol/meta.js";
 import type { ContentBlock, Progress } from "../protocol/types/index.js";
 
-/** A report of progress, with what the tool has to show so far. */
+/** Progress of a call, with the content that the tool has produced so far. */
 export interface CallProgress extends Progress {
   readonly content?: readonly ContentBlock[];
 }
 
-/** Hands a report of progress to whoever asked for it. What goes wrong there is told, and harms nothing else. */
+/** Passes a progress notification to the listener. Errors of the listener go to `onError` only. */
 export function tellProgress(
   listener: (progress: CallProgress) => unknown,
   params: Params,
@@ -33,13 +33,13 @@ function toProgress(params: Params): CallProgress {
   };
 }
 
-/** The token under which a request asks for progress, if it does. */
+/** Returns the progress token of a request, if it has one. */
 export function progressTokenOf(params: Params | undefined): RequestId | undefined {
   const token = (params?._meta as { progressToken?: unknown } | undefined | null)?.progressToken;
   return isRequestId(token) ? token : undefined;
 }
 
-/** The params, asking for progress under this token: the one by which this side finds the call again. */
+/** Adds a progress token to the params. This side finds the call by that token. */
 export function withProgressToken(params: Params | undefined, token: RequestId): Params {
   return { ...params, _meta: { ...(params?._meta as object | undefined), progressToken: token } };
 }

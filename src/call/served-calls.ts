@@ -4,23 +4,23 @@ import { isRequestId } from "../protocol/jsonrpc/parse.js";
 import { SmallMap } from "../protocol/jsonrpc/small-map.js";
 import type { AbortSwitch } from "./abort-switch.js";
 
-/** A call being served, as far as the connection is concerned. */
+/** Call that is being served, as the connection sees it. */
 export interface Served {
   readonly id: RequestId;
   readonly end: AbortSwitch;
 }
 
-/** The calls that one connection is being served right now, so that the peer can cancel them by id. */
+/** Calls that a connection is being served now, so that the peer can cancel them by id. */
 export class ServedCalls<C extends Served> {
   readonly #running = new SmallMap<RequestId, C>();
-  /** Those whose id a newer call took over: out of reach for a cancellation, not for the end of the connection. */
+  /** Calls whose id a newer call reuses. They can no longer be cancelled by id, but end with the connection. */
   readonly #shadowed = new Set<C>();
 
   get size(): number {
     return this.#running.size + this.#shadowed.size;
   }
 
-  /** A peer that reuses an id in flight replaces the entry; each call removes only itself. */
+  /** Adds a call. A call that reuses an id in flight replaces the entry; each call removes only itself. */
   add(call: C): void {
     const older = this.#running.get(call.id);
     if (older === undefined) return this.#running.add(call.id, call);
@@ -33,7 +33,7 @@ export class ServedCalls<C extends Served> {
     else this.#shadowed.delete(call);
   }
 
-  /** The call with exactly this id, or else with this id in its other spelling. */
+  /** Returns the call with exactly this id, otherwise the call with the other spelling of the id. */
   find(id: unknown): C | undefined {
     return isRequestId(id) ? findByEither(this.#running, id) : undefined;
   }

@@ -1,6 +1,6 @@
 import type { AbortSwitch } from "./abort-switch.js";
 
-/** Lets so many at a time go ahead. Others wait, in the order in which they came. */
+/** Limits concurrency. Excess callers wait in the order of their arrival. */
 export class Turns {
   readonly #line = new Set<() => void>();
   #free: number;
@@ -9,14 +9,14 @@ export class Turns {
     this.#free = most;
   }
 
-  /** Takes a turn, if there is one at once. */
+  /** Takes a turn if one is free. Returns false otherwise. */
   take(): boolean {
     if (this.#free < 1) return false;
     this.#free--;
     return true;
   }
 
-  /** Resolves with true when it has a turn, with false when `end` fires first. */
+  /** Waits for a turn. Resolves with true when it has one, with false if `end` fires first. */
   wait(end: AbortSwitch): Promise<boolean> {
     return new Promise((resolve) => {
       const go = () => {
@@ -32,7 +32,7 @@ export class Turns {
     });
   }
 
-  /** Gives a turn back: the first that waits has it then. */
+  /** Returns a turn, which passes to the first caller that waits. */
   give(): void {
     const [next] = this.#line;
     if (next === undefined) {
