@@ -14,20 +14,24 @@ import {
 
 export * from "./standard-schema.js";
 
-/** `input` describes what callers may send and must be an object; `output` describes what is sent to them. */
+/**
+ * `input` describes values that callers send, which must be objects. `output` describes values that are sent to
+ * callers.
+ */
 export type SchemaDirection = "input" | "output";
 
+/** Schema that is ready for use. */
 export interface UsableSchema {
-  /** What to show to the other side. A plain JSON Schema is the author's own object. */
+  /** JSON Schema to send to the peer. If the author wrote plain JSON Schema, it is the author's own object. */
   readonly jsonSchema: JsonSchema;
-  /** A promise only where the author's schema validates asynchronously. */
+  /** Validates a value. Returns a promise only if the author's schema validates asynchronously. */
   parse(value: unknown): ParseOutcome | Promise<ParseOutcome>;
 }
 
 const NO_VALIDATOR =
   "plain JSON Schema needs a validator: give jsonSchemaValidator of bowline/json-schema as the option `validator`";
 
-/** What would be the same if it were not said; the bounds are those of every integer in JavaScript. */
+/** Keywords with values that have no effect. The numeric bounds are those of the safe integers of JavaScript. */
 const NOISE: ReadonlySet<string> = new Set([
   "required[]",
   "minimum-9007199254740991",
@@ -36,18 +40,18 @@ const NOISE: ReadonlySet<string> = new Set([
   "additionalProperties{}",
 ]);
 
-/** How to come by schemas that describe themselves, where the newest version does not do it. */
+/** Remedies for libraries whose latest version alone does not provide JSON Schema. */
 const DESCRIBED_BY: Readonly<Record<string, string>> = {
   valibot: "toStandardJsonSchema() of @valibot/to-json-schema",
   zod: 'zod 4.2 or newer, imported from "zod" (not "zod/v3" or "zod/mini")',
 };
 
-/** What authors wrote for schemas that cannot describe themselves. */
+/** JSON Schemas passed to {@link withJsonSchema}. */
 const written = new WeakMap<StandardSchema, JsonSchema>();
 
 /**
- * Makes an author's schema ready for use. `where` names it in errors, as in `tool "forecast" input`. Plain JSON Schema
- * needs the validator; a schema of a library checks values itself.
+ * Prepares an author's schema for use. `where` names it in errors, such as `tool "forecast" input`. Plain JSON Schema
+ * needs the validator; a schema of a library validates values itself.
  */
 export function compileSchema(
   schema: AnySchema,
@@ -74,7 +78,9 @@ export function compileSchema(
   };
 }
 
-/** The schema as JSON Schema: what an author wrote by reference, a library's converted and compacted. */
+/**
+ * Returns the schema as JSON Schema: the author's own object unchanged, or a library's schema converted and compacted.
+ */
 export function toJsonSchema(schema: AnySchema, where: string, direction: SchemaDirection): JsonSchema {
   if (isStandardSchema(schema))
     return written.get(schema) ?? compactJsonSchema(convert(schema, where, direction), direction);
@@ -82,7 +88,7 @@ export function toJsonSchema(schema: AnySchema, where: string, direction: Schema
   throw new DefinitionError(`${where}: expected a JSON Schema object or a schema of a Standard Schema library`);
 }
 
-/** Gives a validator that cannot describe itself the JSON Schema to show. Values are still checked by the validator. */
+/** Adds a JSON Schema to a validator that cannot provide one itself. The validator still checks the values. */
 export function withJsonSchema<S extends StandardSchema>(
   schema: S,
   jsonSchema: JsonSchema,
@@ -98,7 +104,7 @@ function outcomeOf(value: unknown, issues: readonly SchemaIssue[]): ParseOutcome
   return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
 }
 
-/** Runs a definition step so that its error names the thing being defined. */
+/** Runs a step of a definition. Errors name the definition. */
 function named<T>(where: string, run: () => T): T {
   try {
     return run();
@@ -107,7 +113,7 @@ function named<T>(where: string, run: () => T): T {
   }
 }
 
-/** Drops what tells a host nothing, and names the type of a union of objects. */
+/** Removes keywords without information for a host, and adds `type` to a union of objects. */
 function compactJsonSchema(converted: Record<string, unknown>, direction: SchemaDirection): JsonSchema {
   const { $schema, "~standard": _, ...rest } = converted;
   const schema = structuredClone(rest);
@@ -119,7 +125,10 @@ function compactJsonSchema(converted: Record<string, unknown>, direction: Schema
   return schema;
 }
 
-/** Takes the noise out, and the pattern behind a format. Results are never called closed: they may grow. */
+/**
+ * Removes keywords without effect and patterns that accompany a format. Never marks results as closed, since they may
+ * gain members.
+ */
 function tidy(schema: Record<string, unknown>, direction: SchemaDirection): void {
   for (const [key, value] of Object.entries(schema)) if (isNoise(key, value, schema, direction)) delete schema[key];
   eachSubschema(schema, (part) => tidy(part, direction));
@@ -174,7 +183,10 @@ function inconvertible(
   return new DefinitionError(message, { cause });
 }
 
-/** The place of the part that cannot be converted, for libraries whose object schemas show their parts as `shape`. */
+/**
+ * Returns the place of the part that cannot be converted, for libraries whose object schemas expose their parts as
+ * `shape`.
+ */
 function locate(schema: unknown, direction: SchemaDirection, depth: number): string {
   const shape = isObject(schema) && depth < 16 ? schema.shape : undefined;
   if (!isObject(shape)) return depth === 0 ? locateByMark(schema as StandardSchema, direction) : "";
@@ -184,7 +196,7 @@ function locate(schema: unknown, direction: SchemaDirection, depth: number): str
   return "its root";
 }
 
-/** The same for valibot, which can put something else in the place of what it cannot convert. */
+/** Returns the place of the part that cannot be converted, for valibot, which can substitute a mark for it. */
 function locateByMark(schema: StandardSchema, direction: SchemaDirection): string {
   const overrideSchema = ({ errors }: { errors?: unknown }) => errors && { mark: true };
   const libraryOptions = { errorMode: "ignore", overrideSchema };

@@ -5,7 +5,7 @@ import { multiplesOf } from "./json-schema/multiple-of.js";
 import { Patterns, skippedMessage } from "./json-schema/pattern.js";
 import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
 
-/** A form to ask a user to fill in: a flat object of fields. */
+/** Form for the user to fill in: an object with one level of fields. */
 export interface RequestedSchema {
   readonly type: "object";
   readonly properties: { readonly [name: string]: FieldSchema };
@@ -13,7 +13,7 @@ export interface RequestedSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** One field: text, number, yes or no, one choice, or several. */
+/** Field of a form: text, number, boolean, single choice or multiple choice. */
 type FieldSchema = {
   readonly type: "string" | "number" | "integer" | "boolean" | "array";
   readonly title?: string;
@@ -39,7 +39,7 @@ export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   "date-time": isRfc3339,
 };
 
-/** Keywords that would make a field or form more than its type says. */
+/** Keywords that are not allowed in forms and fields, except where the type requires them. */
 const STRUCTURAL = [
   "$ref",
   "$dynamicRef",
@@ -60,7 +60,7 @@ const STRUCTURAL = [
 const atLeast = (size: number, limit: number) => size >= limit;
 const atMost = (size: number, limit: number) => size <= limit;
 
-/** The keywords that bound a value, or the length of a text or list: how they compare, in code and in words. */
+/** Keywords that bound a value, or the length of a text or list: the comparison and its wording in messages. */
 export const BOUNDS: Readonly<Record<string, readonly [(size: number, limit: number) => boolean, string, string?]>> = {
   minimum: [atLeast, "be at least"],
   maximum: [atMost, "be at most"],
@@ -73,10 +73,10 @@ export const BOUNDS: Readonly<Record<string, readonly [(size: number, limit: num
   maxItems: [atMost, "have at most", "item"],
 };
 
-/** The kinds of value that a bound's unit belongs to. */
+/** Types whose length is bounded, with the unit of the bound. */
 const MEASURED: Readonly<Record<string, string | undefined>> = { string: "character", array: "item" };
 
-/** The state of the check of one answer, or of a form's defaults. */
+/** State of the check of an answer, or of a form's defaults. */
 export class AnswerRun implements StepBudget {
   left = SCHEMA_LIMITS.maxSteps;
   readonly issues: SchemaIssue[] = [];
@@ -85,9 +85,9 @@ export class AnswerRun implements StepBudget {
 }
 
 /**
- * What is wrong with an answer, formats included. A field that cannot be understood fits no answer, unless the form is
- * somebody else's (`lenient`): then it is for them to judge. Patterns that cannot be matched are not applied, and are
- * reported to `onSkip`, once for each answer.
+ * Returns the issues of an answer, formats included. A field that is not supported makes every answer invalid. If
+ * `lenient` is true, the form comes from the peer, which checks such fields itself. Patterns that cannot be matched are
+ * not applied, and are reported to `onSkip` once per answer.
  */
 export function checkAnswer(
   form: RequestedSchema,
@@ -127,12 +127,12 @@ function checkFields(form: RequestedSchema, content: Record<string, unknown>, ru
   }
 }
 
-/** The members of an answer that the form has fields for. */
+/** Returns the members of an answer that have a field in the form. */
 export function knownFields(form: RequestedSchema, content: AnswerContent): AnswerContent {
   return Object.fromEntries(Object.entries(content).filter(([name]) => Object.hasOwn(form.properties, name)));
 }
 
-/** Adds what is wrong with the value of one field. */
+/** Adds the issues of a field's value. */
 export function checkField(field: unknown, value: unknown, path: string, run: AnswerRun): void {
   const type = isObject(field) && Object.hasOwn(TYPES, String(field.type)) ? String(field.type) : undefined;
   const wrong = (message: string, at = path) => run.issues.push({ path: at, message });
@@ -161,7 +161,7 @@ export function checkField(field: unknown, value: unknown, path: string, run: An
   if (typeof value === "string") checkText(field, value, run, wrong);
 }
 
-/** Items, or code points. */
+/** Returns the number of items or code points. */
 function sizeOf(value: string | unknown[]): number {
   if (Array.isArray(value)) return value.length;
   let count = 0;
@@ -169,17 +169,17 @@ function sizeOf(value: string | unknown[]): number {
   return count;
 }
 
-/** The keyword by which a field of this type names its choices, beside `enum`. */
+/** Returns the keyword, besides `enum`, by which a field of this type lists its choices. */
 export function choiceKeyword(type: string): string | undefined {
   return type === "array" ? "items" : type === "string" ? "oneOf" : undefined;
 }
 
-/** A keyword that forms and their fields do not have, other than the one that is allowed. */
+/** Returns a keyword that forms and fields must not have, other than the allowed one. */
 export function oddKeyword(schema: JsonSchema, allowed: string | undefined): string | undefined {
   return STRUCTURAL.find((keyword) => keyword !== allowed && schema[keyword] !== undefined);
 }
 
-/** The values to choose from, where the field is a well-formed choice. */
+/** Returns the choices of a field, if it is a valid choice field. */
 export function choicesOf(field: JsonSchema): readonly string[] | undefined {
   const { type, items } = field;
   if (type !== "array") return field.oneOf === undefined ? texts(field.enum) : titled(field.oneOf);
@@ -208,7 +208,10 @@ function checkText(
   if (test?.(value) === false) wrong(`must be of the format ${format}`);
 }
 
-/** As RFC 3339 has it: unlike the times of the protocol itself, with leap seconds, a blank or small letters. */
+/**
+ * True for a date and time of RFC 3339. Unlike the times of MCP itself, it may have a leap second, a space or
+ * lower-case letters.
+ */
 function isRfc3339(text: string): boolean {
   const parts = /^(\d{4}-\d\d-\d\d)[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/.exec(
     text,

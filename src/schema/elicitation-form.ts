@@ -26,11 +26,11 @@ import { quotePattern } from "./json-schema/pattern.js";
 import { NO_PATTERN } from "./json-schema/pattern-syntax.js";
 import type { JsonSchema } from "./json-schema/types.js";
 
-/** What an author may describe a form with. */
+/** Schema by which an author describes a form. */
 export type FormSchema = StandardSchema<FormInput, unknown> | RequestedSchema;
 type FormInput = { readonly [field: string]: string | number | boolean | readonly string[] | undefined };
 
-/** A form, and the way to what the author's schema makes of an answer. */
+/** Form, with the function that applies the author's schema to an answer. */
 export interface Form {
   readonly requestedSchema: RequestedSchema;
   parse(content: AnswerContent): ParseOutcome | Promise<ParseOutcome>;
@@ -40,7 +40,7 @@ const SIMPLE = ["string", "number", "integer", "boolean"];
 
 const forms = new WeakMap<object, Form>();
 
-/** Makes an author's schema ready for asking, once. */
+/** Prepares an author's schema for elicitation, once per schema. */
 export function compileForm(schema: AnySchema, where: string): Form {
   let form = forms.get(schema);
   if (form === undefined) {
@@ -54,7 +54,7 @@ export function compileForm(schema: AnySchema, where: string): Form {
   return form;
 }
 
-/** The form for an author's schema. What a form cannot show is an error that names the field. */
+/** Converts an author's schema to a form. Throws an error that names the field if a form cannot represent it. */
 export function toRequestedSchema(schema: AnySchema, where: string): RequestedSchema {
   const isConverted = isStandardSchema(schema);
   const form = toJsonSchema(schema, where, "input");
@@ -78,7 +78,7 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
   return (isConverted ? { ...form, properties: Object.fromEntries(fields) } : form) as RequestedSchema;
 }
 
-/** The answer with defaults in place of what is missing. What was given, even if empty, stays. */
+/** Returns the answer with defaults for missing fields. Values that were given are kept, even if empty. */
 export function applyDefaults(form: RequestedSchema, content: AnswerContent): AnswerContent {
   const filled: Record<string, AnswerContent[string]> = { ...content };
   for (const [name, field] of Object.entries(form.properties ?? {})) {
@@ -88,7 +88,10 @@ export function applyDefaults(form: RequestedSchema, content: AnswerContent): An
   return filled;
 }
 
-/** What keeps a field from being shown, or undefined. A pattern that cannot be matched here is left to a library. */
+/**
+ * Returns the reason why a field cannot be shown, or undefined. A pattern that is not supported here is left to the
+ * library.
+ */
 function problemOf(field: unknown, run: AnswerRun, isConverted: boolean): string | undefined {
   if (!isObject(field)) return "must be a schema object";
   const { type, format, enumNames, default: preset } = field;
@@ -119,7 +122,7 @@ function problemOf(field: unknown, run: AnswerRun, isConverted: boolean): string
   return run.issues.length === 0 ? undefined : "has a default that does not fit it";
 }
 
-/** A field as a library describes it, in the shapes that forms have. What remains unknown is left for `problemOf`. */
+/** Converts a field that a library describes to the form of MCP. Unsupported parts remain for `problemOf` to report. */
 function simplify(field: unknown): unknown {
   if (!isObject(field)) return field;
   const { anyOf, oneOf, const: only, format, items, ...rest } = field;
@@ -128,7 +131,7 @@ function simplify(field: unknown): unknown {
   if (typeof only === "string") return { ...rest, type: "string", enum: [only] };
   if (rest.type === undefined && texts(field.enum) !== undefined) return { ...field, type: "string" };
   if (rest.type === "array" && isObject(items)) return { ...rest, items: simplifyItems(items) };
-  // A format that forms do not know is still enforced by the library when the answer arrives.
+  // The library still enforces a format that forms do not support when the answer arrives.
   if (rest.type === "string" && !Object.hasOwn(FORMATS, String(format))) return rest;
   return field;
 }
@@ -139,7 +142,7 @@ function simplifyItems(items: Record<string, unknown>): unknown {
   return Array.isArray(union) ? (fromUnion(union, rest, "anyOf") ?? items) : simplify(items);
 }
 
-/** A union of literal texts as a choice; with titles where each has one. */
+/** Converts a union of string literals to a choice, with titles if each literal has one. */
 function fromUnion(union: readonly unknown[], rest: Record<string, unknown>, keyword: "oneOf" | "anyOf"): unknown {
   const values = texts(union.map((branch) => (isObject(branch) ? branch.const : undefined)));
   if (values === undefined) return undefined;

@@ -12,9 +12,12 @@ import type {
 import type { RequestedSchema } from "./elicitation-answer.js";
 import { compileForm } from "./elicitation-form.js";
 
-/** The rules for questions and answers beyond their shapes. Both sides hold themselves, and each other, to them. */
+/**
+ * Rules for input requests and responses beyond their shapes. Each side applies them to its own messages and to the
+ * peer's.
+ */
 
-/** What keeps a question from being asked, whatever the client. */
+/** Returns the reason why an input request cannot be sent to any client, or undefined. */
 export function questionProblem(request: InputRequest): McpError | undefined {
   const { method } = request;
   const problem = inputShapes.get(method)?.params(request.params) ?? findQuestionProblem(request);
@@ -30,7 +33,7 @@ export function questionProblem(request: InputRequest): McpError | undefined {
   }
 }
 
-/** Refuses the questions of a result of which one cannot be asked. */
+/** Throws if an input request of a result cannot be sent. */
 export function assertQuestions(requests: Readonly<Record<string, InputRequest>>): void {
   for (const [key, request] of Object.entries(requests)) {
     const problem = questionProblem(request);
@@ -38,7 +41,7 @@ export function assertQuestions(requests: Readonly<Record<string, InputRequest>>
   }
 }
 
-/** What is wrong with a question of the right shape. */
+/** Returns the problem of an input request whose shape is valid. */
 export function findQuestionProblem(request: Pick<InputRequest, "method" | "params">): Problem | undefined {
   const { method, params } = request;
   if (method === "sampling/createMessage") return findSamplingProblem(params as CreateMessageParams);
@@ -47,7 +50,7 @@ export function findQuestionProblem(request: Pick<InputRequest, "method" | "para
   return isGood ? undefined : { path: "/url", expected: "an absolute http or https address" };
 }
 
-/** What is wrong with an answer of the right shape. */
+/** Returns the problem of an input response whose shape is valid. */
 export function findAnswerProblem(
   request: Pick<InputRequest, "method" | "params">,
   answer: unknown,
@@ -62,12 +65,15 @@ export function findAnswerProblem(
     : { path: `/roots/${at}/uri`, expected: "a file:// address without .. or hidden separators" };
 }
 
-/** An absolute address that a browser may be sent to. */
+/** True for an absolute http or https URL. */
 function isWebUrl(url: string): boolean {
   return /^https?:\/\//i.test(url) && URL.canParse(url);
 }
 
-/** A file address that means the folder it shows: nothing climbs, and no separator or NUL hides in an escape. */
+/**
+ * True for a `file://` URI without `..` segments and without encoded separators or NUL, so that it denotes the folder
+ * it shows.
+ */
 function isRootUri(uri: string): boolean {
   if (!/^file:\/\//i.test(uri) || !URL.canParse(uri) || /%(?:2f|5c|00)|[\\\0]/i.test(uri)) return false;
   const path = uri.slice("file://".length).replace(/%2e/gi, ".");

@@ -1,7 +1,7 @@
 import { isObject, pointerTo } from "../protocol/json.js";
 import type { JsonSchema, SchemaIssue } from "./json-schema/types.js";
 
-/** What a validator library offers by the Standard Schema and Standard JSON Schema conventions (version 1). */
+/** Schema of a validator library, as defined by Standard Schema and Standard JSON Schema (version 1). */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -19,7 +19,7 @@ interface StandardConverter {
 
 interface ConverterOptions {
   readonly target: "draft-2020-12" | "draft-07";
-  /** What only the one library understands. */
+  /** Options that only one library understands. */
   readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
@@ -32,36 +32,40 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What an author may describe data with: a schema of a validator library, or plain JSON Schema. */
+/** Schema by which an author describes data: a schema of a validator library, or plain JSON Schema. */
 export type AnySchema = StandardSchema | JsonSchema;
 
 type TypesOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } } ? NonNullable<Types> : never;
 
-/** What is sent: by a caller to a tool, or by a handler as its result. `Plain` is for JSON Schema, which carries no type. */
+/**
+ * Type before validation: the arguments that a caller sends, or the result that a handler returns. `Plain` is the type
+ * for JSON Schema, which has no static type.
+ */
 export type InputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
   ? TypesOf<S> extends { readonly input: infer Input }
     ? Input
     : unknown
   : Plain;
 
-/** What arrives after validation: at the handler, or on the wire. */
+/** Type after validation: the arguments that a handler receives, or the result that is sent. */
 export type OutputOf<S, Plain = Record<string, unknown>> = S extends StandardSchema
   ? TypesOf<S> extends { readonly output: infer Output }
     ? Output
     : unknown
   : Plain;
 
+/** Outcome of a validation. */
 export type ParseOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly SchemaIssue[] };
 
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
-  // Some libraries make their schemas functions.
+  // Schemas of some libraries are functions.
   const canHold = (typeof schema === "object" && schema !== null) || typeof schema === "function";
   return canHold && isObject((schema as Record<string, unknown>)["~standard"]);
 }
 
-/** Checks a value by the library's own means. A promise only where the schema validates asynchronously. */
+/** Validates a value with the library. Returns a promise only if the schema validates asynchronously. */
 export function parseStandard(schema: StandardSchema, value: unknown): ParseOutcome | Promise<ParseOutcome> {
   const result = schema["~standard"].validate(value);
   return result instanceof Promise ? result.then(toOutcome) : toOutcome(result);

@@ -4,7 +4,10 @@ import { spend } from "./limits.js";
 import type { Site } from "./site.js";
 import type { Node } from "./types.js";
 
-/** The keywords that apply schemas to the items of an array. `late` ones go by what the rest evaluated. */
+/**
+ * Compiles the keywords that apply schemas to the items of an array. `late` ones depend on the items that the others
+ * evaluated.
+ */
 export function arrayNodes(site: Site): { early: Node[]; late: Node[] } {
   const early: Node[] = [];
   const late: Node[] = [];

@@ -4,7 +4,7 @@ import { multiplesOf } from "./multiple-of.js";
 import type { Patterns } from "./pattern.js";
 import type { Node, Run } from "./types.js";
 
-/** The steps that looking for a property in vain counts for. */
+/** Cost in steps of a lookup of a missing property. */
 export const MISS = 4;
 
 const TYPES: Record<string, (value: unknown) => boolean> = {
@@ -17,10 +17,10 @@ const TYPES: Record<string, (value: unknown) => boolean> = {
   object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
 };
 
-/** Makes an assertion from its keyword's value, which is as it must be. */
+/** Creates an assertion from the value of its keyword, which is known to be valid. */
 type Assertion<Limit> = (limit: Limit, patterns: Patterns) => Node;
 
-/** The keywords that look at the value alone. */
+/** Keywords that examine the value alone. */
 const KEYWORDS = {
   type: typeNode,
   const: (limit: unknown): Node => oneOfValues([limit]),
@@ -59,10 +59,10 @@ const KEYWORDS = {
   },
 };
 
-/** The same, by name. */
+/** Keywords by name. */
 export const ASSERTIONS = KEYWORDS as { readonly [keyword: string]: Assertion<never> };
 
-/** Reports an issue at the present value, or at a member of it. */
+/** Reports an issue at the current value, or at a member of it. */
 export function issue(run: Run, message: string, key?: string): false {
   if (run.quiet === 0 && run.issues.length < run.limits.maxIssues) {
     run.issues.push({ path: key === undefined ? "" : pointerTo(key), message });
@@ -70,12 +70,12 @@ export function issue(run: Run, message: string, key?: string): false {
   return false;
 }
 
-/** Whether an object has a property that JSON would carry. */
+/** True if an object has a property that JSON would contain. */
 export function hasKey(value: Record<string, unknown>, key: string): boolean {
   return value[key] !== undefined && Object.hasOwn(value, key);
 }
 
-/** A pattern that is not applied lets every text pass. */
+/** Accepts a text for a pattern that is not applied, and counts it as a doubt. */
 export function doubt(value: unknown, run: Run): boolean {
   if (typeof value === "string") run.doubts += 1;
   return true;
@@ -104,7 +104,7 @@ function numeric(test: (value: number, limit: number) => boolean, words: string)
     typeof value !== "number" || test(value, limit) || issue(run, `must be ${words} ${limit}`);
 }
 
-/** A bound on a size: `size` is undefined for a value that the keyword does not concern. */
+/** Creates a bound on a size. `size` returns undefined for a value that the keyword does not apply to. */
 function sized(
   size: (value: unknown, limit: number, run: Run) => number | undefined,
   atLeast: boolean,
@@ -119,7 +119,7 @@ function sized(
   };
 }
 
-/** Code points, not code units; counted only where the difference can matter. */
+/** Returns the number of code points. Counts them only if code units cannot decide. */
 function textSize(value: unknown, limit: number, run: Run): number | undefined {
   if (typeof value !== "string") return undefined;
   if (value.length < limit) return value.length;
@@ -161,10 +161,13 @@ function areUnique(items: readonly unknown[], run: Run): boolean {
   return items.every((item) => set.add(item, run));
 }
 
-/** A set of JSON values. */
+/** Set of JSON values. */
 class ValueSet {
   readonly #plain = new Set<unknown>();
-  /** Lists and objects as text. So are numbers, since the engine hashes those in a way that a peer can make them collide. */
+  /**
+   * Lists and objects, serialized. Numbers are serialized too, since a peer could choose numbers whose hashes collide
+   * in the engine.
+   */
   readonly #written = new Set<string>();
 
   has(value: unknown, budget: StepBudget): boolean {
@@ -174,7 +177,7 @@ class ValueSet {
     return this.#written.size > 0 && this.#written.has(canonical(value, budget));
   }
 
-  /** Tells whether the value is new. */
+  /** Adds a value. Returns true if it is new. */
   add(value: unknown, budget?: StepBudget): boolean {
     if (budget !== undefined) spend(budget, 3);
     if (typeof value === "number") return addTo(this.#written, `=${value}`);
@@ -182,7 +185,7 @@ class ValueSet {
   }
 }
 
-/** Tells whether the value is new. */
+/** Adds a value. Returns true if it is new. */
 function addTo(set: Set<unknown>, value: unknown): boolean {
   const before = set.size;
   return set.add(value).size > before;
@@ -192,7 +195,7 @@ function isNested(value: unknown): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** A text that is equal for equal JSON values, whatever the order of their keys. */
+/** Serializes a value so that equal JSON values have equal texts, whatever the order of their keys. */
 function canonical(value: unknown, budget: StepBudget = { left: Number.POSITIVE_INFINITY }, depth = 0): string {
   if (depth > 512) throw new RangeError("nested too deeply");
   const again = (part: unknown) => canonical(part, budget, depth + 1);

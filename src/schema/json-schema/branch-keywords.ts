@@ -4,7 +4,7 @@ import { all, fits, fitsBranch, pass } from "./combine.js";
 import type { Site } from "./site.js";
 import type { Node } from "./types.js";
 
-/** The keywords that apply other schemas to the same value. */
+/** Compiles the keywords that apply other schemas to the same value. */
 export function branchNodes(site: Site): Node[] {
   const nodes: Node[] = [];
   const allOf = site.list("allOf");
@@ -36,7 +36,7 @@ function anyNode(nodes: readonly Node[]): Node {
   };
 }
 
-/** A match that is in doubt, because of a pattern that is not applied, refuses nothing. */
+/** Accepts a value whose match is in doubt because a pattern is not applied. */
 function notNode(node: Node): Node {
   return (value, run) => {
     const { doubts } = run;

@@ -5,7 +5,7 @@ import type { SchemaLimits } from "./limits.js";
 import { Patterns, quotePattern, skippedMessage } from "./pattern.js";
 import { NO_PATTERN } from "./pattern-syntax.js";
 
-/** A schema with which nothing is wrong. */
+/** Schema that has been checked. */
 export interface CheckedSchema {
   readonly document: SchemaDocument;
   readonly draft7: boolean;
@@ -14,7 +14,7 @@ export interface CheckedSchema {
 
 const TYPES = "null, boolean, number, integer, string, array, object";
 
-/** What the values of keywords must be; schemas in them are looked at one by one. */
+/** Valid values of keywords. Subschemas in them are checked separately. */
 const RULES: readonly (readonly [keywords: string, expected: string, fits: (value: unknown) => boolean])[] = [
   ["type", `one of ${TYPES}, or a list of these`, isTypes],
   ["enum", "a list", Array.isArray],
@@ -46,7 +46,7 @@ const RULE_OF = new Map(RULES.flatMap((rule) => rule[0].split(" ").map((keyword)
 const ONE =
   /^(additionalProperties|propertyNames|unevaluatedProperties|items|contains|unevaluatedItems|not|if|then|else)$/;
 const MANY = /schemas$/;
-/** Keywords that mean nothing without another. */
+/** Keywords that have no effect without another keyword. */
 const NEEDED_BY = new Map([
   ["then", "if"],
   ["else", "if"],
@@ -55,8 +55,8 @@ const NEEDED_BY = new Map([
 ]);
 
 /**
- * Throws a `DefinitionError` for a schema that no value can be checked by, with the place of what is wrong. With `onSkip`,
- * patterns that cannot be matched are reported and left out instead.
+ * Checks a schema. Throws a `DefinitionError` with the place of the problem if values cannot be validated by it. With
+ * `onSkip`, patterns that cannot be matched are reported and not applied instead.
  */
 export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (problem: string) => void): CheckedSchema {
   const uri = isObject(root) ? root.$schema : undefined;
@@ -71,7 +71,7 @@ export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (probl
   };
   const seen = new Map<string, Set<unknown>>();
   let isDynamic = false;
-  /** What references lead to: a long chain of them must not exhaust the stack. */
+  /** Schemas to visit. Targets of references are added here, so that a long chain does not exhaust the stack. */
   const queue: (Place & { readonly where: string })[] = [{ ...document.root, where: "#" }];
 
   const visit = (schema: unknown, base: string, where: string, depth: number): void => {
@@ -109,7 +109,7 @@ export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (probl
     }
   };
 
-  // It grows while it is worked through.
+  // The queue grows during the loop.
   for (const { schema, base, where } of queue) visit(schema, base, where, 0);
   const skipped = skippedMessage(patterns.skipped);
   if (skipped !== undefined) onSkip?.(skipped);

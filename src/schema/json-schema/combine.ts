@@ -6,7 +6,7 @@ import type { Node, Run, Seen } from "./types.js";
 export const pass: Node = () => true;
 export const never: Node = (_value, run) => issue(run, "is not allowed");
 
-/** All nodes must pass. Every one reports, unless nobody listens. */
+/** Requires all nodes to pass. All of them report issues, unless the run is quiet. */
 export function all(nodes: readonly Node[]): Node {
   const [first, second] = nodes;
   if (first === undefined) return pass;
@@ -23,7 +23,7 @@ export function all(nodes: readonly Node[]): Node {
   };
 }
 
-/** Whether a branch passes, without a word about why not. */
+/** True if a branch passes. Reports no issues. */
 export function fits(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
   spend(run, 1);
   run.quiet += 1;
@@ -32,7 +32,7 @@ export function fits(node: Node, value: unknown, run: Run, seen: Seen | undefine
   return ok;
 }
 
-/** Like `fits`, and what the branch evaluated counts only if it passes. */
+/** Like `fits`. The parts that the branch evaluated count only if it passes. */
 export function fitsBranch(node: Node, value: unknown, run: Run, seen: Seen | undefined): boolean {
   if (seen === undefined) return fits(node, value, run, undefined);
   const own = newSeen();
@@ -41,7 +41,7 @@ export function fitsBranch(node: Node, value: unknown, run: Run, seen: Seen | un
   return ok;
 }
 
-/** Checks a member of the value: issues found in it get its place prefixed. */
+/** Checks a member of the value. Prefixes its issues with the place of the member. */
 export function checkMember(node: Node, key: string | number, member: unknown, run: Run): boolean {
   spend(run, 1);
   const mark = run.issues.length;
@@ -50,7 +50,7 @@ export function checkMember(node: Node, key: string | number, member: unknown, r
   return false;
 }
 
-/** `late` sees what `node` evaluated, and nothing that the surroundings did. */
+/** Runs `late` with the parts that `node` evaluated, without those that other schemas evaluated. */
 export function withOwnSeen(node: Node, late: Node): Node {
   return (value, run, seen) => {
     const own = newSeen();
@@ -60,7 +60,7 @@ export function withOwnSeen(node: Node, late: Node): Node {
   };
 }
 
-/** Remembers the resource being evaluated, for `$dynamicRef`. */
+/** Records the resource that is being evaluated, for `$dynamicRef`. */
 export function inScope(base: string, node: Node): Node {
   return (value, run, seen) => {
     run.scope.push(base);

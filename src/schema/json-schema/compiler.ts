@@ -11,18 +11,18 @@ import type { Patterns } from "./pattern.js";
 import { Site, type SubschemaCompiler } from "./site.js";
 import type { Node } from "./types.js";
 
-/** A schema under compilation: references to it work before it is done, so that schemas may be recursive. */
+/** Schema that is being compiled. References to it work before it is complete, so that schemas may be recursive. */
 interface Slot {
   node: Node;
 }
 
-/** Turns each schema of a document into a closure, once. That nothing is wrong with them has been checked. */
+/** Compiles each schema of a checked document to a closure, once. */
 export class Compiler implements SubschemaCompiler {
   readonly #document: SchemaDocument;
   readonly #draft7: boolean;
   readonly #slots = new Map<string, Map<unknown, Slot>>();
   readonly #queue: (() => void)[] = [];
-  /** The targets of dynamic references by the bases that they are in, for each anchor. */
+  /** Targets of dynamic references by anchor, and by the base URI of their schema resource. */
   readonly #dynamic = new Map<string, Map<string, Node>>();
   readonly patterns: Patterns;
 
@@ -35,13 +35,13 @@ export class Compiler implements SubschemaCompiler {
   compileRoot(): Node {
     const { schema, base } = this.#document.root;
     const node = this.compile(schema, base);
-    // References are compiled from a queue and not recursively: a long chain of them must not exhaust the stack.
-    // It grows while it is worked through.
+    // References are compiled from a queue rather than recursively, so that a long chain does not exhaust the stack.
+    // The queue grows during the loop.
     for (const compileNext of this.#queue) compileNext();
     return node;
   }
 
-  /** The closure of a schema; `base` is what its references are relative to. */
+  /** Returns the closure of a schema. `base` is the base URI of its references. */
   compile(schema: unknown, base: string): Node {
     if (!isObject(schema)) return schema === false ? never : pass;
     const slot = this.#slot(schema, base);
@@ -49,7 +49,7 @@ export class Compiler implements SubschemaCompiler {
     return slot.node;
   }
 
-  /** A closure for what a reference points to, which may not be compiled yet. */
+  /** Returns a closure for the target of a reference, which may not be compiled yet. */
   #refer({ schema, base }: Place): Node {
     if (!isObject(schema)) return this.compile(schema, base);
     const slot = this.#slot(schema, base);

@@ -3,7 +3,7 @@ import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
 import type { SchemaLimits } from "./limits.js";
 
 const ROOT = "bowline:///";
-/** An address is copied for each schema below it. */
+/** Maximum length of a URI. Each schema below it holds a copy. */
 const MAX_URI = 2048;
 
 /** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
@@ -12,7 +12,7 @@ export const JSON_SCHEMA_DIALECTS: readonly string[] = [
   "http://json-schema.org/draft-07/schema#",
 ];
 
-/** Keywords that hold one schema or a list of schemas. */
+/** Keywords whose value is a schema or a list of schemas. */
 const ONE_OR_LIST = [
   "additionalItems",
   "additionalProperties",
@@ -31,19 +31,19 @@ const ONE_OR_LIST = [
   "unevaluatedItems",
   "unevaluatedProperties",
 ];
-/** Keywords that hold schemas by name. */
+/** Keywords whose value is an object of schemas. */
 const MAPS = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/** A schema and the base URI that its own references are relative to. */
+/** Schema with the base URI of its references. */
 export interface Place {
   readonly schema: unknown;
   readonly base: string;
 }
 
-/** The parts of one schema by the names that references use. Nothing outside of it is ever looked up. */
+/** Parts of a schema by the names that references use. Nothing outside the schema is looked up. */
 export class SchemaDocument {
   readonly root: Place;
-  /** The places of each `$dynamicAnchor`, by its name. */
+  /** Places of each `$dynamicAnchor`, by its name. */
   readonly dynamicAnchors = new Map<string, Place[]>();
   readonly #resources = new Map<string, Place>();
   readonly #anchors = new Map<string, Place>();
@@ -57,7 +57,7 @@ export class SchemaDocument {
     this.#resources.set(ROOT, this.root);
   }
 
-  /** Counts a subschema against the bounds: once when it is indexed, and once when it is compiled. */
+  /** Counts a subschema against the limits: once when it is indexed and once when it is compiled. */
   count(depth: number, where: string): void {
     const { maxDepth, maxSubschemas } = this.limits;
     this.#count += 1;
@@ -121,17 +121,17 @@ export class SchemaDocument {
   }
 }
 
-/** The base inside a schema: its own `$id` where it has one that names a resource. */
+/** Returns the base URI inside a schema: that of its own `$id` if it names a resource, otherwise the outer one. */
 export function baseOf(schema: Record<string, unknown>, outer: string): string {
   const { $id } = schema;
   if (typeof $id !== "string" || $id.startsWith("#")) return outer;
   return resolveUri($id, outer)?.replace(/#$/, "") ?? outer;
 }
 
-/** Gets a subschema, its pointer from its parent, the keyword it is under and, inside a map or list, its key there. */
+/** Receives a subschema, its pointer from its parent, its keyword and, inside a map or list, its key. */
 type Visit = (child: Record<string, unknown>, pointer: string, keyword: string, key?: PropertyKey) => void;
 
-/** Calls `visit` for each direct subschema of `schema`. Data (`const`, `default`, ...) is no schema. */
+/** Calls `visit` for each direct subschema of `schema`. Data, such as `const` and `default`, is not a schema. */
 export function eachSubschema(schema: Record<string, unknown>, visit: Visit): void {
   for (const keyword of ONE_OR_LIST) {
     const value = schema[keyword];

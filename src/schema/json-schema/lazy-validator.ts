@@ -10,7 +10,7 @@ const validator = lazyModule(() => import("./validator.js"));
 
 let used = false;
 
-/** The validator of a server. It says at once what is wrong with a schema, and loads the rest with the first value. */
+/** Validator of a server. It checks a schema at once and loads the code that checks values with the first value. */
 export const lazyValidator: SchemaCompiler = {
   compile: rememberSchemas((schema) => {
     const checked = checkSchema(schema, SCHEMA_LIMITS);

@@ -1,20 +1,35 @@
-/** The bounds of a JSON Schema, and of one check by it. */
+/** Limits of a JSON Schema and of a check with it. */
 export interface SchemaLimits {
-  /** The depth to which schemas nest. @default 64 */
+  /**
+   * Maximum nesting depth of schemas.
+   * @default 64
+   */
   readonly maxDepth: number;
-  /** The number of subschemas. @default 10_000 */
+  /**
+   * Maximum number of subschemas.
+   * @default 10_000
+   */
   readonly maxSubschemas: number;
   /**
-   * The states of all patterns of a schema, counted repetitions written out. A `\p{...}` counts as 20, and eight characters
-   * of a pattern, which may be a class, as one.
+   * Maximum number of states of all patterns of a schema, with counted repetitions expanded. A `\p{...}` counts as 20
+   * states. Every eight characters of a pattern, which may be a class, count as one.
    * @default 10_000
    */
   readonly maxPatternStates: number;
-  /** The depth to which a check follows references. @default 512 */
+  /**
+   * Maximum depth of references that a check follows.
+   * @default 512
+   */
   readonly maxRefDepth: number;
-  /** The steps of one check: each schema, keyword, member and character that is looked at. @default 4_000_000 */
+  /**
+   * Maximum number of steps of a check. Each schema, keyword, member and character that is examined costs steps.
+   * @default 4_000_000
+   */
   readonly maxSteps: number;
-  /** The number of issues that a check reports. @default 32 */
+  /**
+   * Maximum number of issues that a check reports.
+   * @default 32
+   */
   readonly maxIssues: number;
 }
 
@@ -27,18 +42,21 @@ export const SCHEMA_LIMITS: SchemaLimits = {
   maxIssues: 32,
 };
 
-/** The steps that a check may still take. */
+/** Remaining steps of a check. */
 export interface StepBudget {
   left: number;
 }
 
-/** Takes steps from a budget. Throws a `RangeError` when it is spent: a mere failure would turn into a pass under `not`. */
+/**
+ * Takes steps from a budget. Throws a `RangeError` when it is exhausted, since `not` would turn a plain failure into a
+ * pass.
+ */
 export function spend(budget: StepBudget, steps: number): void {
   budget.left -= steps;
   if (budget.left < 0) throw new RangeError("too much to check");
 }
 
-/** The words for a check that was given up. */
+/** Describes a check that was aborted. */
 export function spentMessage(maxSteps: number): string {
   return `takes more than ${maxSteps} steps to check, so the check was given up; limits.maxSteps of createValidator raises that`;
 }

@@ -1,13 +1,13 @@
 import { type StepBudget, spend } from "./limits.js";
 
-/** The largest count of digits that a double keeps of every decimal. */
+/** A double preserves every decimal number of up to 15 significant digits. */
 const EXACT = 1e15;
-/** The steps that arithmetic without bounds counts for. */
+/** Cost in steps of arithmetic with big integers. */
 const BIG_STEPS = 40;
 
 /**
- * A test for multiples of a number. All numbers are taken for the shortest decimals that stand for them, so that 4.35 is a
- * multiple of 0.01.
+ * Returns a predicate for multiples of a number. Numbers are taken as their shortest decimal representations, so that
+ * 4.35 is a multiple of 0.01.
  */
 export function multiplesOf(factor: number): (value: number, budget: StepBudget) => boolean {
   if (!Number.isFinite(factor)) return () => false;
@@ -17,7 +17,7 @@ export function multiplesOf(factor: number): (value: number, budget: StepBudget)
   const isSmall = shift >= -15 && scaled < EXACT;
   return (value, budget) => {
     const count = Math.round(value * scale);
-    // Below this bound the division gives back exactly the numbers with as few decimals as the factor has.
+    // Below this bound, the quotient equals the value exactly if the value has no more decimals than the factor.
     if (isSmall && Math.abs(count) < EXACT) return count / scale === value && count % scaled === 0;
     if (!Number.isFinite(value)) return false;
     spend(budget, BIG_STEPS);
@@ -27,7 +27,7 @@ export function multiplesOf(factor: number): (value: number, budget: StepBudget)
   };
 }
 
-/** The digits of a decimal, and the power of ten that they count. */
+/** Returns the digits of a decimal and their exponent of ten. */
 function toDecimal(value: number): [digits: bigint, exponent: number] {
   const [digits, exponent] = value.toExponential().split("e") as [string, string];
   const [whole, fraction = ""] = digits.split(".") as [string, string?];

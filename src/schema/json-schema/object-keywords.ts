@@ -6,7 +6,10 @@ import type { PatternMatcher } from "./pattern.js";
 import type { Site } from "./site.js";
 import type { Node } from "./types.js";
 
-/** The keywords that apply schemas to the properties of an object. `late` ones go by what the rest evaluated. */
+/**
+ * Compiles the keywords that apply schemas to the properties of an object. `late` ones depend on the properties that
+ * the others evaluated.
+ */
 export function objectNodes(site: Site): { early: Node[]; late: Node[] } {
   const early: Node[] = [];
   const late: Node[] = [];
@@ -65,7 +68,7 @@ function eachKey(named: Named, patterns: ByPattern, rest: Node | undefined): Nod
       for (const [pattern, node] of patterns) {
         if (typeof pattern === "object" && !pattern.test(key, run)) continue;
         known = true;
-        // Whether a pattern that is not applied would match is unknown, so nothing is said of the key.
+        // A pattern that is not applied might match, so no verdict on the key is possible.
         if (typeof pattern === "string") doubt(key, run);
         else if (!checkMember(node, key, member, run)) ok = false;
       }

@@ -1,4 +1,4 @@
-/** A part of a pattern, and how often it comes: a group of alternatives, or a token for a character or an edge. */
+/** Part of a pattern with its repetition: a group of alternatives, or a token for a character or an edge. */
 export interface PatternPart {
   readonly token: string;
   readonly branches: PatternBranches | undefined;
@@ -11,19 +11,19 @@ export type PatternBranches = readonly (readonly PatternPart[])[];
 const MAX_NESTING = 200;
 export const NO_PATTERN = "is no regular expression";
 const TOO_LARGE = "makes for too many states (limits.maxPatternStates)";
-/** A class of characters by their properties takes the engine some 50 us to read. */
+/** Cost in states of a property class. The engine takes about 50 us to read one. */
 const PROPERTY_COST = 20;
 const TOKEN =
   /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|[pPu]\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|.)|\[(?:\\.|[^\]\\])*\]|\(\?(?:<?[=!]|<[^>]*>|[a-z-]*:)|./suy;
 const QUANTIFIER = /([*+?]|\{(\d+)(,?)(\d*)\})\??/y;
 
-/** A pattern in its parts, and a bound on the states of its matcher. */
+/** Parsed pattern, with an upper bound of the states of its matcher. */
 export interface PatternTree {
   readonly branches: PatternBranches;
   readonly states: number;
 }
 
-/** Reads a pattern; a text says why it cannot be matched in linear time by at most so many states. */
+/** Parses a pattern. Returns a reason if it cannot be matched in linear time with at most `maxStates` states. */
 export function readPattern(source: string, maxStates: number): PatternTree | string {
   const cost = readingCost(source);
   if (cost > maxStates) return TOO_LARGE;
@@ -36,17 +36,17 @@ export function readPattern(source: string, maxStates: number): PatternTree | st
   const branches = reader.readBranches(0);
   if (reader.problem !== undefined) return reader.problem;
   const states = cost + statesOf(branches);
-  // Infinitely many, repeated 0 times, are NaN.
+  // Infinitely many states repeated 0 times give NaN.
   return states <= maxStates ? { branches, states } : TOO_LARGE;
 }
 
-/** The states that reading a pattern counts for, whatever comes of it. */
+/** Returns the cost in states of parsing a pattern, whether or not it can be matched. */
 export function readingCost(source: string): number {
   const properties = source.split("\\p{").length + source.split("\\P{").length - 2;
   return PROPERTY_COST * properties + (source.length >> 3);
 }
 
-/** A bound on the states that a matcher of these alternatives has. */
+/** Returns an upper bound of the states of a matcher for these alternatives. */
 function statesOf(branches: PatternBranches): number {
   let states = branches.length;
   for (const { branches: inner, min, max } of branches.flat()) {
@@ -56,14 +56,14 @@ function statesOf(branches: PatternBranches): number {
   return states;
 }
 
-/** Reads a text that is known to be a regular expression. */
+/** Parses a text that is known to be a regular expression. */
 class PatternReader {
-  /** Why the pattern cannot be matched. */
+  /** Reason why the pattern cannot be matched. */
   problem: string | undefined;
   #at = 0;
   constructor(readonly source: string) {}
 
-  /** The alternatives up to the end, or to the bracket that closes the group. */
+  /** Reads alternatives up to the end or the closing parenthesis of the group. */
   readBranches(depth: number): PatternBranches {
     const branches: PatternPart[][] = [[]];
     if (depth > MAX_NESTING) this.problem = `nests groups more than ${MAX_NESTING} deep`;

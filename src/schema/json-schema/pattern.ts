@@ -1,7 +1,10 @@
 import { type StepBudget, spend } from "./limits.js";
 import { type PatternBranches, type PatternPart, readingCost, readPattern } from "./pattern-syntax.js";
 
-/** A state of a matcher: takes a character that `fits`, passes an `edge`, or (neither) leads to both of its successors. */
+/**
+ * State of a matcher. It consumes a character that `fits`, passes an `edge`, or, with neither, leads to both of its
+ * successors.
+ */
 interface State {
   readonly fits: ((code: number) => boolean) | undefined;
   readonly edge: string | undefined;
@@ -9,25 +12,27 @@ interface State {
   readonly other: number;
 }
 
-/** The states that a text has led to so far, with what each ASCII character, and the end, makes of them. */
+/** Set of states that a text has led to, with the set that follows for each ASCII character and for the end. */
 class Front {
   readonly after: (Front | undefined)[] = new Array(129).fill(undefined);
   constructor(readonly states: readonly number[]) {}
 }
 
 const EDGE = /^(?:[\^$]|\\[bB])$/;
-/** Stands for the character before the first, and for the one behind the last. */
+/** Stands for the character before the first one and after the last one. */
 const NONE = -1;
 const FINAL = 0;
 const MATCHED = new Front([]);
 const FAILED = new Front([]);
 
-/** The room for fronts that are remembered, shared by the matchers of a schema. Beyond it they are made anew each time. */
+/**
+ * Remaining memory for fronts, shared by the matchers of a schema. When it is used up, fronts are computed each time.
+ */
 interface FrontMemory {
   left: number;
 }
 
-/** The patterns of a schema or form, which share its bounds. */
+/** Patterns of a schema or form, which share its limits. */
 export class Patterns {
   readonly #read = new Map<string, PatternMatcher | string>();
   readonly #memory: FrontMemory = { left: 10_000 };
@@ -37,7 +42,7 @@ export class Patterns {
     this.#states = maxStates;
   }
 
-  /** The matcher for a pattern, or why there is none. */
+  /** Returns the matcher for a pattern, or the reason why it cannot be matched. */
   read(source: string): PatternMatcher | string {
     const known = this.#read.get(source);
     if (known !== undefined) return known;
@@ -49,26 +54,26 @@ export class Patterns {
     return read;
   }
 
-  /** Which of the patterns read so far cannot be used, and why. */
+  /** Patterns read so far that cannot be matched, with the reasons. */
   get skipped(): readonly (readonly [source: string, problem: string])[] {
     return [...this.#read].filter((entry): entry is [string, string] => typeof entry[1] === "string");
   }
 }
 
-/** The words for patterns that are not applied. */
+/** Describes patterns that are not applied. */
 export function skippedMessage([first, ...more]: Patterns["skipped"]): string | undefined {
   if (first === undefined) return undefined;
   return `${quotePattern(first[0])}: it ${first[1]}${more.length === 0 ? "" : ` (and ${more.length} more)`}`;
 }
 
-/** A pattern as messages show it. */
+/** Quotes a pattern for a message. */
 export function quotePattern(source: string): string {
   return `the pattern ${JSON.stringify(source.length > 100 ? `${source.slice(0, 100)}...` : source)}`;
 }
 
 /**
- * Matches a pattern in linear time, by following all ways through it at once. The verdict is that of a `RegExp` with the
- * `u` flag.
+ * Matches a pattern in linear time by following all paths at once. The outcome equals that of a `RegExp` with the `u`
+ * flag.
  */
 export class PatternMatcher {
   readonly #states: State[] = [{ fits: undefined, edge: undefined, next: FINAL, other: FINAL }];
@@ -76,10 +81,10 @@ export class PatternMatcher {
   readonly #first: Front;
   readonly #fronts = new Map<string, Front>();
   readonly #memory: FrontMemory;
-  /** Whether the pattern asks for edges of words, which depend on the character before, too. */
+  /** True if the pattern contains word boundaries, which also depend on the preceding character. */
   readonly #words: boolean;
   readonly #anchored: boolean;
-  /** The turn in which each state was last visited. */
+  /** Number of the step in which each state was last visited. */
   readonly #visited: Float64Array;
   #turn = 0;
   readonly #tests = new Map<string, (code: number) => boolean>();
@@ -93,7 +98,7 @@ export class PatternMatcher {
     this.#visited = new Float64Array(this.#states.length);
   }
 
-  /** Whether some part of a text matches. */
+  /** True if any part of a text matches. */
   test(text: string, budget: StepBudget): boolean {
     let front = this.#first;
     let before = NONE;
@@ -111,7 +116,7 @@ export class PatternMatcher {
     }
   }
 
-  /** What a character, or the end, makes of a front: another, or the verdict. */
+  /** Returns the front after a character or the end, or the verdict. */
   #advance(front: Front, before: number, code: number, budget: StepBudget): Front {
     const found: number[] = [];
     const stack = front.states.slice();
@@ -142,7 +147,7 @@ export class PatternMatcher {
     return remember(front, code, after);
   }
 
-  /** Adds the states of alternatives that go on with `next`; returns where they begin. */
+  /** Adds the states of alternatives that continue with `next`. Returns their first state. */
   #addBranches(branches: PatternBranches, next: number): number {
     const starts = branches.map((parts) => parts.reduceRight((then, part) => this.#addPart(part, then), next));
     return starts.reduceRight((other, start) => this.#add({ next: start, other }));
@@ -192,7 +197,7 @@ function isWord(code: number): boolean {
   return code !== NONE && /\w/.test(String.fromCodePoint(code));
 }
 
-/** The test for what a token stands for: a character, or a class of them. */
+/** Returns the predicate for a token, which is a character or a class of characters. */
 function toTest(token: string): (code: number) => boolean {
   const literal = /^\\?([^\\.[\da-zA-Z])$|^([^\\.[])$/su.exec(token);
   if (literal !== null) {

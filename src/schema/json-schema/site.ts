@@ -3,13 +3,13 @@ import { baseOf } from "./document.js";
 import type { Patterns } from "./pattern.js";
 import type { Node } from "./types.js";
 
-/** What turns a subschema into a closure. */
+/** Compiles a subschema to a closure. */
 export interface SubschemaCompiler {
   readonly patterns: Patterns;
   compile(schema: unknown, base: string): Node;
 }
 
-/** One schema object on its way to a closure, as the keyword groups see it. */
+/** Schema object that is being compiled, as the groups of keywords see it. */
 export class Site {
   constructor(
     readonly compiler: SubschemaCompiler,
@@ -17,19 +17,19 @@ export class Site {
     readonly base: string,
   ) {}
 
-  /** The subschema under a keyword. */
+  /** Compiles the subschema of a keyword. */
   one(keyword: string): Node | undefined {
     const value = this.schema[keyword];
     return value === undefined ? undefined : this.#compile(value);
   }
 
-  /** The subschemas in a list under a keyword. */
+  /** Compiles the list of subschemas of a keyword. */
   list(keyword: string): readonly Node[] | undefined {
     const value = this.schema[keyword] as readonly unknown[] | undefined;
     return value?.map((schema) => this.#compile(schema));
   }
 
-  /** The subschemas in an object under a keyword. */
+  /** Compiles the named subschemas of a keyword. */
   map(keyword: string): readonly (readonly [string, Node])[] | undefined {
     const value = this.schema[keyword];
     return value === undefined

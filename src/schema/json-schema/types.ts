@@ -1,62 +1,66 @@
 import type { SchemaLimits, StepBudget } from "./limits.js";
 
-/** A JSON Schema object as an author or a peer gives it. It is never changed and never copied. */
+/** JSON Schema object from an author or a peer. It is never changed and never copied. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** Describes a mistake in a value: `path` is a JSON pointer into the value, `message` never echoes the value. */
+/** Mistake in a value. `path` is a JSON pointer into the value. `message` never contains the value. */
 export interface SchemaIssue {
   readonly path: string;
   readonly message: string;
 }
 
-/** A compiled schema: no issues when the value fits. */
+/** Compiled schema. Returns no issues if the value is valid. */
 export type CompiledSchema = (value: unknown) => readonly SchemaIssue[];
 
-/** The seam for another JSON Schema implementation. */
+/** Implementation of JSON Schema. It can be replaced by another one. */
 export interface JsonSchemaValidator {
   /**
-   * Throws a `DefinitionError` for a schema that it cannot use. With `onSkip`, the schema is the other side's: patterns that
-   * cannot be matched in bounded time are not applied, and are reported, once for each schema.
+   * Compiles a schema. With `onSkip`, the schema comes from the peer: patterns that cannot be matched in bounded time
+   * are not applied, and are reported once per schema.
+   * @throws DefinitionError if the schema cannot be used.
    */
   compile(schema: JsonSchema | boolean, onSkip?: (problem: string) => void): CompiledSchema;
 }
 
-/** A `JsonSchemaValidator`, or one that may take a while. */
+/** A {@link JsonSchemaValidator}, or a validator whose checks may be asynchronous. */
 export interface SchemaCompiler {
   compile(schema: JsonSchema | boolean): (value: unknown) => readonly SchemaIssue[] | Promise<readonly SchemaIssue[]>;
-  /** Loads what checking values by the schemas so far would load. */
+  /** Loads the code that the checks of the schemas compiled so far need. */
   prepare?(): unknown;
 }
 
-/** A compiled schema or keyword: true when the value fits; else it has reported why, unless the run is quiet. */
+/**
+ * Compiled schema or keyword. Returns true if the value is valid. Otherwise reports the reason, unless the run is
+ * quiet.
+ */
 export type Node = (value: unknown, run: Run, seen: Seen | undefined) => boolean;
 
-/** The state of one validation. */
+/** State of a validation. */
 export interface Run extends StepBudget {
   readonly limits: SchemaLimits;
   readonly issues: { path: string; message: string }[];
-  /** Above zero while a branch is tried whose failure is not a failure of the value. */
+  /** Above zero while a branch is tried whose failure does not make the value invalid. */
   quiet: number;
-  /** References being followed. */
+  /** Number of references being followed. */
   depth: number;
-  /** How often a pattern that is not applied let a value pass. */
+  /** Number of times that a pattern was not applied and the value was accepted. */
   doubts: number;
-  /** The bases of the schema resources being evaluated, outermost first. Filled only for `$dynamicRef`. */
+  /** Base URIs of the schema resources being evaluated, outermost first. Filled only for `$dynamicRef`. */
   readonly scope: string[];
 }
 
-/** The parts of an object or array that were evaluated so far; kept only where an `unevaluated*` keyword asks for it. */
+/** Parts of an object or array that have been evaluated. Recorded only if an `unevaluated*` keyword needs them. */
 export interface Seen {
   allKeys: boolean;
   readonly keys: Set<string>;
-  /** Items below this index are evaluated. */
+  /** Number of leading items that have been evaluated. */
   items: number;
   readonly indexes: Set<number>;
 }
 
 type Compile<T> = (schema: JsonSchema | boolean, onSkip?: (problem: string) => void) => T;
 
-/** The same for the same schema object, for as long as that lives. */
+/** Caches the outcome per schema object, for as long as the object lives. */
 export function rememberSchemas<T>(compile: Compile<T>): Compile<T> {
   const known = new WeakMap<object, { readonly compiled: T }>();
   return (schema, onSkip) => {

@@ -6,8 +6,9 @@ import { type CompiledSchema, type JsonSchemaValidator, type Run, rememberSchema
 export type { SchemaLimits } from "./limits.js";
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "./types.js";
 
+/** Options of {@link createValidator}. */
 export interface JsonSchemaValidatorOptions {
-  /** The bounds of schemas and checks, where they differ from the defaults. */
+  /** Limits that differ from the defaults. */
   readonly limits?: Partial<SchemaLimits>;
 }
 
@@ -26,7 +27,7 @@ export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonS
 
 export const defaultValidator: JsonSchemaValidator = createValidator();
 
-/** The check of values that a schema stands for. */
+/** Compiles a checked schema to a function that validates values. */
 export function compileChecked(schema: CheckedSchema): CompiledSchema {
   const node = new Compiler(schema).compileRoot();
   const { limits } = schema.document;
@@ -35,7 +36,7 @@ export function compileChecked(schema: CheckedSchema): CompiledSchema {
     try {
       return node(value, run, undefined) ? NONE : run.issues;
     } catch (error) {
-      // Bounds are enforced by throwing: a mere failure would turn into a pass under `not`.
+      // Limits are enforced by throwing, since `not` would turn a plain failure into a pass.
       if (!(error instanceof RangeError)) throw error;
       const message = run.left < 0 ? spentMessage(limits.maxSteps) : "is nested too deeply to be checked";
       return [{ path: "", message }];
