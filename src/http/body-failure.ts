@@ -1,4 +1,6 @@
-/** Why a request body cannot be had. `status` is what to answer with, where there is anybody to answer. */
+/**
+ * Reason why a request body is not available. `status` is the status of the response, if the client can receive one.
+ */
 export class BodyFailure extends Error {
   readonly status: number | undefined = undefined;
 }

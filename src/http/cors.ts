@@ -1,17 +1,17 @@
 import { DecoratedExchange } from "./decorated-exchange.js";
 import type { HttpExchange, HttpHeaders } from "./exchange.js";
 
-/** What scripts of allowed origins may send and read, beside what every page may. */
+/** Headers that scripts of allowed origins may send and read, in addition to those that CORS always allows. */
 const ALLOWED =
   "accept, authorization, content-type, dpop, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id";
 const EXPOSED = "dpop-nonce, mcp-protocol-version, mcp-session-id, www-authenticate";
-/** Headers that mirror arguments have names of the tools' own. */
+/** Headers with copies of arguments. Tools choose their names. */
 const PARAM = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const MAX_AGE_SECONDS = "7200";
 
 /**
- * Lets scripts of the origin, which the guard has let in, read the answer to an exchange. Answers a preflight itself, and gives
- * undefined then.
+ * Allows scripts of the origin, which the guard has accepted, to read the response. Responds to a preflight request
+ * itself, and returns undefined then.
  */
 export function allowOrigin(exchange: HttpExchange, methods: string): HttpExchange | undefined {
   const origin = exchange.header("origin");
@@ -22,7 +22,7 @@ export function allowOrigin(exchange: HttpExchange, methods: string): HttpExchan
   return new DecoratedExchange(exchange, { headers });
 }
 
-/** The headers of the answer to a preflight. */
+/** Returns the headers of the response to a preflight request. */
 function preflightHeaders(origin: string, methods: string, exchange: HttpExchange): HttpHeaders {
   const requested = exchange.header("access-control-request-headers")?.toLowerCase().split(",") ?? [];
   const params = requested.map((name) => name.trim()).filter((name) => PARAM.test(name));

@@ -1,7 +1,7 @@
 import type { GateAdmission, HttpExchange, HttpHeaders, HttpStream } from "./exchange.js";
 import type { RequestBodies } from "./request-bodies.js";
 
-/** An exchange that stands for another one and passes everything on. */
+/** Exchange that forwards everything to another one. */
 export class ForwardingExchange implements HttpExchange {
   readonly #inner: HttpExchange;
   readonly auth: unknown;
@@ -46,7 +46,7 @@ export class ForwardingExchange implements HttpExchange {
   }
 }
 
-/** An exchange that knows more about its caller, or says more with its answer, than the one it stands for. */
+/** Exchange with information about its caller, or with additional response headers. */
 export class DecoratedExchange extends ForwardingExchange {
   readonly endsAt: number | undefined;
   readonly judge: GateAdmission["judge"];

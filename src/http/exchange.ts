@@ -1,20 +1,20 @@
 import type { RequestBodies } from "./request-bodies.js";
 
-/** A response body that is written piece by piece. */
+/** Response body that is written in parts. */
 export interface HttpStream {
   /**
-   * Writes text. Returns false when the reader is behind: what was given is kept, and a writer that cares for memory
-   * waits for `onDrain`. After `end`, or once the client has gone, it does nothing and returns true.
+   * Writes text. Returns false if the client is behind: the text is buffered, and the writer should wait for `onDrain`
+   * to limit memory. After `end`, or after the client has disconnected, it does nothing and returns true.
    */
   write(text: string): boolean;
   /**
-   * Calls the listener once, later: when the reader has caught up or has gone, or soon if it is not behind at all.
-   * A writer that is refused again asks again; nobody waits for ever.
+   * Calls the listener once, asynchronously, when the client has caught up or disconnected, or soon if it is not
+   * behind. The writer calls it again after each refused write.
    */
   onDrain(listener: () => void): void;
-  /** Ends the response after what was written. Idempotent. */
+  /** Ends the response after the data that was written. Idempotent. */
   end(): void;
-  /** Cuts the response off, with what a reader that does not read has left unread. Idempotent. */
+  /** Aborts the response and drops unread data. Idempotent. */
   destroy(): void;
 }
 
@@ -23,95 +23,105 @@ export type HttpHeaders = { readonly [name: string]: string };
 export const JSON_HEADERS: HttpHeaders = { "content-type": "application/json" };
 
 /**
- * One HTTP request and the way to answer it, whatever server it came through.
- * Exactly one of `reply` and `stream` is called, once; both do nothing after the client has gone.
+ * HTTP request with the means to respond, independent of the HTTP server. Exactly one of `reply` and `stream` is
+ * called, once. Both do nothing after the client has disconnected.
  */
 export interface HttpExchange {
   readonly method: string;
-  /** Path and query, as requested: `/mcp?x=1`. */
+  /** Path and query as requested, such as `/mcp?x=1`. */
   readonly url: string;
   /**
-   * A request header by lower-case name; several values are joined by ", ". `host` is the authority the client asked
-   * for, also where the protocol carries it elsewhere (HTTP/2, a web `Request`).
+   * Returns a request header by its lower-case name. Several values are joined by ", ". `host` is the authority that
+   * the client requested, even where the protocol carries it elsewhere (HTTP/2, a web `Request`).
    */
   header(name: string): string | undefined;
   /**
-   * The request body, without a byte order mark. Called at most once. Rejects with `BodyTooLarge` beyond `limit` bytes,
-   * `BodyNotText` if it is not UTF-8, `BodyIncomplete` if the client went away while sending, and `BodyTaken` if
-   * something in front has read it and not handed it over. Counts the body among `bodies`, and rejects with `BodiesFull` and
-   * `BodyTimeout` as they say.
+   * Reads the request body, without a byte order mark. Called at most once. Rejects with `BodyTooLarge` beyond `limit`
+   * bytes, `BodyNotText` if it is not UTF-8, `BodyIncomplete` if the client disconnected while sending, and `BodyTaken`
+   * if other code has read the body and did not pass it on. Counts the body among `bodies`, and rejects with
+   * `BodiesFull` or `BodyTimeout` at their limits.
    */
   text(limit: number, bodies?: RequestBodies): Promise<string>;
-  /** The same without a promise, in the turn in which the body is there; in place of `text`. */
+  /**
+   * Reads the request body without a promise, in the turn of the event loop in which it is complete. Replaces `text`.
+   */
   read?(
     limit: number,
     onText: (text: string) => void,
     onFailure: (error: unknown) => void,
     bodies?: RequestBodies,
   ): void;
-  /** Calls the listener once, later, if the client goes away, or has already gone, before the response is complete. */
+  /**
+   * Calls the listener once, asynchronously, if the client disconnects before the response is complete, or has already
+   * done so.
+   */
   onGone(listener: () => void): void;
-  /** Whether `reply` or `stream` has been called, or comes too late. */
+  /** True after `reply` or `stream` was called, or after the client has disconnected. */
   readonly answered: boolean;
-  /** Answers at once. `content-length` is set here. */
+  /** Sends a complete response. Sets `content-length`. */
   reply(status: number, headers: HttpHeaders, body?: string): void;
-  /** Sends status and headers at once and the body as it is written. */
+  /** Sends status and headers at once, and the body as it is written. */
   stream(status: number, headers: HttpHeaders): HttpStream;
-  /** How long the client may leave the last of its answer unread, where nothing else bounds it. Set by the endpoint. */
+  /**
+   * Maximum time that the client may leave the end of the response unread, if nothing else limits it. Set by the
+   * endpoint.
+   */
   stallMs?: number;
-  /** What an authorization gate in front found out about the caller; handlers read it as `ctx.auth`. */
+  /** Information about the caller from the authorization gate. Handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
-  /** Who the gate says is calling, in one word that does not change from request to request. */
+  /** Identifier of the caller from the gate. It is the same for all requests of the caller. */
   readonly principal?: string | undefined;
-  /** When the gate's word for the caller ends, on the server's clock. */
+  /** Time at which the gate's admission expires, on the server's clock. */
   readonly endsAt?: number | undefined;
-  /** What the gate says of what the caller is about to do; undefined without one that knows. */
+  /** Judges the operations of the caller by their scopes. Undefined if the gate has no such function. */
   readonly judge?: GateAdmission["judge"];
 }
 
-/** The body as something in front has read it: text is passed on, any other value is a parsed JSON body. */
+/** Converts a body that was already read. Text is passed on; any other value is serialized as JSON. */
 export function toBodyText(body: unknown): string {
   return typeof body === "string" ? body : (JSON.stringify(body) ?? "");
 }
 
-/** The statuses of answers that must not carry a body, nor a content-length. */
+/** Statuses of responses without a body and without a content-length. */
 export const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** One request of a client, as far as what it needs depends on it. */
+/** Operation of a client, with the properties that determine the required scopes. */
 export interface Operation {
   readonly method: string;
   readonly params?: { readonly [key: string]: unknown } | undefined;
-  /** What the definition that it names requires. */
+  /** Scopes that the definition named by the operation requires. */
   readonly scopes: readonly string[];
 }
 
-/** The answer to somebody who may not. */
+/** Response to a request that is not authorized. */
 export interface GateRefusal {
   readonly status: number;
   readonly headers?: { readonly [name: string]: string };
   readonly body?: string;
-  /** What went wrong, for the server's own log. */
+  /** Cause of the refusal, for the server's own log. */
   readonly error?: unknown;
-  /** The refusal with all that these operations need too, so that the caller does not have to come twice. */
+  /**
+   * Extends the refusal by the scopes that these operations need, so that the client has to be authorized only once.
+   */
   readonly amend?: (operations: readonly Operation[]) => GateRefusal;
 }
 
-/** Who is calling. */
+/** Admission of a caller. */
 export interface GateAdmission {
-  /** Handlers read it as `ctx.auth`. */
+  /** Information about the caller. Handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
-  /** The caller in one word that does not change from request to request: a session is its opener's alone. */
+  /** Identifier of the caller, the same for all its requests. A session belongs to the caller that opened it. */
   readonly principal?: string | undefined;
   /**
-   * How long it lasts, from now on; undefined for one without an end. Streams that it opened and that their client can take
-   * up again end with it.
+   * Duration of the admission from now on. Undefined if it does not expire. Resumable streams that it opened end with
+   * it.
    */
   readonly lifeMs?: number | undefined;
-  /** Headers that go along with the answer. */
+  /** Headers to add to the response. */
   readonly headers?: { readonly [name: string]: string } | undefined;
   /**
-   * Judges what the caller is about to do, before anything of it is done. Where it is there, definitions that require
-   * more than the caller has are listed all the same: the refusal says how to get it.
+   * Judges operations before any of them runs. If present, definitions that require scopes which the caller lacks are
+   * listed nevertheless, since the refusal tells how to obtain them.
    */
   readonly judge?: ((operations: readonly Operation[]) => GateRefusal | undefined) | undefined;
 }

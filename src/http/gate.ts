@@ -1,14 +1,15 @@
 import type { GateAdmission, GateRefusal, HttpExchange } from "./exchange.js";
 
+/** Decision of a gate on a request. */
 export type GateVerdict = GateAdmission | GateRefusal;
 
-/** Looks at every request before anything else does, but for the checks of Host and Origin. */
+/** Authorizes every request, after the checks of Host and Origin and before its body is read. */
 export interface HttpGate {
   (exchange: HttpExchange): GateVerdict | Promise<GateVerdict>;
-  /** Answers what is addressed to documents of the gate's own, which anybody may read; false for everything else. */
+  /** Responds to requests for the gate's own documents, which are public. Returns false for every other request. */
   readonly route?: (exchange: HttpExchange) => boolean;
-  /** Where those documents are. */
+  /** Paths of those documents. */
   readonly paths?: readonly string[];
-  /** What is doubtful about its settings. */
+  /** Problems of the gate's settings that do not prevent its use. */
   readonly warnings?: readonly string[];
 }

@@ -3,33 +3,35 @@ import { isTextList } from "../protocol/json.js";
 import { quoted } from "../protocol/text.js";
 import type { HttpExchange } from "./exchange.js";
 
-/** Why a request is not served. */
+/** Refusal of a request. */
 export interface GuardRefusal {
   readonly status: number;
   readonly message: string;
 }
 
+/** Options of {@link createGuard}. */
 export interface GuardOptions {
   /**
-   * The hosts this endpoint answers for: `example.com` (any port), `example.com:8443`, `*.example.com` (subdomains),
-   * `[::1]`. Names of this machine unless given: `localhost`, `*.localhost`, `127.0.0.1`, `[::1]`.
-   * `"*"` or false switches the check off.
+   * Hosts that this endpoint serves: `example.com` (any port), `example.com:8443`, `*.example.com` (subdomains),
+   * `[::1]`. `"*"` or false disables the check.
+   * @default ["localhost", "*.localhost", "127.0.0.1", "[::1]"]
    */
   readonly allowedHosts?: readonly string[] | "*" | false;
   /**
-   * The web origins that may call: `https://app.example.com` is that origin exactly, a host as in `allowedHosts` is
-   * that host over http and https on any port, `null` is the opaque origin. The same names of this machine unless given.
-   * Requests without an Origin header do not come from a web page and pass. `"*"` or false switches the check off.
+   * Web origins that may send requests. `https://app.example.com` is exactly that origin. A host as in `allowedHosts`
+   * is that host over http and https on any port. `null` is the opaque origin. Requests without an Origin header do not
+   * come from a web page and are accepted. `"*"` or false disables the check.
+   * @default ["localhost", "*.localhost", "127.0.0.1", "[::1]"]
    */
   readonly allowedOrigins?: readonly string[] | "*" | false;
 }
 
-/** Where something is: of a rule, what is undefined may be anything. */
+/** Address, or a rule for addresses. In a rule, an undefined member matches any value. */
 interface Address {
   readonly scheme: string | undefined;
-  /** The rule is for the subdomains of `host`, not for `host` itself. */
+  /** The rule applies to the subdomains of `host`, not to `host` itself. */
   readonly subdomains: boolean;
-  /** Lower case, without a trailing dot; an IPv6 literal in its shortest form, in brackets. */
+  /** Lower case, without a trailing dot. An IPv6 literal is in its shortest form, in brackets. */
   readonly host: string;
   readonly port: string | undefined;
 }
@@ -37,19 +39,19 @@ interface Address {
 const LOOPBACK = ["localhost", "*.localhost", "127.0.0.1", "[::1]"];
 const ADDRESS =
   /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::([0-9]{0,5}))?$/;
-/** An IPv6 address is unmistakable without its brackets too. */
+/** IPv6 address without brackets, which is unambiguous. */
 const BARE_IPV6 = /^(.*:\/\/)?([^[/]*::[^[/]*)$/;
 const WEB_PORTS: ReadonlyMap<string | undefined, string> = new Map([
   ["http", "80"],
   ["https", "443"],
 ]);
-/** Longer values are refused unread: no host name needs more. */
+/** Maximum length of a header. Longer values are refused unread, since no host name needs more. */
 const MAX_LENGTH = 512;
 
 /**
- * Makes the check that keeps web pages of other sites from reaching this endpoint, directly (Origin) or by a name that
- * they point at this machine (Host; DNS rebinding). It reads headers only.
- * Throws a TypeError for an entry that could never match.
+ * Creates a check that prevents web pages of other sites from reaching this endpoint, directly (Origin) or by a name
+ * that resolves to this machine (Host; DNS rebinding). It reads headers only.
+ * @throws TypeError for an entry that can never match.
  */
 export function createGuard({
   allowedHosts,
@@ -63,7 +65,7 @@ export function createGuard({
   };
 }
 
-/** Tells what is wrong with a header; `missing` if it is not there. */
+/** Creates the check of a header. It returns the problem, or `missing` if the header is absent. */
 function createCheck(
   name: "Host" | "Origin",
   allowed: readonly string[] | "*" | false = LOOPBACK,
@@ -116,7 +118,7 @@ function toShortIpv6(literal: string): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** For what is read from a header that clients send the same over and over: the last answer is kept. */
+/** Caches the last value of a function of a header, since clients send the same header repeatedly. */
 export function rememberLast<H extends string | undefined, T>(read: (header: H) => T): (header: H) => T {
   let last: { readonly header: H; readonly value: T } | undefined;
   return (header) => {

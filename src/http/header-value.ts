@@ -1,11 +1,14 @@
 const PREFIX = "=?base64?";
 const SUFFIX = "?=";
-/** What a header can carry as it is: printable ASCII without white space at either end. A tab is not trusted to survive. */
+/**
+ * Values that a header can carry unencoded: printable ASCII without white space at either end. Tabs may not survive
+ * intermediaries.
+ */
 const PLAIN = /^(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?$/;
 const VISIBLE = /^[\t\x20-\x7e]*$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** A value as the text of one header: plain where that is safe, else the base64 form of its UTF-8 bytes. */
+/** Encodes a value for a header: plain text if that is safe, otherwise base64 of its UTF-8 bytes. */
 export function encodeHeaderValue(value: string | number | boolean): string {
   const text = String(value);
   if (PLAIN.test(text) && !(text.startsWith(PREFIX) && text.endsWith(SUFFIX))) return text;
@@ -14,7 +17,7 @@ export function encodeHeaderValue(value: string | number | boolean): string {
   return PREFIX + btoa(bytes) + SUFFIX;
 }
 
-/** The value that a header's text stands for, or undefined when the text is malformed. */
+/** Decodes the value of a header. Returns undefined if it is malformed. */
 export function decodeHeaderValue(text: string): string | undefined {
   const trimmed = trimHeader(text);
   const isEncoded =
@@ -23,11 +26,11 @@ export function decodeHeaderValue(text: string): string | undefined {
   const encoded = trimmed.slice(PREFIX.length, -SUFFIX.length);
   if (!BASE64.test(encoded)) return undefined;
   const bytes = atob(encoded);
-  // Bits beyond the last byte would let one value be written in several ways.
+  // Unused bits in the last character would allow several encodings of one value.
   return btoa(bytes) === encoded ? decodeUtf8(bytes) : undefined;
 }
 
-/** Takes away the white space that HTTP allows around a value, and no other, in linear time. */
+/** Removes the white space that HTTP allows around a value, in linear time. */
 export function trimHeader(text: string): string {
   let start = 0;
   let end = text.length;

@@ -6,24 +6,29 @@ import { decodeHeaderValue, encodeHeaderValue } from "./header-value.js";
 const KEYWORD = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const TYPES = ["string", "integer", "boolean"] as const;
-/** Far above what a usable schema has: a tool that asks for no header must not be lost for its size. */
+/**
+ * Limits far above those of a usable schema: a tool without header annotations must not be lost because of its size.
+ */
 const MAX_DEPTH = 512;
 const MAX_SUBSCHEMAS = 100_000;
 
-/** An argument that is mirrored into a header of its own. */
+/** Argument that is copied into a header. */
 export interface ParamHeader {
-  /** The whole header name, `Mcp-Param-` included. */
+  /** Complete header name, including `Mcp-Param-`. */
   readonly name: string;
-  /** The property names that lead to the argument. */
+  /** Property names that lead to the argument. */
   readonly path: readonly string[];
   readonly type: (typeof TYPES)[number];
 }
 
+/** Headers of a tool, or the reason why its annotations are invalid. */
 export type ParamHeaders =
   | { readonly ok: true; readonly headers: readonly ParamHeader[] }
   | { readonly ok: false; readonly reason: string };
 
-/** The headers that a tool's input schema asks for, or why its annotations make the tool unusable. */
+/**
+ * Returns the headers that a tool's input schema requests, or the reason why its annotations make the tool unusable.
+ */
 export function findParamHeaders(inputSchema: unknown): ParamHeaders {
   const headers: ParamHeader[] = [];
   const names = new Set<string>();
@@ -68,11 +73,11 @@ function readHeader(schema: Record<string, unknown>, path: readonly string[] | u
   return { name: `Mcp-Param-${name}`, path, type };
 }
 
-/** A whole number in plain decimal notation: sign, digits without leading zeros, and at most zeros behind a point. */
+/** Integer in plain decimal notation: sign, digits, and optionally a point followed by zeros. */
 const WHOLE = /^(-?)0*(0|[1-9]\d*)(?:\.0+)?$/;
 const INVALID_PARAMS = -32602;
 
-/** The headers to send with these arguments. Throws for a number that a header cannot carry faithfully. */
+/** Returns the headers to send with these arguments. Throws for a number that a header cannot represent exactly. */
 export function paramHeadersOf(headers: readonly ParamHeader[], args: unknown): [name: string, value: string][] {
   const pairs: [string, string][] = [];
   for (const { name, path } of headers) {
@@ -86,7 +91,7 @@ export function paramHeadersOf(headers: readonly ParamHeader[], args: unknown): 
   return pairs;
 }
 
-/** What is wrong with the headers of a call, or undefined when they agree with its arguments. */
+/** Returns the problem with the headers of a call, or undefined if they match its arguments. */
 export function checkParamHeaders(
   headers: readonly ParamHeader[],
   args: unknown,
@@ -109,11 +114,11 @@ function compare(text: string | undefined, value: unknown): string | undefined {
 
 function isSame(decoded: string, value: string | number | boolean): boolean {
   if (typeof value === "number") return isSameNumber(decoded, value);
-  // A header cannot carry a lone surrogate or the white space around a plain value, so both sides are normalised.
+  // A header cannot carry a lone surrogate or white space around a plain value, so both sides are normalized.
   return decoded === String(value) || decoded === decodeHeaderValue(encodeHeaderValue(value));
 }
 
-/** Compares digit by digit: beyond 2^53 two different numbers can be equal as floats. */
+/** Compares digits, since beyond 2^53 two different numbers can be equal as floats. */
 function isSameNumber(decoded: string, value: number): boolean {
   const [, sign = "", digits] = WHOLE.exec(decoded) ?? [];
   if (digits === undefined || !Number.isInteger(value)) return false;

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from "../call/clock.js";
 import { BodiesFull, type BodyFailure, BodyTimeout, BodyTooLarge } from "./body-failure.js";
 import { KeepAlive, type Quiet } from "./sse/keep-alive.js";
 
+/** Limits of {@link RequestBodies}. */
 export interface RequestBodiesLimits {
   readonly maxBodiesBytes: number;
   readonly bodyTimeoutMs: number;
@@ -11,21 +12,22 @@ const UNLIMITED: RequestBodiesLimits = {
   maxBodiesBytes: Number.POSITIVE_INFINITY,
   bodyTimeoutMs: Number.POSITIVE_INFINITY,
 };
-/** Shared: a decoder keeps nothing between whole texts. Takes a byte order mark away. */
+/** Shared, since the decoder keeps no state between complete texts. Removes a byte order mark. */
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The request bodies that are under way to a server. Each costs the bytes that have come: a length that is only announced
- * costs nothing, so that slow senders cannot reserve the room of others. The body whose next bytes have no room is refused.
+ * Request bodies that a server is receiving. A body counts with the bytes that have arrived. A declared length does not
+ * count, so that slow clients cannot reserve the memory of others. A body is refused if its next bytes exceed the
+ * limit.
  */
 export class RequestBodies {
-  /** Bodies that are under way. */
+  /** Number of bodies being received. */
   open = 0;
-  /** Bytes that wait for the rest of their bodies. */
+  /** Number of bytes that wait for the rest of their bodies. */
   bytes = 0;
   readonly limits: RequestBodiesLimits;
   readonly clock: Clock;
-  /** Those that wait for more. */
+  /** Bodies that wait for more bytes. */
   readonly #waiting: KeepAlive<IncomingBody>;
   #onNone: (() => void)[] = [];
 
@@ -35,7 +37,7 @@ export class RequestBodies {
     this.#waiting = new KeepAlive(clock, limits.bodyTimeoutMs);
   }
 
-  /** Counts a body with so many bytes, or tells that there is no room. */
+  /** Counts a body with this number of bytes. Returns an error if the limit is exceeded. */
   count(body: IncomingBody, bytes: number): BodiesFull | undefined {
     const { maxBodiesBytes } = this.limits;
     const more = bytes - body.counted;
@@ -47,7 +49,7 @@ export class RequestBodies {
     return undefined;
   }
 
-  /** Resolves when no body is under way. */
+  /** Resolves when no body is being received. Returns undefined if there is none now. */
   idle(): Promise<void> | undefined {
     return this.open === 0 ? undefined : new Promise((resolve) => this.#onNone.push(resolve));
   }
@@ -61,17 +63,20 @@ export class RequestBodies {
   }
 }
 
-/** One request body as it comes. `declared` is its announced length, NaN without one; `onFailure` hears when it stops coming. */
+/**
+ * Request body that is being received. `declared` is its Content-Length, or NaN. `onFailure` is called if no more bytes
+ * arrive.
+ */
 export class IncomingBody implements Quiet {
-  /** When bytes came last. */
+  /** Time at which the last bytes arrived. */
   spokeAt = 0;
-  /** The bytes that are counted among those of all bodies. */
+  /** Bytes of this body that are counted in the total. */
   counted = 0;
   readonly #onFailure: (failure: BodyFailure) => void;
   readonly #bodies: RequestBodies;
   readonly #limit: number;
   readonly #declared: number;
-  /** The first piece itself, or a copy of all with room for more. */
+  /** First piece itself, or a copy of all pieces with room for more. */
   #bytes: Uint8Array | undefined;
   #size = 0;
   #open = true;
@@ -84,7 +89,7 @@ export class IncomingBody implements Quiet {
     bodies.open++;
   }
 
-  /** Takes a piece, or tells why the body cannot be had. A body that comes in one piece is not counted. */
+  /** Adds a piece. Returns an error if the body is refused. A body that arrives in one piece is not counted. */
   add(piece: Uint8Array): BodyFailure | undefined {
     const size = this.#size + piece.byteLength;
     if (size > this.#limit) return new BodyTooLarge(this.#limit);
@@ -97,7 +102,7 @@ export class IncomingBody implements Quiet {
     return undefined;
   }
 
-  /** The whole body; undefined if it is not UTF-8. */
+  /** Returns the whole body, or undefined if it is not UTF-8. */
   text(): string | undefined {
     try {
       return this.#bytes === undefined ? "" : decoder.decode(this.#bytes.subarray(0, this.#size));
@@ -106,7 +111,7 @@ export class IncomingBody implements Quiet {
     }
   }
 
-  /** Gives back its room. False if it has. */
+  /** Releases the body. Returns false if it was already released. */
   close(): boolean {
     if (!this.#open) return false;
     this.#open = false;
@@ -115,12 +120,12 @@ export class IncomingBody implements Quiet {
     return true;
   }
 
-  /** Nothing has come for long. */
+  /** Fails the body after the timeout without bytes. */
   onQuiet(): void {
     this.#onFailure(new BodyTimeout(this.#bodies.limits.bodyTimeoutMs));
   }
 
-  /** Copies into a buffer that doubles: a list of pieces would cost far more than its bytes where each piece is tiny. */
+  /** Copies a piece into a buffer that doubles. A list of tiny pieces would use far more memory than their bytes. */
   #append(piece: Uint8Array, size: number): void {
     const old = this.#bytes;
     if (old === undefined) this.#bytes = piece;

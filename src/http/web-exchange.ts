@@ -2,21 +2,31 @@ import { type BodyFailure, BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge 
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "./exchange.js";
 import { IncomingBody, RequestBodies } from "./request-bodies.js";
 
+/** Options of {@link createWebExchange}. */
 export interface WebExchangeOptions {
-  /** What the authorization gate found out about the caller. */
+  /** Information about the caller from the authorization gate. */
   readonly auth?: unknown;
-  /** The body, if something in front has read it: its text, or the parsed JSON value. */
+  /** Body that the surrounding application has already read: its text, or the parsed JSON value. */
   readonly body?: unknown;
-  /** How many bytes of a stream may wait for the reader before `write` returns false. 64 KiB unless given. */
+  /**
+   * Number of unread bytes of a stream at which `write` returns false.
+   * @default 65_536
+   */
   readonly highWaterMark?: number;
 }
 
-/** Client closed request: nobody reads it, but whoever awaits the response must not wait for ever. */
+/**
+ * Status of a response after the client has disconnected. No client receives it, but the caller that awaits the
+ * response must not wait forever.
+ */
 const GONE_STATUS = 499;
 const DEFAULT_HIGH_WATER_MARK = 64 * 1024;
 const encoder = new TextEncoder();
 
-/** An exchange over a web-standard `Request`; the response is settled by `reply`, `stream` or the client's departure. */
+/**
+ * Creates an exchange for a web-standard `Request`. The response resolves on `reply`, on `stream`, or when the client
+ * disconnects.
+ */
 export function createWebExchange(
   request: Request,
   options: WebExchangeOptions = {},
@@ -103,7 +113,10 @@ class WebExchange implements HttpExchange {
     return stream;
   }
 
-  /** A plain reply needs no watch unless somebody asks; a stream does, so that no writer waits for a reader that left. */
+  /**
+   * Watches for a disconnect. A plain reply needs this only if there is a listener. A stream always does, so that its
+   * writer does not wait for a client that has left.
+   */
   #watch(): void {
     if (this.#watching || this.#state !== "open") return;
     this.#watching = true;
@@ -184,7 +197,7 @@ class WebStream implements HttpStream {
     this.#onEnd();
   }
 
-  /** The client has gone: what is left of the body is of no use, and a reader that is still there learns so. */
+  /** Ends the body after the client has disconnected. A reader that is still attached receives an error. */
   leave(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -7,16 +7,16 @@ import { oneLine } from "../../protocol/text.js";
 import { readExcerpt } from "./read.js";
 import type { Life, Reply } from "./send.js";
 
-/** No more of a refusing response is read, and for no longer after its head: its status counts, not its words. */
+/** Limits for reading the body of an error response. Its status matters more than its text. */
 const MAX_ERROR_BYTES = 65_536;
 const ERROR_BODY_MS = 1000;
 const EXCERPT_CHARS = 200;
-/** A token or a password in a header, for servers that repeat the request. */
+/** Token or password in a header. Some servers repeat the request in the response. */
 const CREDENTIALS = /\b(bearer|dpop|basic)\s+[\w.~+/=-]{8,}/gi;
-/** Said where an answer looks as if somebody else gave it. */
+/** Hint for a response that probably does not come from an MCP server. */
 export const NOT_MCP = "; is this the address of an MCP server?";
 const NEEDS_TOKEN = "; it wants a token: see createOAuth of bowline/auth/client";
-/** Failures of the operating system and of fetch that come before anything has been written. */
+/** Error codes of the operating system and of fetch that occur before any data is written. */
 const UNSENT_CODES = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -26,12 +26,14 @@ const UNSENT_CODES = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** The error for a fetch that failed. One of the SDK's own, such as a failed authorization, stands for itself. */
+/** Creates the error for a failed fetch. Errors of the SDK, such as a failed authorization, are passed on unchanged. */
 export function fetchFailed(what: string, cause: unknown): McpError {
   return cause instanceof McpError ? cause : noResponse(what, cause);
 }
 
-/** The error for a fetch that brought no response. Only a failure to connect proves that the server saw nothing. */
+/**
+ * Creates the error for a fetch without a response. Only a failure to connect proves that the server received nothing.
+ */
 export function noResponse(what: string, cause: unknown): ConnectionError {
   const root = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   const { code, syscall, message } = (root ?? {}) as { code?: unknown; syscall?: unknown; message?: unknown };
@@ -43,14 +45,14 @@ export function noResponse(what: string, cause: unknown): ConnectionError {
   });
 }
 
-/** A status that is no success: with the JSON-RPC error in its body, if there is one. */
+/** Response with an error status, with the JSON-RPC error of its body, if there is one. */
 export interface HttpErrorResponse extends HttpAnswer {
   readonly rpcError: RpcErrorObject | undefined;
-  /** A short piece of the body, on one line. */
+  /** Beginning of the body, on one line. */
   readonly excerpt: string;
 }
 
-/** Reads what a refusing response has to say, within bounds, and is done with its body. Never rejects. */
+/** Reads the body of an error response within limits and releases it. Never rejects. */
 export async function readErrorResponse(reply: Reply, life: Life, clock: Clock): Promise<HttpErrorResponse> {
   const text = await readExcerpt(reply, MAX_ERROR_BYTES, ERROR_BODY_MS, life, clock);
   const parsed = text.trimStart().startsWith("{") ? parseFrame(text) : undefined;
@@ -66,7 +68,7 @@ export async function readErrorResponse(reply: Reply, life: Life, clock: Clock):
   };
 }
 
-/** `Retry-After` in either form: seconds, or the date of the next attempt. */
+/** Parses `Retry-After`, which is a number of seconds or a date. */
 function parseRetryAfter(value: string | null, clock: Clock): number | undefined {
   if (value === null) return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;

@@ -4,7 +4,7 @@ import { BodyTooLarge } from "../body-failure.js";
 import { readSse, type SseEvent, SseReader } from "../sse/reader.js";
 import { type Life, type Reply, sourceOf } from "./send.js";
 
-/** The whole body as text. Rejects with `BodyTooLarge`, the body's own error, or the signal's reason. */
+/** Reads the whole body as text. Rejects with `BodyTooLarge`, the error of the body, or the reason of the signal. */
 export async function readText(reply: Reply, maxBytes: number, life: Life): Promise<string> {
   if (reply.body === null) return "";
   const decoder = new TextDecoder();
@@ -14,7 +14,7 @@ export async function readText(reply: Reply, maxBytes: number, life: Life): Prom
   await sourceOf(reply.body, life).pump((chunk) => {
     size += chunk.byteLength;
     if (size > maxBytes) throw new BodyTooLarge(maxBytes, "body");
-    // Most bodies are one chunk, which is read at once.
+    // Most bodies are a single chunk, which is decoded at once.
     if (size === chunk.byteLength) first = chunk;
     else {
       if (first !== undefined) text = decoder.decode(first, { stream: true });
@@ -26,7 +26,9 @@ export async function readText(reply: Reply, maxBytes: number, life: Life): Prom
   return text + decoder.decode(first);
 }
 
-/** The beginning of a body, for people: all that comes within these bounds. The rest is let go of. Never rejects. */
+/**
+ * Reads the beginning of a body for an error message, within limits of size and time. Drops the rest. Never rejects.
+ */
 export async function readExcerpt(
   reply: Reply,
   maxBytes: number,
@@ -48,28 +50,28 @@ export async function readExcerpt(
       return left > 0;
     });
   } catch {
-    // What has been read so far is all there is to show.
+    // The text that was read so far is sufficient.
   } finally {
     if (timer !== undefined) clock.cancel(timer);
   }
   return text;
 }
 
-/** What one connection of an event stream left behind. */
+/** Outcome of reading an event stream. */
 export interface StreamTrace {
-  /** The id to read on from; empty if no event had one. */
+  /** Id to resume from. Empty if no event had one. */
   readonly lastEventId: string;
-  /** How long the stream wants to be left alone before the next connection. */
+  /** Reconnection time that the stream requested. */
   readonly retryMs: number | undefined;
-  /** Whether any message came. */
+  /** True if any message was received. */
   readonly spoke: boolean;
-  /** Why the stream broke; undefined when it ended. */
+  /** Error that broke the stream. Undefined if it ended normally. */
   readonly error: unknown;
 }
 
 /**
- * Reads an event stream to its end and hands out each message as it arrives, and then its event id. Never rejects. Events
- * of another type and events without data carry no message.
+ * Reads an event stream to its end. Passes on each message as it arrives, and then its event id. Never rejects. Events
+ * of other types, and events without data, contain no message.
  */
 export async function readEvents(
   reply: Reply,
@@ -105,14 +107,15 @@ export async function readEvents(
   return { lastEventId: reader.lastEventId, retryMs: reader.retryMs, spoke, error };
 }
 
-/** No stream is given up for a shorter silence than this. */
+/** Minimum silence after which a stream is closed. */
 const SHORTEST_MS = 60_000;
-/** How many of its own beats a stream may miss. */
+/** Number of comment intervals that a stream may miss. */
 const MISSED = 3;
 
 /**
- * Notices that a stream has died without a word, as behind a proxy that lost one of its sides. Only a stream that writes
- * comments to show that it lives can be missed: three times the longest wait between two of them, and a minute at least.
+ * Detects a stream that died without being closed, for example behind a proxy that lost its upstream. Only a stream
+ * that writes comments regularly can be detected: it is dead after three times the longest interval between two
+ * comments, and at least a minute.
  */
 export class StreamWatchdog {
   readonly #clock: Clock;
@@ -130,7 +133,7 @@ export class StreamWatchdog {
     this.#heardAt = this.#commentAt;
   }
 
-  /** Something came; `comments` is how many there have been so far. */
+  /** Records that data arrived. `comments` is the number of comments so far. */
   beat(comments: number): void {
     this.#heardAt = this.#clock.now();
     if (comments === this.#comments) return;
@@ -138,7 +141,7 @@ export class StreamWatchdog {
     if (!isFirst) this.#longestMs = Math.max(this.#longestMs, this.#heardAt - this.#commentAt);
     this.#comments = comments;
     this.#commentAt = this.#heardAt;
-    // One comment makes no rhythm.
+    // A single comment shows no interval.
     if (!isFirst && this.#timer === undefined) this.#arm();
   }
 

@@ -1,27 +1,27 @@
 import type { AbortSwitch } from "../../call/abort-switch.js";
 
-/** One request of a client. */
+/** HTTP request of a client. */
 export interface Sending {
   readonly method: "POST" | "GET" | "DELETE";
   readonly headers: HeaderRecord;
   readonly body: string | null;
-  /** Ends the request, and the reading of its response. */
+  /** Ends the request and the reading of its response. */
   readonly end: AbortSwitch;
   readonly patience?: Patience | undefined;
-  /** The address of the server that the request is for, which the request's own need not be. */
+  /** URL of the MCP server that the request is for. The request itself may go to another URL. */
   readonly server: URL;
 }
 
-/** Stops the idle time of the call that a request belongs to, while something else than the server is waited for. */
+/** Pauses the idle time of the request's call while it waits for something other than the server. */
 export interface Patience {
   pauseIdle(): void;
   resumeIdle(): void;
 }
 
-/** Sends a request. Redirects are handed back as they came. */
+/** Sends a request. Does not follow redirects. */
 export type Send = (url: URL, sending: Sending) => Promise<Reply>;
 
-/** What a `fetch` is told beside what it knows. */
+/** Options of a `fetch` in addition to the standard `RequestInit`. */
 export interface FetchInit extends RequestInit {
   readonly patience?: Patience | undefined;
   readonly server?: URL | undefined;
@@ -36,8 +36,8 @@ export function sendBy(fetch: Fetch): Send {
 const MAX_HOPS = 5;
 
 /**
- * Sends, and follows a redirect only where nothing is given away and nothing is changed: to the same origin, with
- * method, headers and body kept. Any other redirect is handed back as it came, for the caller to refuse.
+ * Sends a request and follows redirects to the same origin that keep method, headers and body. Any other redirect is
+ * returned, so that the caller can refuse it.
  */
 export async function followSameOrigin<R extends Reply>(
   url: URL,
@@ -64,14 +64,14 @@ function nextHop(reply: Reply, from: URL, isGet: boolean): URL | undefined {
   return to.origin === from.origin ? to : undefined;
 }
 
-/** Lets go of a body that nobody reads, so that its connection is free again. Never throws. */
+/** Cancels an unread body, so that its connection can be reused. Never throws. */
 export function discard(reply: Reply): void {
   if (reply.body !== null && !reply.bodyUsed) reply.body.cancel().catch(() => {});
 }
 
 export type HeaderRecord = Record<string, string>;
 
-/** Headers that the protocol owns: a caller can neither set nor remove them. */
+/** Headers that the protocol reserves. Callers can neither set nor remove them. */
 const RESERVED = new Set([
   "accept",
   "content-type",
@@ -85,11 +85,11 @@ const RESERVED = new Set([
 const PARAM_PREFIX = "mcp-param-";
 const REQUIRED_TYPES = ["application/json", "text/event-stream"];
 
-/** The headers that a transport begins every POST and every GET with. Names are in lower case. */
+/** Initial headers of a transport's requests, with names in lower case. */
 export interface ClientHeaders {
   readonly post: Readonly<HeaderRecord>;
   readonly get: Readonly<HeaderRecord>;
-  /** Those for requests that have no body and want none. */
+  /** Headers of requests without a body. */
   readonly bare: Readonly<HeaderRecord>;
 }
 
@@ -112,49 +112,52 @@ function mediaTypeOf(range: string): string {
   return (range.split(";", 1)[0] as string).trim().toLowerCase();
 }
 
-/** What a client reads of a response. A web `Response` is one. */
+/** Part of a response that a client uses. A web `Response` implements it. */
 export interface Reply {
   readonly status: number;
   readonly ok: boolean;
-  /** Where it came from; empty if that is where it was asked for. */
+  /** URL of the response. Empty if it equals the requested URL. */
   readonly url: string;
   readonly headers: { get(name: string): string | null };
   readonly body: ReplyBody | null;
   readonly bodyUsed: boolean;
 }
 
-/** The bytes of a response: those of a web stream, or of a source that hands them out itself. */
+/** Body of a response: a web stream or a {@link ByteSource}. */
 export type ReplyBody = ReadableStream<Uint8Array> | ByteSource;
 
-/** Bytes without the ceremony of a stream. They end with the request that they answer. */
+/** Body that passes on its chunks without the overhead of a web stream. It ends with its request. */
 export interface ByteSource {
   /**
-   * Hands out each chunk as it comes, and those that are there already before it returns. Settles when the bytes have ended
-   * or the listener wants no more. Rejects with what broke the source, what the listener threw, or the
-   * reason that the source was cancelled for. To be called once.
+   * Passes on each chunk as it arrives. Chunks that are already available are passed on before it returns. Resolves
+   * when the body has ended or the listener wants no more. Rejects with the error of the source or the listener, or
+   * with the reason of the cancellation. Called once.
    */
   pump(onChunk: OnChunk): Promise<void>;
   cancel(reason?: unknown): Promise<void>;
 }
 
-/** Tells whether it wants more, at once or when it has made room. */
+/** Receives a chunk. Returns true to receive more, at once or when there is room. */
 export type OnChunk = (chunk: Uint8Array) => boolean | Promise<boolean>;
 
-/** What the reading of a response ends with. Its signal is asked for where there is no other way. */
+/**
+ * Lifetime of the reading of a response. `signal` creates an AbortController lazily; read it only if a web API needs
+ * one.
+ */
 export interface Life {
   readonly signal: AbortSignal;
 }
 
 /**
- * The source of a body. A web stream is one together with a signal, and is always either read to its end or cancelled; what
- * came with its request needs no signal of its own.
+ * Returns the source of a body. A web stream is combined with the signal, and is always read to its end or cancelled. A
+ * `ByteSource` ends with its request and needs no signal.
  */
 export function sourceOf(body: ReplyBody, life?: Life): ByteSource {
   if ("pump" in body) return body;
   const signal = life?.signal;
   const reader = body.getReader();
   let cancelled: { readonly reason: unknown } | undefined;
-  // Nobody needs to wait for it: a stream that never settles it must not hold up the caller.
+  // Callers need not wait for it. A stream that never settles must not delay them.
   const cancel = async (reason?: unknown) => {
     cancelled ??= { reason };
     await reader.cancel(reason).catch(() => {});

@@ -4,17 +4,18 @@ import type { KeepAlive, Quiet } from "./keep-alive.js";
 import { type ReaderLimits, SseStream } from "./stream.js";
 import { formatSseEvent, type SseFields } from "./writer.js";
 
+/** Options of an {@link SseConnection}. */
 export interface SseConnectionOptions {
-  /** Headers beside those of every event stream. */
+  /** Headers in addition to those of every event stream. */
   readonly headers?: HttpHeaders | undefined;
   readonly clock: Clock;
   readonly keepAlive: KeepAlive<SseConnection>;
   readonly limits: ReaderLimits;
-  /** The reader has gone, or was given up. Not called after `end`. */
+  /** Called when the client disconnects, or is disconnected at a limit. Not called after `end`. */
   onGone(): void;
 }
 
-/** An event stream that is kept alive while it is silent, and forgotten when its reader goes. */
+/** Event stream that is kept alive while it is idle, and removed when its client disconnects. */
 export class SseConnection implements Quiet {
   spokeAt: number;
   readonly #stream: SseStream;
@@ -31,7 +32,10 @@ export class SseConnection implements Quiet {
     exchange.onGone(() => this.#lose());
   }
 
-  /** Settles when a reader that is behind has caught up or gone; undefined while none is behind. */
+  /**
+   * Promise that resolves when a client that is behind has caught up or disconnected. Undefined if the client is not
+   * behind.
+   */
   get drained(): Promise<void> | undefined {
     return this.#stream.drained;
   }

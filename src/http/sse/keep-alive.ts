@@ -1,26 +1,32 @@
 import { type Clock, LONGEST_DELAY, unref } from "../../call/clock.js";
 
-/** Silence on a stream after which a comment is written, unless told otherwise. */
+/** Default idle time of a stream after which a comment is written. */
 export const KEEP_ALIVE_MS = 15_000;
 
-/** Something open that may fall silent. */
+/** Open item that may become idle. */
 export interface Quiet {
-  /** When it last wrote, on the clock's scale. */
+  /** Time of its last write, on the clock's scale. */
   readonly spokeAt: number;
-  /** It has been silent for the whole interval: it may write now, and if it cannot it must still move `spokeAt` on. */
+  /** Called after an idle interval. It may write now. If it cannot, it must still update `spokeAt`. */
   onQuiet(now: number): void;
 }
 
-/** What is due within this share of the interval is served together: many streams cost few wake-ups. */
+/**
+ * Items that are due within this fraction of the interval are handled together, so that many streams cause few
+ * wake-ups.
+ */
 const SHARE = 8;
 
 /**
- * Everything open on an endpoint, woken when silent for `intervalMs`. One timer for all: adding and removing costs a set
- * operation, so that short calls pay for no timer of their own. An interval of 0, or beyond what timers can take, wakes
- * nobody.
+ * Open items of an endpoint, each of which is called after it has been idle for `intervalMs`. All share one timer.
+ * Adding and removing cost a set operation, so that short calls need no timer. An interval of 0, or beyond the maximum
+ * of timers, disables it.
  */
 export class KeepAlive<T extends Quiet> implements Iterable<T> {
-  /** The first stands by itself: with most calls nothing else is open, and a set that runs empty each time is dear. */
+  /**
+   * First item, outside the set. Most calls are the only open item, and a set that becomes empty each time is
+   * expensive.
+   */
   #first: T | undefined;
   readonly #others = new Set<T>();
   readonly #clock: Clock;
@@ -56,7 +62,7 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
     if (this.#onEmpty !== undefined && this.size === 0) this.#onEmpty();
   }
 
-  /** Resolves when nothing is open. One waits at a time: the latest. */
+  /** Resolves when no item is open. Only the latest caller is notified. */
   whenEmpty(): Promise<void> {
     return new Promise((resolve) => {
       if (this.size === 0) resolve();
@@ -64,7 +70,7 @@ export class KeepAlive<T extends Quiet> implements Iterable<T> {
     });
   }
 
-  /** Wakes nobody any more. What is open stays listed. */
+  /** Stops the timer. Open items stay in the list. */
   stop(): void {
     if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
     this.#timer = undefined;

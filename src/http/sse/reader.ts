@@ -1,20 +1,22 @@
 import { LONGEST_DELAY } from "../../call/clock.js";
 import { type Life, type ReplyBody, sourceOf } from "../client/send.js";
 
-/** One dispatched event. */
+/** Dispatched event. */
 export interface SseEvent {
-  /** The event's type; `message` unless the stream names another. */
+  /** Type of the event. `message` unless the stream names another. */
   readonly event: string;
   readonly data: string;
-  /** The id given with this very event; `SseReader.lastEventId` is the one to resume from. */
+  /** Id of this event. To resume a stream, use `SseReader.lastEventId`. */
   readonly id: string | undefined;
 }
 
+/** Options of an {@link SseReader}. */
 export interface SseReaderOptions {
-  /** The most characters that the lines of one event may hold together. */
+  /** Maximum number of characters of all lines of an event. */
   readonly maxEventSize: number;
 }
 
+/** An event of a stream exceeds the limit. */
 export class SseEventTooLarge extends Error {
   override readonly name = "SseEventTooLarge";
   constructor(readonly limit: number) {
@@ -29,20 +31,20 @@ const COLON = 58;
 const BOM = 0xfeff;
 
 /**
- * An incremental reader of `text/event-stream`, after the algorithm of the HTML standard.
+ * Incremental reader of `text/event-stream`, as defined by the HTML standard.
  *
- * The result does not depend on how the stream is cut into chunks, and every line is acted upon as soon as its end has
- * been seen: a CR ends a line without waiting to see whether LF follows.
+ * The result does not depend on the boundaries of chunks. Each line is processed as soon as its end has arrived: a CR
+ * ends a line without waiting for a possible LF.
  *
- * A listener that throws, and an event that is too large, break the reader: the error leaves by `push`, and nothing is
- * delivered any more.
+ * A listener that throws, or an event that is too large, ends the reader. `push` throws the error, and no further event
+ * is delivered.
  */
 export class SseReader {
-  /** The id that the last complete block left; empty when there was none. Survives events without an id. */
+  /** Id of the last event that had one. Empty if there was none. */
   lastEventId = "";
-  /** The stream's wish for how long to wait before connecting again; undefined if it has none. */
+  /** Reconnection time that the stream requests with `retry`. */
   retryMs: number | undefined;
-  /** How many lines were comments. */
+  /** Number of comment lines. */
   comments = 0;
 
   readonly #onEvent: (event: SseEvent) => void;
@@ -50,14 +52,14 @@ export class SseReader {
   #decoder: TextDecoder | undefined;
   #started = false;
   #ended = false;
-  /** The last chunk ended in CR: a LF that comes first in the next one belongs to it. */
+  /** True if the last chunk ended in CR. A LF at the start of the next chunk belongs to it. */
   #skipLf = false;
-  /** The line in progress, as far as former chunks held it. */
+  /** Beginning of an incomplete line, from previous chunks. */
   #tail = "";
   #data: string | undefined;
   #event = "";
   #id: string | undefined;
-  /** Characters of the data lines of the event in progress. */
+  /** Number of characters of the data lines of the current event. */
   #size = 0;
 
   constructor(onEvent: (event: SseEvent) => void, { maxEventSize }: SseReaderOptions) {
@@ -65,19 +67,19 @@ export class SseReader {
     this.#maxEventSize = maxEventSize;
   }
 
-  /** True after `end`, and after an error. */
+  /** True after `end` or an error. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Reads on. Does nothing after `end`. */
+  /** Reads a chunk. Does nothing after `end`. */
   push(chunk: Uint8Array | string): void {
     if (this.#ended) return;
     let text: string;
     if (typeof chunk === "string") {
       text = chunk;
     } else {
-      // A byte order mark is kept here, so that it is taken away in one place for text and bytes.
+      // The decoder keeps a byte order mark, so that it is removed in one place for strings and bytes.
       this.#decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
       text = this.#decoder.decode(chunk, { stream: true });
     }
@@ -90,7 +92,7 @@ export class SseReader {
     }
   }
 
-  /** Ends the stream: an event that has not seen its blank line is dropped. May be called by the listener. */
+  /** Ends the stream. Drops an event without its final blank line. May be called by the listener. */
   end(): void {
     this.#ended = true;
     this.#tail = "";
@@ -110,7 +112,7 @@ export class SseReader {
     }
     let lf = text.indexOf("\n", start);
     let cr = text.indexOf("\r", start);
-    // Each kind of line end is searched for again only once it has been passed, so that the work stays linear.
+    // Each kind of line end is searched again only after it has been passed, which keeps the work linear.
     while (lf !== -1 || cr !== -1) {
       const atCr = lf === -1 || (cr !== -1 && cr < lf);
       const end = atCr ? cr : lf;
@@ -142,7 +144,7 @@ export class SseReader {
       return;
     }
     this.#assertFits(end - start);
-    // By first letter; comments are counted, and unknown fields ignored unread.
+    // Selects the field by its first letter. Comments are counted; unknown fields are ignored.
     switch (text.charCodeAt(start)) {
       case COLON:
         this.comments++;
@@ -195,20 +197,20 @@ export class SseReader {
   }
 }
 
-/** Where the value of the field begins in the line from `start` to `end`, or -1 if the line is of another field. */
+/** Returns the position of the field's value in the line from `start` to `end`, or -1 if the line has another field. */
 function findValue(text: string, start: number, end: number, field: string): number {
   const colon = start + field.length;
   if (colon > end || !text.startsWith(field, start)) return -1;
   if (colon === end) return end;
   if (text.charCodeAt(colon) !== COLON) return -1;
-  // A line end stands at `end`, so that a space is never taken from beyond the line.
+  // `end` is the position of a line end, so a space beyond the line is never taken.
   return text.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1;
 }
 
 /**
- * Pumps a response body into a reader until the body ends, the reader is ended by its listener, or the signal fires.
- * Rejects with the body's error, the reader's, the signal's reason, or the one given to the `giveUp` that `onChunk` gets
- * after each chunk.
+ * Reads a response body until the body ends, the listener ends the reader, or the signal fires. Rejects with the error
+ * of the body or the reader, the reason of the signal, or the reason passed to `giveUp`, which `onChunk` receives after
+ * each chunk.
  */
 export async function readSse(
   body: ReplyBody,

@@ -2,27 +2,30 @@ import type { Clock } from "../../call/clock.js";
 import type { HttpExchange, HttpHeaders, HttpStream } from "../exchange.js";
 import { SSE_HEADERS, sseComment } from "./writer.js";
 
-/** How far, and for how long, a reader may be behind. */
+/** Limits of a client that reads too slowly. */
 export interface ReaderLimits {
-  /** Characters that wait for the reader. */
+  /** Maximum number of unread characters. */
   readonly maxBehind: number;
-  /** How long the reader may stay behind without catching up. */
+  /** Maximum time that the client may be behind. */
   readonly stallMs: number;
 }
 
-/** An exchange that is answered by an event stream. Bounds how much waits, and how long, for a reader that has stopped reading. */
+/**
+ * Response to an exchange as an event stream. Limits the amount of unread data, and the time that a client may be
+ * behind.
+ */
 export class SseStream {
   readonly #stream: HttpStream;
   readonly #clock: Clock;
   readonly #limits: ReaderLimits;
   readonly #onLost: () => void;
-  /** Characters written since the reader fell behind. */
+  /** Number of characters written since the client fell behind. */
   #behind = 0;
   #drained: Promise<void> | undefined;
-  /** Cuts off a reader that stays behind. */
+  /** Timer that disconnects a client that stays behind. */
   #stalled: unknown;
 
-  /** Sends the headers at once. `onLost` is called when a reader reaches a limit and is cut off. */
+  /** Sends the headers at once. `onLost` is called when a client reaches a limit and is disconnected. */
   constructor(
     exchange: HttpExchange,
     headers: HttpHeaders | undefined,
@@ -36,12 +39,15 @@ export class SseStream {
     this.#onLost = onLost;
   }
 
-  /** Settles when a reader that is behind has caught up or gone; undefined while none is behind. */
+  /**
+   * Promise that resolves when a client that is behind has caught up or disconnected. Undefined if the client is not
+   * behind.
+   */
   get drained(): Promise<void> | undefined {
     return this.#drained;
   }
 
-  /** Writes an event. Gives a promise where the reader is behind. */
+  /** Writes an event. Returns a promise if the client is behind. */
   write(event: string): void | Promise<void> {
     if (this.#stream.write(event)) return;
     this.#behind += event.length;
@@ -50,18 +56,24 @@ export class SseStream {
     this.#lose();
   }
 
-  /** Shows that the connection lives. A reader that is behind has bytes on the way already. */
+  /**
+   * Writes a comment to keep the connection alive. Does nothing if the client is behind, since data is already on its
+   * way.
+   */
   comment(): void {
     if (this.#drained === undefined) this.#stream.write(sseComment());
   }
 
-  /** Writes the last event, however far the reader is behind, and ends the stream. */
+  /** Writes the last event, however far the client is behind, and ends the stream. */
   finish(event: string): void {
     this.#stream.write(event);
     this.end();
   }
 
-  /** From here on the exchange bounds how long the rest may stay unread: a slow reader that goes on reading gets it all. */
+  /**
+   * Ends the stream. From then on the exchange limits the time that data may stay unread, so that a slow client that
+   * continues to read receives everything.
+   */
   end(): void {
     this.#clock.cancel(this.#stalled);
     this.#stream.end();

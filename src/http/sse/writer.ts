@@ -1,25 +1,25 @@
 import type { HttpHeaders } from "../exchange.js";
 
-/** Headers of an event stream: no cache, no compression and no proxy buffer between an event and its reader. */
+/** Headers of an event stream. They prevent caching, compression and buffering by proxies. */
 export const SSE_HEADERS: HttpHeaders = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache, no-transform",
   "x-accel-buffering": "no",
 };
 
-/** What one block of an event stream may say. Without `data` a reader takes note of id and retry, and sees no event. */
+/** Fields of a block. A block without `data` sets the id and the reconnection time, but dispatches no event. */
 export interface SseFields {
   readonly data?: string;
-  /** Must hold no line break and no NUL: a reader could not give it back. */
+  /** Must not contain a line break or NUL, since clients could not send it back. */
   readonly id?: string;
   readonly event?: string;
-  /** How long the reader waits before it connects again, in whole milliseconds. */
+  /** Reconnection time of the client in whole milliseconds. */
   readonly retry?: number;
 }
 
 const LINE_BREAK = /\r\n|\r|\n/;
 
-/** One event as text, its closing blank line included. */
+/** Formats an event, including its final blank line. */
 export function formatSseEvent(fields: SseFields): string {
   let text = "";
   if (fields.event !== undefined) text += `event: ${assertField("event", fields.event)}\n`;
@@ -29,13 +29,13 @@ export function formatSseEvent(fields: SseFields): string {
   return `${text}\n`;
 }
 
-/** A comment block: readers ignore it, and it keeps the connection alive. */
+/** Formats a comment, which clients ignore. It keeps the connection alive. */
 export function sseComment(text = ""): string {
   return text === "" ? ":\n\n" : `${formatLines(": ", text)}\n`;
 }
 
 function formatLines(prefix: string, text: string): string {
-  // JSON text never holds a raw line break; two searches are cheaper than a split.
+  // JSON text never contains a raw line break. Two searches are cheaper than a split.
   if (!text.includes("\n") && !text.includes("\r")) return `${prefix}${text}\n`;
   let lines = "";
   for (const line of text.split(LINE_BREAK)) lines += `${prefix}${line}\n`;
