@@ -21,21 +21,21 @@ function onNode(name: "usualFetch" | "usualGuardedFetch"): Fetch {
 const platform: AuthPlatform = {
   fetch: isOnNode ? onNode("usualFetch") : globalFetch,
   guardedFetch: isOnNode ? onNode("usualGuardedFetch") : globalFetch,
-  // Old authorization servers want to know which version asks.
+  // Older authorization servers expect the protocol version.
   discoveryHeaders: { "mcp-protocol-version": HANDSHAKE_VERSIONS[0] },
 };
 
-/** Authorization for `connect`: `connect(url, createOAuth({ ... }))`. */
+/** Creates the authorization of a client: `connect(url, createOAuth({ ... }))`. */
 export function createOAuth(options: OAuthOptions = {}): OAuth {
   return createOAuthWith(options, platform);
 }
 
-/** The steps of `createOAuth` one by one, for the authorization at one server. */
+/** Provides the steps of `createOAuth` individually, for the authorization at one server. */
 export function createAuthSteps(server: string | URL, options: OAuthOptions = {}): AuthSteps {
   return createStepsWith(new URL(server), toSettings(options, platform));
 }
 
-/** For tokens that come from elsewhere: `connect(url, createBearer({ token }))`. */
+/** Creates the authorization with tokens from another source: `connect(url, createBearer({ token }))`. */
 export function createBearer(options: BearerOptions): { readonly fetch: Fetch } {
   return createBearerWith(options, platform);
 }

@@ -42,7 +42,7 @@ function createGuarded(allowLoopback: boolean): Fetch {
   };
 }
 
-/** Makes an authorization server for MCP servers: for development, tests and small deployments. */
+/** Creates an authorization server for MCP servers, for development, tests and small deployments. */
 export function createIssuer(options: IssuerOptions): Issuer {
   const { clientDocuments } = Object(options) as Partial<IssuerOptions>;
   const allowLoopback = typeof clientDocuments === "object" && clientDocuments.allowLoopback === true;

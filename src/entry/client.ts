@@ -19,7 +19,7 @@ const dialer: Dialer = {
   spawn: async (target) => (await import("../node/stdio/client.js")).createStdioClientChannel(target),
 };
 
-/** Connects to a server of any protocol version: at an address, behind a command, in this process, or through a channel. */
+/** Connects to a server of any protocol version: at a URL, as a command, in this process, or through a channel. */
 export function connect<S extends AnyServer = AnyServer>(
   target: Target,
   options: ClientOptions = {},
@@ -27,7 +27,10 @@ export function connect<S extends AnyServer = AnyServer>(
   return connectWith<S>(dialer, target, options);
 }
 
-/** Many servers as one catalogue, from the configuration that hosts share. Nothing is started before it is needed. */
+/**
+ * Combines many servers into one catalogue, from the configuration format that hosts share. Servers are started when
+ * needed.
+ */
 export function createGroup<M extends ServerTypes = ServerTypes>(
   config: ServersConfig,
   options: GroupOptions = {},

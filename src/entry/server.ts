@@ -9,13 +9,13 @@ import { Server } from "../server/server.js";
 import type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
 import { eraOfRequest } from "../server/transports/pick-era.js";
 
-/** The era of handshakes and sessions. It is loaded when a client first speaks it. */
+/** Legacy era with handshake and sessions. It is loaded when a client first uses it. */
 const offeredLegacy: OfferedEra = {
   ...legacyDescriptor,
   load: lazyModule(async () => (await import("../era/legacy/server/era.js")).legacyServer),
 };
 
-/** A server for clients of every protocol version. */
+/** MCP server for clients of every protocol version. */
 // biome-ignore-start lint/complexity/noBannedTypes: the empty start of a chain of intersections
 export class McpServer<
   Tools extends ToolTypes = {},
@@ -29,8 +29,9 @@ export class McpServer<
 }
 
 /**
- * Whether a request comes from a client of the handshake era, judged as the endpoint itself judges it. The request's body
- * is left unread, so that it can go on to whoever serves that era; a body that was parsed already is given beside it.
+ * True if a request comes from a client of the legacy era, by the same rules as the endpoint. The body of the request
+ * stays unread, so that the request can be passed on to a server of that era. Pass the body separately if it has
+ * already been parsed.
  */
 export async function isLegacyRequest(request: Request, body?: unknown): Promise<boolean> {
   return (await eraOfRequest([modernServer, offeredLegacy], request, body)) === offeredLegacy;

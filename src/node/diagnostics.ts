@@ -5,8 +5,8 @@ import type { Params, RequestId } from "../protocol/jsonrpc/message.js";
 import type { ServerInterceptor, ServerOptions } from "../server/options.js";
 
 /**
- * The channels of `node:diagnostics_channel` that events go to. The requests are tracing channels; the others are plain,
- * with `:open` or `:close` at their end.
+ * Names of the `node:diagnostics_channel` channels. Requests are tracing channels. The others are plain channels with
+ * the suffix `:open` or `:close`.
  */
 export const DIAGNOSTIC_CHANNELS = {
   serverRequest: "bowline:server:request",
@@ -16,20 +16,20 @@ export const DIAGNOSTIC_CHANNELS = {
   clientConnection: "bowline:client:connection",
 } as const;
 
-/** A request being served. `result` or `error` is there when it has ended. */
+/** Request that a server handles. `result` or `error` is present when it has ended. */
 export interface ServerRequestEvent {
   readonly method: string;
   readonly params: Params;
   readonly id: RequestId;
   readonly version: string;
   readonly sessionId: string | undefined;
-  /** Whether the client gave it up, or the connection was lost: nothing is answered then. */
+  /** True if the client cancelled the request or the connection was lost. No response is sent then. */
   readonly cancelled: boolean;
   readonly result?: unknown;
   readonly error?: unknown;
 }
 
-/** A request of a client. `result` or `error` is there when it has ended. */
+/** Request of a client. `result` or `error` is present when it has ended. */
 export interface ClientRequestEvent {
   readonly method: string;
   readonly params: Params | undefined;
@@ -37,7 +37,7 @@ export interface ClientRequestEvent {
   readonly error?: unknown;
 }
 
-/** A connection of a client; `reason` is why it ended, unless it ended in order. */
+/** Connection of a client. `reason` is the cause of its end, unless it ended in order. */
 export interface ClientConnectionEvent {
   readonly server?: ServerDescription;
   readonly reason?: Error | undefined;
@@ -45,7 +45,7 @@ export interface ClientConnectionEvent {
 
 const NAMES = DIAGNOSTIC_CHANNELS;
 
-/** The options of a server whose requests, connections and sessions are published. Costs next to nothing while nobody listens. */
+/** Returns server options that publish requests, connections and sessions. Costs almost nothing without subscribers. */
 export function diagnoseServer(options: ServerOptions = {}): ServerOptions {
   const { interceptors = [], onConnection, http } = options;
   const connections = lifeOf(NAMES.serverConnection);
@@ -61,7 +61,7 @@ export function diagnoseServer(options: ServerOptions = {}): ServerOptions {
   };
 }
 
-/** The options of a client whose requests and connection are published. Costs next to nothing while nobody listens. */
+/** Returns client options that publish requests and the connection. Costs almost nothing without subscribers. */
 export function diagnoseClient(options: ClientOptions = {}): ClientOptions {
   const { interceptors = [], onOpen, onClose } = options;
   const connections = lifeOf(NAMES.clientConnection);

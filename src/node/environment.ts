@@ -18,11 +18,12 @@ const WINDOWS_NAMES = [
   "USERPROFILE",
 ];
 
+/** Environment variables by name. An undefined value removes the variable. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables a server process inherits unless told otherwise: enough to find programs and folders, nothing that is
- * likely to hold a secret. Exported shell functions are left out.
+ * Returns the variables that a server process inherits by default: enough to find programs and folders, but none that
+ * is likely to contain a secret. Exported shell functions are omitted.
  */
 export function defaultEnvironment(
   source: Environment = process.env,
@@ -36,7 +37,7 @@ export function defaultEnvironment(
   return inherited;
 }
 
-/** The default environment with the given variables on top; `undefined` takes one away. */
+/** Returns the default environment with the given variables added. `undefined` removes a variable. */
 export function childEnvironment(
   given: Environment = {},
   source: Environment = process.env,
@@ -44,7 +45,7 @@ export function childEnvironment(
 ): Record<string, string> {
   const merged = defaultEnvironment(source, platform);
   for (const [name, value] of Object.entries(given)) {
-    // Windows does not tell names apart by case: "Path" replaces "PATH".
+    // Windows ignores the case of names: "Path" replaces "PATH".
     if (platform === "win32") delete merged[name.toUpperCase()];
     delete merged[name];
     if (value !== undefined) merged[name] = value;

@@ -11,20 +11,30 @@ type LookupAll = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
+/** Options of {@link createGuardedFetch}. */
 export interface GuardedFetchOptions {
-  /** Resolves names; the system's resolver unless given. */
+  /**
+   * Resolves host names.
+   * @default the system's resolver
+   */
   readonly lookup?: LookupAll;
-  /** Addresses of this machine, for development. */
+  /**
+   * Allows loopback addresses, for development.
+   * @default false
+   */
   readonly allowLoopback?: boolean;
 }
 
-/** The `fetch` of this moment. A proxy that the environment names is used. */
+/** Calls the global `fetch`. Uses the proxy that the environment names. */
 export const usualFetch: Fetch = (url, init) => {
   const proxy = proxyFor(url, nodesDispatcher());
   return proxy === undefined ? globalThis.fetch(url, init) : requestBy(url, init, { proxy });
 };
 
-/** A guarded `fetch`, unless somebody has put another `fetch` or dispatcher in place, which then decides. */
+/**
+ * Creates a guarded `fetch`. If the application has replaced the global `fetch` or its dispatcher, that one decides
+ * instead.
+ */
 export function createUsualGuardedFetch(options?: GuardedFetchOptions): Fetch {
   const strict = createGuardedFetch(options);
   return (url, init) => (isUsual(nodesDispatcher()) ? strict(url, init) : globalThis.fetch(url, init));
@@ -33,9 +43,9 @@ export function createUsualGuardedFetch(options?: GuardedFetchOptions): Fetch {
 export const usualGuardedFetch = createUsualGuardedFetch();
 
 /**
- * A `fetch` for addresses that strangers name: it connects to no private address. What is looked at is the very address
- * that is connected to, so a name that changes its mind in between gains nothing. A proxy that the environment names resolves
- * names itself: then only names and addresses as they are written are looked at. Redirects are not followed.
+ * Creates a `fetch` for URLs from untrusted sources. It does not connect to private addresses. The check applies to the
+ * address of the connection itself, so that a name cannot resolve differently in between. A proxy that the environment
+ * names resolves names itself; then only the host in the URL is checked. Redirects are not followed.
  */
 export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
   const { lookup = systemLookup, allowLoopback = false } = options;

@@ -1,31 +1,34 @@
 const MIB = 1024 * 1024;
 
-/** The bounds of stdio and of server processes that hold where the author gives none. */
+/** Default limits of stdio and of server processes. */
 export const STDIO_LIMITS = {
-  /** Both sides: a longer line ends the channel. */
+  /** Both sides: maximum length of a line. A longer line ends the channel. */
   maxLineBytes: 32 * MIB,
-  /** Both sides: beyond this, a client refuses frames, and a server gives the client up. */
+  /**
+   * Both sides: maximum amount of unread data. Beyond it, a client refuses to send frames and a server ends the
+   * channel.
+   */
   maxBehindBytes: 256 * MIB,
-  /** Server: beyond this, nothing is read. */
+  /** Server: maximum amount of unwritten data. Beyond it, no input is read. */
   maxUnwrittenBytes: 16 * MIB,
-  /** Server: closing waits so long for the client to take what was sent. */
+  /** Server: time that closing waits for the client to read the data that was sent. */
   drainMs: 2000,
-  /** Client: closing waits so long after the end of the server's input, before SIGTERM. */
+  /** Client: time that closing waits after it ended the server's input, before SIGTERM. */
   stdinMs: 2000,
-  /** Client: closing waits so long after SIGTERM, before SIGKILL. */
+  /** Client: time that closing waits after SIGTERM, before SIGKILL. */
   termMs: 2000,
-  /** Client: the last lines of the server's standard error that are kept. */
+  /** Client: number of last lines of the server's stderr to keep. */
   maxStderrLines: 50,
-  /** Client: the characters of those lines; a longer line counts as several. */
+  /** Client: number of characters of those lines. A longer line counts as several. */
   maxStderrChars: 8 * 1024,
-  /** Client: text of the server's standard error is dropped while more than this waits to be read. */
+  /** Client: maximum amount of unread stderr data. Beyond it, text is dropped. */
   maxUnreadStderrBytes: MIB,
 } as const;
 
-/** The times of a server that listens, where the author gives none. */
+/** Default times of a listening server. */
 export const SERVE_HTTP_LIMITS = {
-  /** A draining server serves on so long before it stops listening. */
+  /** Time that a draining server continues to serve before it stops listening. */
   lameDuckMs: 5_000,
-  /** A connection is kept so long without a request. */
+  /** Time that a connection is kept open without a request. */
   connectionIdleMs: 75_000,
 } as const;

@@ -2,17 +2,25 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { AuthError } from "../protocol/auth-error.js";
 
+/** Options of {@link openLoopback}. */
 export interface LoopbackOptions {
-  /** The port to listen on; any free one unless told otherwise. */
+  /**
+   * Port to listen on. 0 selects a free port.
+   * @default 0
+   */
   readonly port?: number;
+  /**
+   * Path of the redirect URL.
+   * @default "/callback"
+   */
   readonly path?: string;
-  /** Shows the address to the user; in the system's browser unless told otherwise. */
+  /** Shows the authorization URL to the user. Opens the system's browser by default. */
   readonly open?: (url: URL) => void | Promise<void>;
-  /** What the user reads in the browser afterwards: HTML, in which no script runs and nothing is loaded. */
+  /** HTML page that the browser shows afterwards. It can run no script and load no resource. */
   readonly page?: string;
 }
 
-/** What `createOAuth` takes to let the user of a command-line program log in with a browser. */
+/** Options for `createOAuth` that let the user of a command-line program log in with a browser. */
 export interface Loopback {
   readonly redirectUrl: string;
   readonly authorize: (url: URL, context: { readonly signal: AbortSignal }) => Promise<URL>;
@@ -20,7 +28,9 @@ export interface Loopback {
 }
 
 const PAGE = "<!doctype html><title>Done</title><p>You can close this window and go back to the program.";
-/** The address of the page holds the code: nothing in it may run, and nothing outside may learn of it. */
+/**
+ * The URL of the page contains the authorization code. The headers prevent scripts, and keep the URL from other sites.
+ */
 const HEADERS = {
   "content-type": "text/html; charset=utf-8",
   "cache-control": "no-store",
@@ -31,15 +41,15 @@ const HEADERS = {
 };
 
 /**
- * Listens on this machine for the browser to come back. It keeps no program alive by itself. Whatever comes is handed on
- * as it is only when it carries the state of a user who is waited for; anything else is not found.
+ * Listens on this machine for the browser's redirect. Does not keep the process alive by itself. Passes on a request
+ * only if it has the state of a pending authorization. Any other request gets 404.
  */
 export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopback> {
   const { port = 0, path = "/callback", open = openBrowser, page = PAGE } = options;
   const { createServer } = await import("node:http");
   const waiting = new Map<string, { readonly arrive: (url: URL) => void; readonly fail: (reason: unknown) => void }>();
   const server = createServer((request, response) => {
-    // A page that points a name of its own at this machine (DNS rebinding) gets nothing.
+    // Refuses a page that resolves its own name to this machine (DNS rebinding).
     const isOurs = request.method === "GET" && request.headers.host === new URL(redirectUrl).host;
     const url = isOurs ? callbackOf(request.url ?? "", redirectUrl) : undefined;
     const user = url === undefined ? undefined : waiting.get(url.searchParams.get("state") ?? "");
@@ -83,7 +93,7 @@ export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopb
   return { redirectUrl, authorize, close };
 }
 
-/** The address that was asked for, if it is the redirect address with parameters. Whoever asks may send anything. */
+/** Returns the requested URL if it is the redirect URL with parameters. The request may come from anyone. */
 function callbackOf(target: string, redirectUrl: string): URL | undefined {
   const { origin, pathname } = new URL(redirectUrl);
   if (!target.startsWith("/") || !URL.canParse(`${origin}${target}`)) return undefined;
@@ -95,7 +105,7 @@ function answer(response: ServerResponse, status: number, page: string): void {
   response.writeHead(status, HEADERS).end(page);
 }
 
-/** Opens an address with what the system has for it. No shell sees the address. */
+/** Opens a URL with the system's browser. No shell interprets the URL. */
 async function openBrowser(url: URL): Promise<void> {
   const { spawn } = await import("node:child_process");
   const [command, ...args] =

@@ -2,16 +2,23 @@ import { readFile, realpath } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { resourceNotFound } from "../../server/definitions/resource.js";
 
+/** Options of {@link fileResource}. */
 export interface FileResourceOptions {
-  /** The template's variable that names the file. `path` unless told otherwise. */
+  /**
+   * Template variable that contains the path of the file.
+   * @default "path"
+   */
   readonly variable?: string;
-  /** Files whose names end so are sent as text; others as bytes. */
+  /** Extensions of files that are sent as text. Other files are sent as bytes. */
   readonly text?: readonly string[];
 }
 
 const TEXT = [".txt", ".md", ".json", ".yaml", ".yml", ".csv", ".html", ".css", ".js", ".ts", ".xml"];
 
-/** A resource handler for the files of a folder, none of which can be walked out of: for `server.resource("x:///{+path}", ...)`. */
+/**
+ * Creates a resource handler for the files of a folder, for `server.resource("x:///{+path}", ...)`. Paths outside the
+ * folder are refused.
+ */
 export function fileResource(root: string, options: FileResourceOptions = {}) {
   const { variable = "path", text = TEXT } = options;
   return async (variables: object, _ctx: unknown, uri: string): Promise<string | Uint8Array> => {
@@ -27,8 +34,8 @@ export function fileResource(root: string, options: FileResourceOptions = {}) {
 }
 
 /**
- * The real path of a file under a folder. Undefined for a value that ends outside of it: by `..`, as an absolute path, by
- * a NUL, or through a symbolic link; and for one that is not there.
+ * Returns the real path of a file in a folder. Returns undefined if the file does not exist, or if the path leaves the
+ * folder by `..`, as an absolute path, by a NUL, or through a symbolic link.
  */
 export async function resolveInside(root: string, path: string): Promise<string | undefined> {
   if (path.includes("\0") || isAbsolute(path) || /^[A-Za-z]:|^[\\/]/.test(path)) return undefined;

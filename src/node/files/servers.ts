@@ -4,8 +4,9 @@ import { DefinitionError } from "../../protocol/errors.js";
 import { isObject } from "../../protocol/json.js";
 
 /**
- * Reads the configuration of a group from a JSON file, comments allowed. Throws a `DefinitionError` that names the file, and,
- * where that is the problem, the server and the field. Variables are left as they are: a group knows their values.
+ * Reads the configuration of a group from a JSON file, which may contain comments. Variables are not expanded; the
+ * group does that.
+ * @throws DefinitionError that names the file and, if applicable, the server and the field.
  */
 export async function readServers(path: string): Promise<ServersConfig> {
   const config = parse(await read(path), path);
@@ -26,7 +27,7 @@ async function read(path: string): Promise<string> {
   }
 }
 
-/** The text is not repeated in errors: it may hold secrets. */
+/** Parses the file. Errors do not contain its text, which may contain secrets. */
 function parse(text: string, path: string): unknown {
   const json = withoutComments(text.replace(/^\uFEFF/, ""));
   try {
@@ -38,7 +39,7 @@ function parse(text: string, path: string): unknown {
   }
 }
 
-/** Comments and trailing commas become spaces, so that places stay what they are. */
+/** Replaces comments and trailing commas by spaces, so that positions stay the same. */
 function withoutComments(text: string): string {
   const blank = (part: string) => part.replaceAll(/[^\n]/g, " ");
   return text

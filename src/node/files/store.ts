@@ -10,7 +10,7 @@ const SALT_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A holder that has not shown itself for this long is dead. */
+/** Age of a lock file after which its holder counts as dead. */
 const STALE_MS = 15_000;
 const BEAT_MS = 3_000;
 const RETRY_MS = 20;
@@ -18,8 +18,9 @@ const RETRY_MS = 20;
 type Values = Record<string, unknown>;
 
 /**
- * Keeps clients and tokens in a file that only its owner can read, encrypted (AES-256-GCM) with a key made of `secret`.
- * Several processes can share it: a refresh in one is seen by the others, and happens once.
+ * Creates a store for clients and tokens in a file. Only its owner can read it, and it is encrypted (AES-256-GCM) with
+ * a key derived from `secret`. Several processes can share it: a token refresh happens once, and the other processes
+ * see it.
  */
 export function createFileStore(path: string, secret: string | Uint8Array): AuthStore {
   if (typeof path !== "string" || path === "")
@@ -84,7 +85,7 @@ async function load(path: string, secret: string | Uint8Array, keys: Map<string,
   }
 }
 
-/** Written beside and renamed, so that a reader sees the old or the new and never half of one. */
+/** Writes another file and renames it, so that a reader sees either the old or the new contents. */
 async function save(
   path: string,
   values: Values,
@@ -107,7 +108,10 @@ async function save(
   }
 }
 
-/** Deriving a key is slow on purpose; the salt of a file stays, so it is done once. */
+/**
+ * Returns the key for a salt. Deriving a key is slow on purpose, so it is done once per salt. The salt of a file does
+ * not change.
+ */
 function keyFor(salt: Buffer, secret: string | Uint8Array, keys: Map<string, Promise<Buffer>>): Promise<Buffer> {
   const id = salt.toString("hex");
   const known = keys.get(id) ?? derive(secret, salt);
@@ -120,10 +124,10 @@ async function derive(secret: string | Uint8Array, salt: Buffer): Promise<Buffer
   return (await promisify(scrypt)(secret, salt, 32)) as Buffer;
 }
 
-/** Runs `work` while no other process, and nobody else in this one, holds the lock file. */
+/** Runs `work` while no other process, and no other caller in this one, holds the lock file. */
 export async function withFileLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const owner = await acquire(path, signal);
-  // The heartbeat tells a slow holder from a dead one.
+  // The heartbeat distinguishes a slow holder from a dead one.
   const beat = setInterval(() => void touch(path), BEAT_MS);
   beat.unref();
   try {
@@ -134,7 +138,7 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>, sign
   }
 }
 
-/** Resolves with what the lock file says while it is ours. */
+/** Acquires the lock. Resolves with the text that identifies this holder in the lock file. */
 async function acquire(path: string, signal: AbortSignal | undefined): Promise<string> {
   const owner = crypto.randomUUID();
   for (;;) {
@@ -145,7 +149,9 @@ async function acquire(path: string, signal: AbortSignal | undefined): Promise<s
   }
 }
 
-/** A holder that was asleep for so long that it counted as dead leaves its successor's lock alone. */
+/**
+ * Releases the lock. A holder that was suspended so long that it counted as dead does not remove its successor's lock.
+ */
 async function release(path: string, owner: string): Promise<void> {
   const held = await readFile(path, "utf8").catch(() => "");
   if (held === owner) await unlink(path).catch(() => {});
@@ -169,7 +175,10 @@ async function isStale(path: string): Promise<boolean> {
   }
 }
 
-/** Of several who find the same dead holder, one at a time looks again and removes its lock: none removes a successor's. */
+/**
+ * Removes the lock of a dead holder. Of several processes that find it, only one at a time checks it again and removes
+ * it, so that no successor's lock is removed.
+ */
 async function reap(path: string): Promise<void> {
   const reaper = `${path}.reap`;
   if (!(await create(reaper, ""))) {

@@ -5,19 +5,20 @@ import { BodyIncomplete, BodyNotText, BodyTaken, BodyTooLarge } from "../../http
 import { BODILESS, type HttpExchange, type HttpHeaders, type HttpStream, toBodyText } from "../../http/exchange.js";
 import { IncomingBody, RequestBodies } from "../../http/request-bodies.js";
 
+/** Options of an exchange over `node:http`. */
 export interface NodeExchangeOptions {
-  /** What the authorization gate found out about the caller. */
+  /** Information about the caller from the authorization gate. */
   readonly auth?: unknown;
-  /** Who is calling, in one word. */
+  /** Identifier of the caller. */
   readonly principal?: string | undefined;
-  /** The body, if something in front has read it: its text, or the parsed JSON value. */
+  /** Body that the surrounding application has already read: its text, or the parsed JSON value. */
   readonly body?: unknown;
 }
 
-/** How long a client that sends too much may go on before it is cut off. */
+/** Time for which a client that sends too much may continue before it is disconnected. */
 const LINGER_MS = 500;
 
-/** An exchange over `node:http`, without web objects in between. */
+/** Creates an exchange over `node:http`, without web objects. */
 export function createNodeExchange(
   req: IncomingMessage,
   res: ServerResponse,
@@ -35,16 +36,16 @@ class NodeExchange implements HttpExchange {
   readonly #res: ServerResponse;
   readonly #body: unknown;
   stallMs = Number.POSITIVE_INFINITY;
-  /** Part of the request is left unread: the connection cannot carry another one. */
+  /** True if part of the request is unread, so that the connection cannot be reused. */
   #closes = false;
-  /** The whole answer was given and only the end of the connection is delayed: nobody leaves early any more. */
+  /** True if the response was sent and only the end of the connection is delayed. A disconnect is not reported then. */
   #lingers = false;
 
   constructor(req: IncomingMessage, res: ServerResponse, options: NodeExchangeOptions | undefined) {
     this.#req = req;
     this.#res = res;
     this.method = req.method ?? "GET";
-    // Frameworks that mount keep the whole path there.
+    // Frameworks that mount handlers keep the whole path there.
     this.url = (req as { originalUrl?: string }).originalUrl ?? req.url ?? "/";
     this.auth = options?.auth;
     this.principal = options?.principal;
@@ -74,7 +75,7 @@ class NodeExchange implements HttpExchange {
     const req = this.#req;
     if (this.#body !== undefined) return onText(toBodyText(this.#body));
     const declared = Number(req.headers["content-length"]);
-    // A body that is announced too large need not be read.
+    // A body whose declared length exceeds the limit is not read.
     if (declared > limit) {
       this.#closes = true;
       return onFailure(new BodyTooLarge(limit));
@@ -87,7 +88,7 @@ class NodeExchange implements HttpExchange {
       if (body.close()) onFailure(error);
     };
     const body = new IncomingBody(bodies, limit, declared, stop);
-    // No listener is taken away again: they go with the request.
+    // The listeners are never removed. They are collected with the request.
     req.on("data", (piece: Buffer) => {
       const failure = this.#closes ? undefined : body.add(piece);
       if (failure !== undefined) stop(failure);
@@ -112,7 +113,7 @@ class NodeExchange implements HttpExchange {
       process.nextTick(listener);
       return;
     }
-    // A response that waits behind a pipelined one has no socket yet, and hears nothing of its end.
+    // A response that waits behind a pipelined one has no socket yet, and gets no event when the connection ends.
     const socket = res.socket === null ? this.#req.socket : undefined;
     const onClose = () => {
       res.off("close", onClose);
@@ -141,15 +142,16 @@ class NodeExchange implements HttpExchange {
     const res = this.#res;
     if (!res.destroyed) {
       res.writeHead(status, toFields(headers));
-      // Headers go out now, in one piece with what is written in this turn.
+      // Sends the headers together with the data that is written in this turn of the event loop.
       process.nextTick(flush, res);
     }
     return new NodeStream(res, this.stallMs);
   }
 
   /**
-   * Closing at once, while the client still sends, would reset the connection and take the answer with it. So the
-   * answer goes out whole, what comes is thrown away for a moment, and then the connection is closed.
+   * Sends the response and closes the connection. Closing it while the client still sends would reset it and lose the
+   * response. So the response is sent completely, incoming data is discarded for a moment, and then the connection is
+   * closed.
    */
   #replyAndClose(status: number, fields: string[], body: string | undefined): void {
     const req = this.#req;
@@ -212,16 +214,22 @@ class NodeStream implements HttpStream {
   }
 }
 
-/** Ends an answer, and cuts off a client that does not read the rest of it. The platform's timer takes any progress for life. */
+/**
+ * Ends a response, and disconnects a client that does not read the rest of it. The platform's timer restarts with any
+ * progress.
+ */
 function end(res: ServerResponse, stallMs: number, body?: string): void {
   res.end(body);
   if (res.writableLength === 0 || stallMs >= LONGEST_DELAY) return;
   res.setTimeout(stallMs, () => res.destroy());
-  // The timer is the connection's: an answer that waits behind this one must not inherit it.
+  // The timer belongs to the connection. The next pipelined response must not inherit it.
   res.prependOnceListener("finish", () => res.setTimeout(0));
 }
 
-/** Over HTTP/2 a response counts as finished when its stream is closed, whether it was ended or not. */
+/**
+ * True if a response was ended and sent. Over HTTP/2 a response counts as finished when its stream is closed, even if
+ * it was not ended.
+ */
 function isComplete(res: ServerResponse): boolean {
   return res.writableEnded && res.writableFinished;
 }

@@ -1,15 +1,15 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 
-/** Something that answers web requests. */
+/** Server that responds to web requests. */
 export interface FetchServerLike {
   readonly fetch: (request: Request) => Response | Promise<Response>;
 }
 
 const HIGH_WATER_MARK = 64 * 1024;
-/** How long a client that sends too much may go on before it is cut off. */
+/** Time for which a client that sends too much may continue before it is disconnected. */
 const LINGER_MS = 500;
 
-/** Serves requests of `node:http` by a function of web requests. */
+/** Converts a function of web requests to a listener for `node:http`. */
 export function toFetchListener(fetch: FetchServerLike["fetch"]): RequestListener {
   return (incoming, outgoing) => {
     respond(fetch, incoming, outgoing).catch((error: unknown) => {
@@ -33,7 +33,7 @@ async function respond(
   await write(await fetch(request), outgoing, incoming);
 }
 
-/** Undefined for what cannot be a web request: a strange method, or a target that is no address. */
+/** Converts a request. Returns undefined for a method or target that a web request cannot have. */
 function toRequest(
   incoming: IncomingMessage & { readonly body?: unknown; readonly originalUrl?: string },
   signal: AbortSignal,
@@ -54,7 +54,7 @@ function toRequest(
   }
 }
 
-/** A body that a parser in front has read already, as text of the type that it had. */
+/** Serializes a body that a parser has already read, in its original content type. */
 function toBody(body: unknown, type = ""): string {
   if (typeof body === "string") return body;
   if (body instanceof Uint8Array) return new TextDecoder().decode(body);
@@ -75,7 +75,7 @@ function toHeaders({ rawHeaders }: IncomingMessage): Headers {
   return headers;
 }
 
-/** The body as it comes. Whoever stops reading leaves the connection alone: the answer still has to go out on it. */
+/** Returns the body as a stream. Cancelling it keeps the connection open, since the response is still to be sent. */
 function toStream(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   let stop = () => {};
   return new ReadableStream<Uint8Array>(
@@ -124,7 +124,7 @@ async function write(response: Response, outgoing: ServerResponse, incoming: Inc
   outgoing.end();
 }
 
-/** Closing while the client still sends would take the answer with it: what comes is thrown away for a moment. */
+/** Discards incoming data for a moment, since closing the connection while the client sends would lose the response. */
 function linger(incoming: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

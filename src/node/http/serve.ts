@@ -8,60 +8,69 @@ import { SERVE_HTTP_LIMITS } from "../limits.js";
 import { createNodeExchange, type NodeExchangeOptions } from "./exchange.js";
 import { type FetchServerLike, toFetchListener } from "./fetch-listener.js";
 
-/** A server, as far as serving it over HTTP needs to know. */
+/** Server, as far as HTTP needs it. */
 export interface HttpServerLike {
   handle(exchange: HttpExchange): void;
-  /** Told where it is listened for; answers with the paths that it has beside the one it is given. */
+  /** Called with the host that is listened on. Returns the paths that the server has besides its own. */
   onListening?(host: string): readonly string[];
   drain?(graceMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
+/** Options of {@link serveHttp}. */
 export interface ServeHttpOptions {
-  /** 0, the default, takes a free one. */
+  /**
+   * Port to listen on. 0 selects a free port.
+   * @default 0
+   */
   readonly port?: number;
-  /** 127.0.0.1 unless told otherwise: reachable from this machine only. */
+  /**
+   * Host to listen on. By default the server is reachable from this machine only.
+   * @default "127.0.0.1"
+   */
   readonly host?: string;
   /**
-   * The one path that is served.
+   * Path that is served.
    * @default "/mcp"
    */
   readonly path?: string;
   /**
-   * Paths for probes. `live` answers 200 as long as the process serves; `ready` answers 503 from the moment it begins to
-   * drain. `false` for none.
+   * Paths for probes. `live` responds with 200 while the process serves. `ready` responds with 503 as soon as draining
+   * begins. `false` disables both.
    * @default { live: "/livez", ready: "/readyz" }
    */
   readonly health?: false | HealthPaths;
   /**
-   * How long a draining server serves on before it stops listening, so that balancers learn to go elsewhere.
+   * Time that a draining server continues to serve before it stops listening, so that load balancers can switch to
+   * other servers.
    * @default 5_000
    */
   readonly lameDuckMs?: number;
   /**
-   * How long a connection is kept open without a request. Longer than balancers keep theirs, so that none sends a request
-   * into a connection that is just being closed.
+   * Time that a connection is kept open without a request. It is longer than the idle time of load balancers, so that
+   * none sends a request on a connection that is being closed.
    * @default 75_000
    */
   readonly connectionIdleMs?: number;
   readonly clock?: Clock;
 }
 
+/** Paths for probes. */
 export interface HealthPaths {
   readonly live?: string;
   readonly ready?: string;
 }
 
-/** A server that is listening. */
+/** Server that is listening. */
 export interface RunningHttpServer {
   readonly url: string;
   readonly port: number;
   readonly server: Server;
-  /** Whether new clients are welcome: false from the moment it begins to drain or to close. */
+  /** True if new clients are accepted. False as soon as draining or closing begins. */
   readonly ready: boolean;
   /**
-   * Takes the server out of service without losing a call. For `lameDuckMs` everything is served on, and each answer closes
-   * its connection. Then nothing is listened for, running calls finish within `graceMs`, and everything is closed.
+   * Takes the server out of service without losing a call. For `lameDuckMs` it continues to serve, and each response
+   * closes its connection. Then it stops listening, running calls finish within `graceMs`, and everything is closed.
    */
   drain(graceMs: number): Promise<void>;
   /** Ends calls, streams and sessions, then stops listening. Idempotent. */
@@ -79,10 +88,10 @@ const OPTIONS: Known<ServeHttpOptions> = {
   clock: 1,
 };
 
-/** How long last words may take to be read before connections are cut. */
+/** Time for which written data may be read before connections are cut. */
 const FLUSH_MS = 1_000;
 const SWEEP_MS = 10;
-/** How long a turn with nothing to do is waited for, and how short it is. */
+/** Maximum time to wait for an idle turn of the event loop, and maximum duration of such a turn. */
 const QUIET_MS = 100;
 const IDLE_TURN_MS = 0.05;
 
@@ -93,7 +102,7 @@ const MENDS: ReadonlyMap<string, string> = new Map([
   ["ENOTFOUND", "the host must be an address of this machine"],
 ]);
 
-/** Serves one request of `node:http`, or of whatever hands out such requests. */
+/** Serves a request of `node:http`, or of a framework that passes on such requests. */
 export function serveNodeRequest(
   server: Pick<HttpServerLike, "handle">,
   request: IncomingMessage,
@@ -104,8 +113,8 @@ export function serveNodeRequest(
 }
 
 /**
- * The server as a listener for `node:http`, Express and everything that takes one. A body that a parser in front has left
- * in `request.body` is used. What has no `handle`, such as an issuer of `bowline/auth/issuer`, is served by its `fetch`.
+ * Returns the server as a listener for `node:http`, Express and other frameworks. Uses the body that a parser has left
+ * in `request.body`. An object without `handle`, such as an issuer of `bowline/auth/issuer`, is served by its `fetch`.
  */
 export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchServerLike): RequestListener {
   if (typeof Object(server).handle !== "function" && typeof Object(server).fetch !== "function")
@@ -117,7 +126,7 @@ export function toNodeListener(server: Pick<HttpServerLike, "handle"> | FetchSer
   };
 }
 
-/** Listens, on this machine only unless told otherwise. Until then nobody pays for loading `node:http`. */
+/** Listens for HTTP requests, by default on this machine only. Loads `node:http` on the first call. */
 export async function serveHttp(server: HttpServerLike, options: ServeHttpOptions = {}): Promise<RunningHttpServer> {
   if (typeof server?.handle !== "function") throw new TypeError("serveHttp needs a server, such as an McpServer");
   assertOptions("serveHttp", options, OPTIONS);
@@ -180,14 +189,14 @@ function listen(http: Server, port: number, host: string): Promise<void> {
   });
 }
 
-/** The platform's own error, with what to do. */
+/** Adds the remedy to an error of the platform. */
 function explain(error: NodeJS.ErrnoException): Error {
   const mend = MENDS.get(error.code ?? "");
   error.message = `serveHttp: ${error.message}${mend === undefined ? "" : `; ${mend}`}`;
   return error;
 }
 
-/** The connections that are open. */
+/** Returns the set of open connections. */
 function trackSockets(http: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   http.on("connection", (socket) => {
@@ -197,7 +206,7 @@ function trackSockets(http: Server): ReadonlySet<Socket> {
   return sockets;
 }
 
-/** Answers probes, and everything else that has no path here. */
+/** Responds to probes, and with 404 to unknown paths. */
 function toProbe(health: ServeHttpOptions["health"] = {}, isReady: () => boolean) {
   const { live = "/livez", ready = "/readyz" } = health === false ? { live: "", ready: "" } : health;
   const text = { "content-type": "text/plain" };
@@ -209,9 +218,9 @@ function toProbe(health: ServeHttpOptions["health"] = {}, isReady: () => boolean
 }
 
 /**
- * Stops listening without losing a connection that a client has open already. The system resets what waits in its queue
- * when the listener is closed. So that happens in a turn of the event loop that had nothing to do: its poll found the queue
- * empty a moment ago. Each connection has a moment to send its first request.
+ * Stops listening without losing connections that clients have already opened. The system resets connections in its
+ * queue when the listener is closed. So the listener is closed in an idle turn of the event loop, whose poll has just
+ * found the queue empty. Each connection then has a moment to send its first request.
  */
 async function stopListening(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   const { Server: Listener } = await import("node:net");
@@ -222,7 +231,7 @@ async function stopListening(http: Server, sockets: ReadonlySet<Socket>): Promis
   while (performance.now() < until && [...sockets].some(({ bytesRead }) => bytesRead === 0)) await delay(SWEEP_MS);
 }
 
-/** Resolves in a turn that had nothing to do, or after a while. */
+/** Resolves in an idle turn of the event loop, or after `QUIET_MS`. */
 function quietTurn(): Promise<void> {
   return new Promise((resolve) => {
     const until = performance.now() + QUIET_MS;
@@ -235,7 +244,7 @@ function quietTurn(): Promise<void> {
   });
 }
 
-/** Stops listening, lets what was written be read, and cuts what is still open after that. */
+/** Stops listening, waits until written data has been read, and cuts connections that are still open. */
 function stop(http: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
     const closeIdle = () => {

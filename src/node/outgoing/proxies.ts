@@ -3,13 +3,13 @@ import { isLoopback } from "../../auth/addresses.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The proxy that the environment names for an address, as it is written there; undefined where it is connected to directly. */
+/** Returns the proxy that the environment names for a URL, unparsed. Returns undefined for a direct connection. */
 export type ProxyFor = (url: URL) => string | undefined;
 
 /**
- * Reads the usual variables: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, each also in capitals; the small letters
- * count first. Undefined where no proxy is named. In a CGI program `HTTP_PROXY` is a header of whoever asks, so it does not
- * count there. This machine is always connected to directly.
+ * Reads the proxies of the environment from `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, also in capitals.
+ * Lower case has precedence. Returns undefined if no proxy is named. In a CGI program `HTTP_PROXY` comes from a request
+ * header, so it is ignored there. Connections to this machine are always direct.
  */
 export function readProxies(env: Environment): ProxyFor | undefined {
   const isCgi = env.REQUEST_METHOD !== undefined;
@@ -28,7 +28,10 @@ export function readProxies(env: Environment): ProxyFor | undefined {
   };
 }
 
-/** A proxy without a scheme is asked over http. Throws for any other than http and https; the value may hold a password. */
+/**
+ * Parses a proxy. The default scheme is http. Throws for schemes other than http and https. Errors do not contain the
+ * value, which may contain a password.
+ */
 export function parseProxy(value: string): URL {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -39,8 +42,8 @@ export function parseProxy(value: string): URL {
 }
 
 /**
- * Reads `no_proxy`: names with all that is below them, addresses and ranges of addresses, each with or without a port, with
- * commas or spaces between them; `*` is everything.
+ * Parses `no_proxy`: host names including their subdomains, addresses and address ranges, each with an optional port,
+ * separated by commas or spaces. `*` matches every URL.
  */
 function createExceptions(list: string): (url: URL) => boolean {
   const entries = list
@@ -70,7 +73,7 @@ function createExceptions(list: string): (url: URL) => boolean {
   };
 }
 
-/** A host as addresses spell it: names in ASCII, addresses in their shortest form. */
+/** Normalizes a host as URLs do: names in ASCII, addresses in their shortest form. */
 function toHost(name: string): string {
   const text = `http://${isIP(name) === 6 ? `[${name}]` : name}/`;
   return bare(URL.canParse(text) ? new URL(text).hostname : name);

@@ -2,15 +2,15 @@ import type { Agent, IncomingMessage, RequestOptions } from "node:http";
 import { Readable } from "node:stream";
 import { parseProxy } from "./proxies.js";
 
-/** Another way to a server than the usual one. */
+/** Connection settings of a request that differ from those of `fetch`. */
 export interface RequestRoute {
-  /** Resolves the names that are connected to. */
+  /** Resolves the host name of the connection. */
   readonly lookup?: NonNullable<RequestOptions["lookup"]>;
-  /** The proxy that the request goes by, which then resolves the name. */
+  /** Proxy for the request. It resolves the host name. */
   readonly proxy?: string | undefined;
 }
 
-/** Sends a request by `node:http`, as `fetch` would, but by a route of its own. Redirects are handed back as they came. */
+/** Sends a request with `node:http`, as `fetch` would, but over the given route. Does not follow redirects. */
 export async function requestBy(url: URL, init: RequestInit, route: RequestRoute): Promise<Response> {
   const { method = "GET", signal } = init;
   const { body, headers } = await messageOf(init);
@@ -31,7 +31,7 @@ export async function requestBy(url: URL, init: RequestInit, route: RequestRoute
   });
 }
 
-/** The headers and the body of a request, with what `fetch` adds. */
+/** Returns the headers and the body of a request, with the headers that `fetch` adds. */
 async function messageOf({ body, headers: given }: RequestInit): Promise<{
   body: string | Uint8Array | undefined;
   headers: Record<string, string>;
@@ -45,7 +45,10 @@ async function messageOf({ body, headers: given }: RequestInit): Promise<{
   return { body: typeof body === "string" ? body : bytes, headers: Object.fromEntries(headers) };
 }
 
-/** Where to connect, and how: a proxy is asked for the whole address over http, and for a tunnel over https. */
+/**
+ * Returns the URL and options of the connection. For http, a proxy receives the whole URL. For https, it opens a
+ * tunnel.
+ */
 async function targetOf(
   url: URL,
   headers: Record<string, string>,
@@ -68,20 +71,20 @@ function proxyHeaders({ username, password }: URL): Record<string, string> {
   return { "proxy-authorization": `Basic ${Buffer.from(credentials).toString("base64")}` };
 }
 
-/** What the connection to a server is made of. */
+/** Options of the connection to a server. */
 interface Connection {
   readonly host: string;
   readonly port: number;
-  /** Empty where the host is no name. */
+  /** Empty if the host is an IP address. */
   readonly servername: string;
   readonly signal?: AbortSignal;
 }
 
-/** How long a proxy may take to open a tunnel. */
+/** Maximum time for a proxy to open a tunnel. */
 const TUNNEL_MS = 30_000;
 const tunnels = new Map<string, Promise<Agent>>();
 
-/** Connections through one proxy, kept for the next request to the same server. */
+/** Returns the agent for connections through a proxy. It keeps connections for later requests to the same server. */
 function tunnelBy(proxy: URL): Promise<Agent> {
   const known = tunnels.get(proxy.href) ?? createTunnels(proxy);
   tunnels.set(proxy.href, known);
@@ -112,13 +115,16 @@ async function createTunnels(proxy: URL): Promise<Agent> {
   return Object.assign(new Agent({ keepAlive: true }), { createConnection: open });
 }
 
-/** Nothing has reached the server: `syscall` says so. */
+/**
+ * Creates the error of a tunnel that was not opened. `syscall` marks it as a failure to connect: no data has reached
+ * the server.
+ */
 function noTunnel({ host }: URL, why: string): Error {
   const error = new Error(`the proxy ${host} ${why} when asked for a connection`);
   return Object.assign(error, { code: "ERR_PROXY", syscall: "connect" });
 }
 
-/** Throws for a status that no response has. */
+/** Converts the response. Throws for a status that a web response cannot have. */
 function toResponse(incoming: IncomingMessage, method: string): Response {
   const status = incoming.statusCode ?? 0;
   const headers = new Headers();

@@ -1,13 +1,13 @@
-/** What is known about a process that has ended. */
+/** Facts about a process that has ended. */
 export interface Remains {
   readonly exitCode: number | null;
   readonly exitSignal: string | null;
   readonly stderr: readonly string[];
-  /** Whether it ever wrote a line to its standard output. */
+  /** True if it ever wrote a line to its stdout. */
   readonly spoke: boolean;
 }
 
-/** What runtimes and launchers say, and what it means. The first that fits is told. */
+/** Messages of runtimes and launchers, with their meaning. The first match counts. */
 const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [
     /ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (module|package)/,
@@ -29,7 +29,7 @@ const SHELL_CODES: ReadonlyMap<number, string> = new Map([
   [137, "it was killed, perhaps for want of memory"],
 ]);
 
-/** A guess at why a process ended, in words that follow "probably"; undefined when there is no sign. */
+/** Returns the probable cause of an exit, worded to follow "probably". Returns undefined if there is no sign of one. */
 export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: Remains): string | undefined {
   for (const [saying, meaning] of SAYINGS) if (stderr.some((line) => saying.test(line))) return meaning;
   if (exitSignal === "SIGKILL") return SHELL_CODES.get(137);
@@ -38,7 +38,10 @@ export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: Remains):
   return exitCode === null ? undefined : SHELL_CODES.get(exitCode);
 }
 
-/** The line that says most: the last that names an error, since stack traces and versions follow it, or just the last. */
+/**
+ * Returns the most informative line: the last one that names an error, since stack traces and versions follow it,
+ * otherwise the last one.
+ */
 export function lastWordsOf(stderr: readonly string[]): string | undefined {
   return (
     stderr.findLast((line) => /^(Uncaught )?\S*(Error|Exception)\b.*:|^error:/i.test(line)) ?? stderr.findLast(isSaid)
@@ -49,13 +52,14 @@ function isSaid(line: string): boolean {
   return line.trim() !== "";
 }
 
+/** Limits of a {@link StderrTail}. */
 export interface StderrTailLimits {
   readonly maxLines: number;
-  /** Of all lines together. A longer line counts as several. */
+  /** Number of characters of all lines. A longer line counts as several. */
   readonly maxChars: number;
 }
 
-/** Remembers the last lines of a text stream, and tells each. */
+/** Keeps the last lines of a text stream, and passes on each line. */
 export class StderrTail {
   readonly #limits: StderrTailLimits;
   readonly #onLine: ((line: string) => void) | undefined;
@@ -69,7 +73,7 @@ export class StderrTail {
     this.#onLine = onLine;
   }
 
-  /** The last lines, the unfinished one included. */
+  /** Last lines, including an incomplete one. */
   get lines(): readonly string[] {
     return this.#rest === "" ? [...this.#lines] : [...this.#lines, this.#rest];
   }
@@ -78,7 +82,7 @@ export class StderrTail {
     this.#take(this.#utf8.decode(chunk, { stream: true }));
   }
 
-  /** The stream is over: an unfinished line counts as one. Idempotent. */
+  /** Ends the stream. An incomplete line counts as a line. Idempotent. */
   end(): void {
     this.#take(this.#utf8.decode());
     if (this.#rest !== "") this.#add(this.#rest);

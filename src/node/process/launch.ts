@@ -1,13 +1,14 @@
 import type { Environment } from "../environment.js";
 
-/** How a program is started on a platform. */
+/** Command line that starts a program on a platform. */
 export interface LaunchPlan {
   readonly file: string;
   readonly args: readonly string[];
-  /** Whether the arguments are the rest of the command line as they stand (Windows). */
+  /** True if the arguments form the rest of the command line verbatim (Windows). */
   readonly verbatim: boolean;
 }
 
+/** Platform on which a program is started. */
 export interface LaunchPlatform {
   readonly name: NodeJS.Platform;
   readonly env: Environment;
@@ -15,8 +16,9 @@ export interface LaunchPlatform {
 }
 
 /**
- * Arguments reach the program as they are, on every platform. Windows cannot start a command script (`npx.cmd`) but by its
- * command interpreter: that alone is done for such a script, with everything escaped that the interpreter would read.
+ * Plans the start of a program, so that its arguments arrive unchanged on every platform. Windows can start a command
+ * script (`npx.cmd`) only with its command interpreter. Only for such a script the interpreter is used, and all
+ * characters that it would interpret are escaped.
  */
 export function planLaunch(command: string, args: readonly string[], platform: LaunchPlatform): LaunchPlan {
   const script = platform.name === "win32" ? findScript(command, platform) : undefined;
@@ -29,7 +31,10 @@ export function planLaunch(command: string, args: readonly string[], platform: L
   };
 }
 
-/** The command script that a command means, if it means one: the first file that fits on the path decides. */
+/**
+ * Returns the path of the command script that a command denotes. Returns undefined if the first match on the path is
+ * not a script.
+ */
 function findScript(command: string, { env, isFile }: LaunchPlatform): string | undefined {
   const folders = /[\\/]/.test(command)
     ? [""]
@@ -41,7 +46,10 @@ function findScript(command: string, { env, isFile }: LaunchPlatform): string | 
   return found !== undefined && /\.(cmd|bat)$/i.test(found) ? found : undefined;
 }
 
-/** Read twice on its way: by the interpreter, and again where the script passes its arguments on. */
+/**
+ * Escapes an argument of a script twice, since it is interpreted twice: by the interpreter, and where the script passes
+ * its arguments on.
+ */
 function toScriptArgument(arg: string): string {
   if (/[\r\n]/.test(arg)) throw new Error("a command script cannot be given an argument with a line break");
   const quoted = `"${arg.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
@@ -52,7 +60,7 @@ function escapeForShell(text: string): string {
   return text.replace(/[()[\]%!^"`<>&|;, *?]/g, "^$&");
 }
 
-/** Windows does not tell names apart by case. */
+/** Returns a variable. Windows ignores the case of names. */
 function variable(env: Environment, name: string): string | undefined {
   const key = Object.keys(env).find((candidate) => candidate.toUpperCase() === name);
   return key === undefined ? undefined : env[key];

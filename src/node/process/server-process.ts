@@ -7,46 +7,51 @@ import { childEnvironment, type Environment } from "../environment.js";
 import { planLaunch } from "./launch.js";
 import { endTree, endTreeWithHost } from "./tree.js";
 
+/** Command and environment of a server process. */
 export interface ServerProcessOptions {
-  /** A program on the path, or the path of one. */
+  /** Name of a program on the path, or path of a program. */
   readonly command: string;
-  /** Passed as they are: no shell reads them. */
+  /** Arguments, passed unchanged. No shell interprets them. */
   readonly args?: readonly string[];
-  /** Variables on top of `defaultEnvironment()`; `undefined` takes one away. */
+  /** Variables to add to `defaultEnvironment()`. `undefined` removes a variable. */
   readonly env?: Environment;
-  /** The working directory: that of this process unless given. */
+  /**
+   * Working directory.
+   * @default the working directory of this process
+   */
   readonly cwd?: string;
 }
 
+/** Times of the steps that stop a process. */
 export interface StopTimes {
-  /** How long to wait after the end of the input, before SIGTERM. */
+  /** Time to wait after the end of its input, before SIGTERM. */
   readonly stdinMs: number;
-  /** How long to wait after SIGTERM, before SIGKILL. */
+  /** Time to wait after SIGTERM, before SIGKILL. */
   readonly termMs: number;
 }
 
-/** How long the pipes are awaited when nothing more can be done: a descendant may hold them open for ever. */
+/** Time to wait for the pipes when the process has exited or was killed. A descendant may hold them open forever. */
 const LEFTOVER_MS = 500;
 
-/** A child process that leads its own process group (a tree on Windows), with its three pipes. */
+/** Child process with its three pipes. It leads its own process group (a tree on Windows). */
 export class ServerProcess {
   readonly pid: number;
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Null when ignored. */
+  /** Null if stderr is ignored. */
   readonly stderr: Readable | null;
   /** Resolves when the process has exited. */
   readonly exited: Promise<void>;
-  /** Resolves when the process has exited and its pipes are closed: all its output has been read. */
+  /** Resolves when the process has exited and its pipes are closed, so that all its output has been read. */
   readonly gone: Promise<void>;
   /** Undefined while the process runs. */
   exit: { readonly code: number | null; readonly signal: string | null } | undefined;
-  /** Whether the process was made to end by a signal of ours. */
+  /** True if this side ended the process with a signal. */
   forced = false;
   readonly #child: ChildProcess;
   readonly #forget: () => void;
 
-  /** `child` has been given a process id. */
+  /** Wraps a child that has a process id. */
   constructor(child: ChildProcess) {
     this.#child = child;
     this.pid = child.pid!;
@@ -64,8 +69,9 @@ export class ServerProcess {
   }
 
   /**
-   * Ends the input and waits for the process to go; then ends it by force, with its descendants. Resolves when it is gone
-   * and nothing of it keeps this process alive. The output must be read meanwhile, or the process may wait for that.
+   * Ends the input and waits for the process to exit. Then terminates it with its descendants. Resolves when it has
+   * exited and no longer keeps this process alive. The output must be read meanwhile, since the process may block on a
+   * full pipe.
    */
   async stop(times: StopTimes): Promise<void> {
     this.stdin.end();
@@ -82,20 +88,20 @@ export class ServerProcess {
     this.forced = !orphansOnly;
     const reached = endTree(this.pid, "SIGTERM");
     if (reached) await settlesWithin(this.gone, orphansOnly ? Math.min(termMs, LEFTOVER_MS) : termMs);
-    // Also when the pipes are closed by now: a descendant without them may have outlived the SIGTERM.
+    // A descendant without the pipes may have survived SIGTERM, even if the pipes are closed.
     endTree(this.pid, "SIGKILL");
     if (reached && (await settlesWithin(this.gone, LEFTOVER_MS))) return;
     this.#abandon();
   }
 
-  /** Something out of reach holds the pipes, or the process cannot even be killed: let go of it. */
+  /** Releases the pipes and the process if a descendant holds the pipes or the process cannot be killed. */
   #abandon(): void {
     for (const pipe of [this.stdin, this.stdout, this.stderr]) pipe?.destroy();
     this.#child.unref();
   }
 }
 
-/** Starts a process; rejects with a `ConnectionError` that names the command and the likely cause. */
+/** Starts a process. Rejects with a `ConnectionError` that names the command and the likely cause. */
 export async function startServerProcess(
   options: ServerProcessOptions,
   stderr: "pipe" | "ignore",
@@ -122,7 +128,7 @@ function launch(options: ServerProcessOptions, stderr: "pipe" | "ignore"): Child
       stdio: ["pipe", "pipe", stderr],
       shell: false,
       windowsHide: true,
-      // On Windows this would open a console window, and the tree is found without it.
+      // On Windows this option would open a console window. The tree is found without it.
       detached: process.platform !== "win32",
     });
   } catch (cause) {
@@ -133,7 +139,7 @@ function launch(options: ServerProcessOptions, stderr: "pipe" | "ignore"): Child
 function spawned(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once("spawn", resolve);
-    // Stays for the life of the child: a later failure to signal it is also reported here, and changes nothing.
+    // This listener stays for the life of the child: later failures to signal it are reported here and have no effect.
     child.on("error", reject);
   });
 }

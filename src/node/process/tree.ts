@@ -1,14 +1,14 @@
 import { spawn, spawnSync } from "node:child_process";
 import { endGroupWithHost } from "./watchdog.js";
 
-/** How to end a process and its descendants on a platform. */
+/** Way to end a process and its descendants on a platform. */
 export type EndTree =
   | { readonly by: "signal"; readonly group: number; readonly signal: "SIGTERM" | "SIGKILL" }
   | { readonly by: "command"; readonly command: string; readonly args: readonly string[] };
 
 const live = new Set<number>();
 
-/** Ends the tree. False when there is nothing left of it. */
+/** Ends the tree. Returns false if no process of it is left. */
 export function endTree(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
   const plan = planEndTree(pid, signal, process.platform);
   if (plan.by === "signal") return signalGroup(plan.group, plan.signal);
@@ -17,9 +17,9 @@ export function endTree(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
 }
 
 /**
- * Ends the tree if this process goes first; returns how to take that back. A server that leads its own group does not get
- * the terminal's Ctrl-C: it goes when this process closes its channel or exits, and when it is killed by the end of its
- * input or, at last, by the watchdog.
+ * Ends the tree if this process exits first. Returns a function that cancels this. A server that leads its own group
+ * does not receive Ctrl-C from the terminal. It ends when this process closes its channel or exits. If this process is
+ * killed, the server ends with the end of its input, or finally by the watchdog.
  */
 export function endTreeWithHost(pid: number): () => void {
   if (live.size === 0) process.on("exit", endLiveTrees);
@@ -32,8 +32,8 @@ export function endTreeWithHost(pid: number): () => void {
 }
 
 /**
- * Elsewhere than on Windows the process leads a group of its own and the group is signalled. Windows has no signals, and a
- * polite `taskkill` does not reach a process without a window: both stages are forced there.
+ * Plans how to end a tree. On POSIX systems the process leads a group, which is signalled. Windows has no signals, and
+ * a `taskkill` without force does not reach a process without a window, so both stages are forced there.
  */
 export function planEndTree(pid: number, signal: "SIGTERM" | "SIGKILL", platform: NodeJS.Platform): EndTree {
   if (platform === "win32") return { by: "command", command: "taskkill", args: ["/pid", String(pid), "/T", "/F"] };
@@ -44,7 +44,7 @@ function signalGroup(group: number, signal: "SIGTERM" | "SIGKILL"): boolean {
   try {
     return process.kill(-group, signal);
   } catch (error) {
-    // EPERM: the group exists, but a member may not be signalled. The others have been.
+    // EPERM means that the group exists, but a member may not be signalled. The other members have been.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }

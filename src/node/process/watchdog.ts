@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
 /**
- * Reads "+ pid" and "- pid" and, when nothing more can come because the host is gone, ends the process groups that are
- * left: they have had the end of their input, get SIGTERM, and then SIGKILL.
+ * Reads "+ pid" and "- pid". When its input ends because the host is gone, it ends the remaining process groups. Their
+ * input has ended already. They receive SIGTERM, and then SIGKILL.
  */
 const SCRIPT = `
 trap '' HUP INT TERM
@@ -24,9 +24,9 @@ const watched = new Set<number>();
 let dog: ChildProcess | undefined;
 
 /**
- * Has a process group ended when this process dies, however it dies: a killed process runs no code of its own. Returns how
- * to take that back. One small shell watches over all groups, and is there only as long as there are any. Does nothing
- * where there is no such shell.
+ * Ends a process group when this process dies for any reason, since a killed process runs no code. Returns a function
+ * that cancels this. A small shell watches all groups, and runs only while there are any. Does nothing if the system
+ * has no `/bin/sh`.
  */
 export function endGroupWithHost(group: number): () => void {
   if (process.platform === "win32") return () => {};
@@ -42,7 +42,10 @@ export function endGroupWithHost(group: number): () => void {
   };
 }
 
-/** In a group of its own, out of reach of the terminal's signals, and nothing that this process waits for. */
+/**
+ * Starts the shell in a group of its own, so that signals of the terminal do not reach it. It does not keep this
+ * process alive.
+ */
 function startDog(): ChildProcess {
   const started = spawn("/bin/sh", ["-c", SCRIPT], {
     stdio: ["pipe", "ignore", "ignore"],

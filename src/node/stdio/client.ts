@@ -9,83 +9,92 @@ import { lastWordsOf, likelyCauseOf, StderrTail } from "../process/diagnosis.js"
 import type { ServerProcess, ServerProcessOptions, StopTimes } from "../process/server-process.js";
 import { FrameWriter, refusal, tooFarBehind } from "./frame-writer.js";
 
-/** The program is started without a shell; `env` comes on top of `defaultEnvironment()`. */
+/**
+ * Options of {@link createStdioClientChannel}. The command is started without a shell. `env` is added to
+ * `defaultEnvironment()`.
+ */
 export interface StdioClientOptions extends ServerProcessOptions {
   /**
-   * What becomes of the server's standard error: `inherit` (unless given) copies it to that of this process, `pipe` to the
-   * channel's `stderr`, a function gets each line, `ignore` discards it unread.
+   * Destination of the server's stderr. `inherit` copies it to stderr of this process, `pipe` to `stderr` of the
+   * channel. A function receives each line. `ignore` discards it unread.
+   * @default "inherit"
    */
   readonly stderr?: "inherit" | "pipe" | "ignore" | ((line: string) => void);
   /**
-   * The longest line accepted, in bytes.
+   * Maximum length of a line in bytes.
    * @default 32 MiB
    */
   readonly maxLineBytes?: number;
   /**
-   * Frames are refused while more than this waits to be read by the server.
+   * Maximum amount of data that the server has not read. Beyond it, frames are refused.
    * @default 256 MiB
    */
   readonly maxBehindBytes?: number;
   /**
-   * How many of the last lines on the server's standard error are kept for errors.
+   * Number of last lines of the server's stderr to keep for errors.
    * @default 50
    */
   readonly maxStderrLines?: number;
   /**
-   * How many characters these lines may have together. A longer line counts as several.
+   * Number of characters of those lines. A longer line counts as several.
    * @default 8192
    */
   readonly maxStderrChars?: number;
   /**
-   * With `inherit` and `pipe`: text is dropped while more than this waits to be read.
+   * Maximum amount of unread stderr data, with `inherit` and `pipe`. Beyond it, text is dropped.
    * @default 1 MiB
    */
   readonly maxUnreadStderrBytes?: number;
   /**
-   * How long `close` waits after the end of the server's input, and again after SIGTERM.
+   * Times that `close` waits after the end of the server's input, and after SIGTERM.
    * @default 2000 each
    */
   readonly shutdown?: Partial<StopTimes>;
 }
 
+/** Channel to a server process. */
 export interface StdioClientChannel extends Channel {
-  /** The process id while the process runs. */
+  /** Process id while the process runs. */
   readonly pid: number | undefined;
-  /** What the server writes to its standard error, with `stderr: "pipe"`. */
+  /** Output of the server to its stderr, with `stderr: "pipe"`. */
   readonly stderr: Readable | undefined;
-  /** The last lines the server wrote to its standard error, unless that is ignored. */
+  /** Last lines that the server wrote to its stderr, unless it is ignored. */
   readonly stderrTail: readonly string[];
 }
 
-/** How long a server that is heard no more has to exit, so that the loss can be told with its exit code and last words. */
+/** Time for a server whose output has ended to exit, so that the error can contain its exit code and last output. */
 const LAST_WORDS_MS = 250;
 
 /**
- * A server process and the channel over its standard input and output.
+ * Creates a channel over stdin and stdout of a server process.
  *
- * `open` starts the process, and rejects with a `ConnectionError` when it cannot be started; then no `onClose` follows.
- * When the process goes away unasked, `onClose` gets a `ConnectionError` with its exit code or signal and its last lines
- * on stderr; a process that only closes its output is lost too, and is ended beside that. `close` ends the server's input,
- * and by force the process and its descendants if that does not suffice; it resolves when they are gone.
+ * `open` starts the process. It rejects with a `ConnectionError` if the process cannot be started; no `onClose` follows
+ * then. If the process exits unexpectedly, `onClose` receives a `ConnectionError` with its exit code or signal and its
+ * last lines on stderr. A process that only closes its output counts as lost too, and is ended. `close` ends the
+ * server's input, and terminates the process and its descendants if that does not suffice. It resolves when they are
+ * gone.
  */
 export function createStdioClientChannel(options: StdioClientOptions): StdioClientChannel {
   return new StdioClientChannelImpl(options);
 }
 
-/** Why a channel ends: this side asked, or the server went away (with what was seen of it first). */
+/**
+ * Cause of the end of a channel: this side closed it, or the server ended. `sign` describes the first observation of
+ * that.
+ */
 type Ending =
   | { readonly by: "us" }
   | { readonly by: "server"; readonly sign: string; readonly cause: Error | undefined };
 
-/** A started server and what connects it to the channel's owner. */
+/** Started server and its connection to the owner of the channel. */
 interface Link {
   readonly server: ServerProcess;
   readonly events: ChannelEvents;
   readonly writer: FrameWriter;
   readonly decoder: LineDecoder;
-  /** Resolves when nothing more can be heard from the server. */
+  /** Resolves when no more output of the server can arrive. */
   readonly silent: Promise<void>;
-  /** Whether the owner has been told of the end. */
+  /** True if the owner has been notified of the end. */
   told: boolean;
 }
 
@@ -96,7 +105,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
   #opening: Promise<ServerProcess> | undefined;
   #link: Link | undefined;
   #closing: Promise<void> | undefined;
-  /** Why the server went away, once that is found out; undefined unless it did. */
+  /** Error of a server that ended unexpectedly, once its cause is known. Undefined unless that happened. */
   #loss: Promise<ConnectionError> | undefined;
   #spoke = false;
 
@@ -131,7 +140,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
     this.#link = this.#attach(await this.#opening, events);
   }
 
-  /** Where the server has gone, the frame waits to be refused with what there is to tell about that. */
+  /** Sends a frame. If the server has ended, the frame is refused once the cause is known. */
   send(text: string): void | Promise<void> {
     if (this.#loss !== undefined) return refusal(this.#loss.then(notSent));
     if (this.#link !== undefined) return this.#write(this.#link.writer, text);
@@ -147,7 +156,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
     return this.#closing;
   }
 
-  /** The start may be under way; where it fails, whoever opens hears of it. */
+  /** Closes a channel that is being opened. If the start fails, `open` reports it. */
   async #closeUnopened(): Promise<void> {
     const started = await this.#opening?.then(
       () => true,
@@ -216,7 +225,9 @@ class StdioClientChannelImpl implements StdioClientChannel {
     return this.#closing;
   }
 
-  /** Output is read to its end meanwhile, so that a server blocked on a full pipe can still exit. */
+  /**
+   * Ends the process. Its output is read to the end meanwhile, so that a server that blocks on a full pipe can exit.
+   */
   async #finish(link: Link, ending: Ending): Promise<void> {
     const { stdinMs = STDIO_LIMITS.stdinMs, termMs = STDIO_LIMITS.termMs } = this.#options.shutdown ?? {};
     link.writer.shut();
@@ -263,7 +274,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
   }
 }
 
-/** Loaded with the first process: `bowline/node` does not load `node:child_process` when it is imported. */
+/** Loads the code with the first process, so that importing `bowline/node` does not load `node:child_process`. */
 async function start(options: ServerProcessOptions, stderr: "pipe" | "ignore"): Promise<ServerProcess> {
   const { startServerProcess } = await import("../process/server-process.js");
   return await startServerProcess(options, stderr);
@@ -278,7 +289,7 @@ function notSent(cause: ConnectionError): ConnectionError {
 }
 
 function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {
-  // However it takes its end then, that is not why it ended.
+  // The exit that follows is not the cause of the end.
   if (ending.cause instanceof ProtocolError) return `${ending.sign} and is ended: ${ending.cause.message}`;
   if (server.exit === undefined) return `${ending.sign} and is being ended`;
   if (server.forced) return `${ending.sign} and was terminated`;

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { ConnectionError } from "../../protocol/errors.js";
 import { toLine } from "../../protocol/jsonrpc/lines.js";
 
-/** The form of `Writable.write` that the writer calls. */
+/** Signature of `Writable.write` that the writer uses. */
 export type WriteLine = (line: string, written: (error?: Error | null) => void) => boolean;
 
 interface Waiter {
@@ -11,14 +11,14 @@ interface Waiter {
   reject(reason: Error): void;
 }
 
-/** Lines are gathered up to this many characters, and for so long. */
+/** Maximum size and maximum delay of lines that are gathered. */
 const MOST_AT_ONCE = 16 * 1024;
 const LONGEST_WAIT_MS = 1;
 
 /**
- * Writes frames as lines to a byte stream, in order, and tells when the stream has room again. The first frame of a turn of
- * the event loop is written at once; those that follow on its heels are gathered and written together, since each write to
- * a pipe is a system call of its own. A handler that works long without a pause is still heard while it works.
+ * Writes frames as lines to a byte stream, in order, with backpressure. The first frame of a turn of the event loop is
+ * written at once. Frames that follow shortly are gathered and written together, since each write to a pipe is a system
+ * call. Frames of a handler that runs long without a pause are still written meanwhile.
  */
 export class FrameWriter {
   readonly #stream: Writable;
@@ -26,18 +26,18 @@ export class FrameWriter {
   readonly #onBroken: (cause: Error) => void;
   /** Lines that wait for the end of this turn. */
   #gathered = "";
-  /** Whether something was written in this turn, and when last. */
+  /** True if lines were written in this turn. `#wroteAt` is the time of the last write. */
   #inTurn = false;
   #wroteAt = 0;
-  /** Pieces handed to the stream and not yet written. */
+  /** Number of writes that the stream has not completed. */
   #pending = 0;
   #room: Waiter | undefined;
   #idle: Waiter | undefined;
   #shut = false;
 
   /**
-   * `onBroken` is called at most once, when the stream fails or closes before `detach`. Whoever waits for room hears of
-   * it at `detach`, when its owner has had the time to find out why.
+   * `onBroken` is called at most once, if the stream fails or closes before `detach`. Callers that wait for room are
+   * rejected at `detach`, when the owner has had time to determine the cause.
    */
   constructor(stream: Writable, onBroken: (cause: Error) => void, write?: WriteLine) {
     this.#stream = stream;
@@ -46,7 +46,7 @@ export class FrameWriter {
     stream.on("drain", this.#onDrain).on("error", this.#onError).on("close", this.#onStreamClose);
   }
 
-  /** As `Channel.send`. A rejection that nobody looks at is harmless. */
+  /** Sends a frame, as `Channel.send` does. An unhandled rejection is harmless. */
   send(text: string): void | Promise<void> {
     if (this.#shut)
       return refusal(new ConnectionError("The channel is closed: the frame was not sent", { delivery: "not_sent" }));
@@ -61,12 +61,12 @@ export class FrameWriter {
     return this.#room?.promise;
   }
 
-  /** How much the other side has not taken yet. */
+  /** Number of bytes that the peer has not read. */
   get waitingBytes(): number {
     return this.#stream.writableLength + this.#gathered.length;
   }
 
-  /** Hands what was gathered to the stream now. */
+  /** Writes the gathered lines now. */
   flush(): void {
     if (this.#gathered === "") return;
     const lines = this.#gathered;
@@ -76,13 +76,13 @@ export class FrameWriter {
     if (!this.#write(lines, this.#onWritten)) this.#room ??= createWaiter();
   }
 
-  /** Refuses further frames. What was taken is still written. */
+  /** Refuses further frames. Frames that were accepted are still written. */
   shut(): void {
     this.flush();
     this.#shut = true;
   }
 
-  /** Resolves when all that was taken has been written, or never will be. */
+  /** Resolves when all accepted frames have been written, or cannot be written any more. */
   flushed(): Promise<void> {
     this.flush();
     if (this.#pending === 0) return Promise.resolve();
@@ -90,7 +90,7 @@ export class FrameWriter {
     return this.#idle.promise;
   }
 
-  /** Lets go of the stream. Frames still waiting count as lost. */
+  /** Detaches from the stream. Frames that were not written are lost. */
   detach(): void {
     this.#abandonStream();
     this.#room?.reject(new ConnectionError("The channel closed before the frame was written", { delivery: "sent" }));
@@ -116,7 +116,7 @@ export class FrameWriter {
 
   readonly #onError = (cause: Error): void => {
     this.#abandonStream();
-    // A broken stream may report the same failure again for what is still queued in it.
+    // A broken stream may report the same failure again for data that is still queued.
     this.#stream.on("error", ignore);
     this.#onBroken(cause);
   };
@@ -136,14 +136,17 @@ export class FrameWriter {
   }
 }
 
-/** A rejection that nobody has to look at. */
+/** Returns a rejected promise that may stay unhandled. */
 export function refusal(reason: Error | Promise<Error>): Promise<never> {
   const refused = Promise.resolve(reason).then((error) => Promise.reject(error));
   refused.catch(ignore);
   return refused;
 }
 
-/** The other side has stopped reading, or reads too slowly: what waits for it stays bounded. */
+/**
+ * Creates the error for a peer that has stopped reading or reads too slowly. The limit bounds the data that waits for
+ * it.
+ */
 export function tooFarBehind(side: "client" | "server", waiting: number, most: number): ConnectionError {
   const message = `${waiting} bytes wait to be read by the ${side}, more than the limit of ${most}; maxBehindBytes raises it`;
   return new ConnectionError(message, { delivery: "not_sent" });

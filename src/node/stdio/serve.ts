@@ -4,22 +4,30 @@ import { assertOptions, type Known } from "../../protocol/known-options.js";
 import { createStdioServerChannel, type StdioServerOptions } from "./server.js";
 import { guardStdout } from "./stdout-guard.js";
 
-/** A server, as far as serving it needs to know. */
+/** Server, as far as a channel needs it. */
 export interface ChannelServer {
   accept(channel: Channel): Promise<{ readonly closed: Promise<void>; close(): Promise<void> }>;
   close?(): Promise<void>;
 }
 
+/** Options of {@link serveStdio}. */
 export interface ServeStdioOptions
   extends Pick<StdioServerOptions, "maxLineBytes" | "maxUnwrittenBytes" | "maxBehindBytes" | "drainMs"> {
-  /** Whether stdout is kept for the protocol: what anything else writes there goes to stderr. It is unless told otherwise. */
+  /**
+   * True to reserve stdout for the protocol. Text that other code writes there goes to stderr.
+   * @default true
+   */
   readonly guardStdout?: boolean;
   /**
-   * Whether SIGINT and SIGTERM end the server in good order. They do unless told otherwise; the process then ends with
-   * the signal's status, or as other listeners of the signal see fit.
+   * True to end the server in order on SIGINT and SIGTERM. The process then exits with the signal's status, unless
+   * other listeners of the signal decide otherwise.
+   * @default true
    */
   readonly signals?: boolean;
-  /** Whether the death of the process that started this one ends it, though its input may be open. It does unless told otherwise. */
+  /**
+   * True to end the server when its parent process dies, even if its input is still open.
+   * @default true
+   */
   readonly watchParent?: boolean;
 }
 
@@ -35,14 +43,14 @@ const OPTIONS: Known<ServeStdioOptions> = {
 
 const END_SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** How long the process may take to end by itself after it was told to. */
+/** Time for the process to exit by itself after the server has ended. */
 const LINGER_MS = 2000;
 
 const CHECK_MS = 1000;
 
 /**
- * Serves the process's own stdin and stdout. Resolves when the client has gone and everything has been written; what runs
- * after it is the place to let go of what the server used.
+ * Serves a server over stdin and stdout of the process. Resolves when the client has disconnected and all data has been
+ * written. Release the server's resources after that.
  */
 export async function serveStdio(server: ChannelServer, options: ServeStdioOptions = {}): Promise<void> {
   if (typeof server?.accept !== "function") throw new TypeError("serveStdio needs a server, such as an McpServer");
@@ -65,9 +73,9 @@ export async function serveStdio(server: ChannelServer, options: ServeStdioOptio
 }
 
 /**
- * Calls back at the first SIGINT or SIGTERM. The function returned stops listening; if a signal has come by then, the
- * process is set to end with the status that the signal stands for, and is ended by it if something keeps it alive. Where
- * others listen to the same signal, what it does to the process is up to them.
+ * Calls back on the first SIGINT or SIGTERM. Returns a function that stops listening. If a signal has arrived by then,
+ * that function sets the exit code of the signal, and kills the process if something keeps it alive. If there are other
+ * listeners of the signal, they decide about the process.
  */
 function onEndSignal(callback: () => void): () => void {
   let received: NodeJS.Signals | undefined;
@@ -89,12 +97,12 @@ function endBy(signal: NodeJS.Signals): void {
 }
 
 /**
- * Calls back once when the process that started this one is gone; returns how to stop looking. A dead parent mostly shows
- * as the end of the input, but not where another process holds the other end of the pipe.
+ * Calls back once when the parent process has died. Returns a function that stops checking. A dead parent usually ends
+ * the input, but not if another process holds the other end of the pipe.
  */
 function onOrphaned(callback: () => void): () => void {
   const parent = process.ppid;
-  // Whoever has no parent but the system's first process cannot lose it.
+  // A process whose parent is the system's first process cannot lose it.
   if (parent <= 1) return () => {};
   const timer = setInterval(() => {
     if (isParent(parent)) return;
@@ -106,7 +114,7 @@ function onOrphaned(callback: () => void): () => void {
 
 function isParent(pid: number): boolean {
   if (process.ppid !== pid) return false;
-  // Windows goes on naming a parent that has gone.
+  // Windows still reports a parent that has exited.
   return process.platform !== "win32" || isAlive(pid);
 }
 

@@ -6,41 +6,48 @@ import { LineDecoder } from "../../protocol/jsonrpc/lines.js";
 import { STDIO_LIMITS } from "../limits.js";
 import { FrameWriter, refusal, tooFarBehind, type WriteLine } from "./frame-writer.js";
 
+/** Options of {@link createStdioServerChannel}. */
 export interface StdioServerOptions {
-  /** Where frames come from. The standard input unless given; a stream given is destroyed when the channel closes. */
+  /**
+   * Source of frames. A given stream is destroyed when the channel closes.
+   * @default process.stdin
+   */
   readonly input?: Readable;
-  /** Where frames go. The standard output unless given; a stream given is ended when the channel closes. */
+  /**
+   * Destination of frames. A given stream is ended when the channel closes.
+   * @default process.stdout
+   */
   readonly output?: Writable;
-  /** Writes to `output` in place of its own `write`: what `guardStdout` returns. */
+  /** Writes to `output` instead of its own `write`. `guardStdout` returns such a function. */
   readonly write?: WriteLine;
   /**
-   * The longest line accepted, in bytes.
+   * Maximum length of a line in bytes.
    * @default 32 MiB
    */
   readonly maxLineBytes?: number;
   /**
-   * Nothing is read while more than this is waiting to be written.
+   * Maximum amount of unwritten data. Beyond it, no input is read.
    * @default 16 MiB
    */
   readonly maxUnwrittenBytes?: number;
   /**
-   * The channel ends when a frame is to be sent while more than this is waiting to be written.
+   * Maximum amount of unwritten data. A frame that is sent beyond it ends the channel.
    * @default 256 MiB
    */
   readonly maxBehindBytes?: number;
   /**
-   * How long closing waits for the other side to take what was sent.
+   * Time that closing waits for the peer to read the data that was sent.
    * @default 2000
    */
   readonly drainMs?: number;
 }
 
 /**
- * The server's end of a pair of byte streams: one frame per line.
+ * Creates the server's end of a pair of byte streams, with one frame per line.
  *
- * The end of the input ends the channel: `onClose` comes at once, so that running calls can be aborted, and `close()`
- * resolves when what was sent before has been written. Output that breaks or is not taken, and a line over the limit, end it
- * with a `ConnectionError`.
+ * The end of the input ends the channel: `onClose` is called at once, so that running calls can be aborted, and
+ * `close()` resolves when all frames have been written. The channel ends with a `ConnectionError` if the output fails
+ * or is not read, or if a line exceeds the limit.
  */
 export function createStdioServerChannel(options: StdioServerOptions = {}): Channel {
   return new StdioServerChannel(options);
@@ -118,7 +125,7 @@ class StdioServerChannel implements Channel {
     return refusal(reason);
   }
 
-  /** Who does not take answers is not asked for more questions: what is kept for them stays bounded. */
+  /** Pauses the input while the client does not read its responses, so that the unwritten data stays bounded. */
   #holdInput(room: Promise<void>): void {
     this.#behind = true;
     this.#input.pause();
@@ -135,12 +142,12 @@ class StdioServerChannel implements Channel {
 
   readonly #onEnd = (): void => this.#closeAtOnce(undefined);
 
-  /** Whoever ends the process in the turn of an answer does not take the answer along. */
+  /** Writes gathered frames when the process exits in the same turn of the event loop. */
   readonly #onExit = (): void => this.#writer.flush();
 
   readonly #onInputError = (cause: Error): void => this.#lose("input", cause);
 
-  /** A frame that cannot be read may be the one that someone waits for: going on would leave them waiting. */
+  /** Ends the channel, since the frame that cannot be read may be a response that a caller waits for. */
   #overflow(problem: ProtocolError): void {
     this.#events?.onProblem(problem);
     this.#closeAtOnce(new ConnectionError(problem.message, { cause: problem, delivery: "sent" }));
@@ -180,7 +187,7 @@ class StdioServerChannel implements Channel {
     this.#releaseStreams(written);
   }
 
-  /** The process's own streams stay as they are: other code may still use them. */
+  /** Releases the streams. The process's own streams stay open, since other code may still use them. */
   #releaseStreams(written: boolean): void {
     const input = this.#input;
     const output = this.#output;

@@ -1,9 +1,10 @@
 import type { WriteLine } from "./frame-writer.js";
 
+/** Guard of the standard output. */
 export interface StdoutGuard {
-  /** Writes to the true standard output. */
+  /** Writes to the original standard output. */
   readonly write: WriteLine;
-  /** Gives the standard output back. Idempotent. */
+  /** Restores the standard output. Idempotent. */
   restore(): void;
 }
 
@@ -13,7 +14,7 @@ interface Diversion {
   readonly original: Write;
   readonly replacement: Write;
   guards: number;
-  /** The places that were named. */
+  /** Places that have been reported. */
   readonly culprits: Set<string>;
 }
 
@@ -22,9 +23,9 @@ const MOST_CULPRITS = 100;
 let diversion: Diversion | undefined;
 
 /**
- * Keeps the standard output for frames: until `restore`, what anyone else writes to `process.stdout` (`console.log`
- * included) goes to the standard error, and in development (`NODE_ENV`) each place that does so is named there once.
- * Guards nest; the last one restored ends the diversion. Writes to the file descriptor itself are out of reach.
+ * Reserves the standard output for frames. Until `restore`, text that other code writes to `process.stdout`, including
+ * `console.log`, goes to the standard error. In development (`NODE_ENV`), each place that writes is reported there
+ * once. Guards nest; the last one restored ends the redirection. Writes to the file descriptor itself are not affected.
  */
 export function guardStdout(): StdoutGuard {
   diversion ??= divert();
@@ -44,7 +45,7 @@ export function guardStdout(): StdoutGuard {
 
 function divert(): Diversion {
   const original = process.stdout.write;
-  // Someone may have wrapped this function and keep calling it after the guard is gone: then it is transparent.
+  // Other code may have wrapped this function and call it after the guard has ended. Then it passes everything on.
   const replacement = function divertedWrite(...args: Parameters<Write>): boolean {
     if (made.guards === 0) return original.apply(process.stdout, args);
     const taken = process.stderr.write(...args);

@@ -1,20 +1,20 @@
 import { readProxies } from "../outgoing/proxies.js";
 import type { DirectReply } from "./reply.js";
 
-/** What carries the requests of node's `fetch`; whoever replaces it, for a proxy or a test, replaces it for all. */
+/** Dispatcher that carries the requests of Node's `fetch`. Applications replace it globally, for a proxy or a test. */
 export interface Dispatcher {
   dispatch(options: Readonly<Record<string, unknown>>, handler: DirectReply): unknown;
 }
 
-/** Where node keeps it. The second is that of undici 8, beside which the first is for older handlers alone. */
+/** Keys under which Node stores it. The `.2` key belongs to undici 8, where the `.1` key is for older handlers only. */
 const DISPATCHERS = [Symbol.for("undici.globalDispatcher.2"), Symbol.for("undici.globalDispatcher.1")] as const;
-/** Where node's own `fetch` says that it comes from. */
+/** Text in the source of Node's own `fetch` that identifies it. */
 const NODES_OWN = "internal/deps/undici";
 
 let lastFetch: unknown;
 let lastIsOwn = false;
 
-/** The dispatcher of node's own `fetch`; undefined where somebody has put another `fetch` in its place. */
+/** Returns the dispatcher of Node's own `fetch`, or undefined if the application has replaced `fetch`. */
 export function nodesDispatcher(): Dispatcher | undefined {
   const { fetch } = globalThis;
   if (fetch !== lastFetch) {
@@ -27,20 +27,20 @@ export function nodesDispatcher(): Dispatcher | undefined {
 function currentDispatcher(): Dispatcher | undefined {
   const holder = globalThis as { [key: symbol]: Dispatcher | undefined };
   const [newer, older] = DISPATCHERS;
-  // It is there once anything of `fetch` has been looked at.
+  // Node creates the dispatcher when any part of `fetch` is first accessed.
   if (holder[older] === undefined) void globalThis.Response;
   return holder[newer] ?? holder[older];
 }
 
-/** Read once: no call pays for it. */
+/** Read once, so that calls do not pay for it. */
 const environmentProxy = readProxies(process.env);
 
-/** Whether requests go out as node itself would send them: another `fetch` or kind of dispatcher decides for itself. */
+/** True if requests are sent as Node itself would. Another `fetch` or another kind of dispatcher decides for itself. */
 export function isUsual(dispatcher: Dispatcher | undefined): boolean {
   return dispatcher?.constructor.name === "Agent";
 }
 
-/** The proxy that the environment names for an address, where requests go out as usual. */
+/** Returns the proxy that the environment names for a URL, if requests are sent as Node itself would. */
 export function proxyFor(url: URL, dispatcher: Dispatcher | undefined): string | undefined {
   return environmentProxy === undefined || !isUsual(dispatcher) ? undefined : environmentProxy(url);
 }

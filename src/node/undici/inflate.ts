@@ -2,7 +2,7 @@ import { pipeline, Readable, type Transform } from "node:stream";
 import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { ByteSource, OnChunk } from "../../http/client/send.js";
 
-/** What is there is handed out as it comes, and an end that is missing is no fault: so do browsers read. */
+/** Passes on data as it arrives, and accepts a missing end, as browsers do. */
 const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const LENIENT_BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
 
@@ -13,7 +13,7 @@ const UNPACKERS: ReadonlyMap<string, () => Transform> = new Map([
   ["br", () => createBrotliDecompress(LENIENT_BROTLI)],
 ]);
 
-/** Pumps the plain bytes of a source that was packed on the way. It is read no faster than they are taken. */
+/** Pumps the decompressed bytes of a source. The source is read no faster than the bytes are consumed. */
 export async function inflate(packed: ByteSource, encoding: string, onChunk: OnChunk): Promise<void> {
   const unpackers = unpackersOf(encoding);
   let resume = () => {};
@@ -51,10 +51,10 @@ export async function inflate(packed: ByteSource, encoding: string, onChunk: OnC
   }
 }
 
-/** Nobody packs more than twice, and each layer costs memory. */
+/** Maximum number of encodings. Each costs memory, and more than two do not occur in practice. */
 const MOST_LAYERS = 2;
 
-/** One for each that it was packed by, last first. */
+/** Creates a decompressor for each encoding, in reverse order. */
 function unpackersOf(encoding: string): Transform[] {
   const names = encoding
     .toLowerCase()

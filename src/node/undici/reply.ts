@@ -1,27 +1,27 @@
 import type { AbortSwitch } from "../../call/abort-switch.js";
 import type { ByteSource, OnChunk, Reply } from "../../http/client/send.js";
 
-/** Names and values in turn, as they came. */
+/** Names and values alternately, as received. */
 type RawHeaders = readonly { readonly length: number; toString(encoding: "latin1"): string }[];
-/** By names in lower case. */
+/** Headers by lower-case name. */
 type HeaderTable = Readonly<Record<string, string | string[] | undefined>>;
 
-/** How the request is steered, as newer dispatchers hand it over. */
+/** Controller of a request in newer versions of undici. */
 interface Controller {
   abort(reason: Error): void;
   pause(): void;
   resume(): void;
 }
 
-/** How many bytes wait for whoever is about to read them, before the server has to. */
+/** Number of bytes buffered before backpressure is applied to the socket. */
 const MAX_WAITING = 65_536;
 
 /**
- * A response as node's dispatcher tells of it, callback by callback, in the words of undici 6 and in those of later versions.
- * It resolves with itself once its head is there, and is the source of its own body. The switch ends it at any time.
+ * Response that receives the callbacks of Node's dispatcher, those of undici 6 and of later versions. It resolves with
+ * itself when the headers have arrived, and is the source of its own body. The switch ends it at any time.
  *
- * Callbacks come in the context of whoever opened the connection, so they only keep what they bring: it is handed out by
- * `pump`, in the context of its caller.
+ * Callbacks run in the async context of the request that opened the connection. So they only store data, and `pump`
+ * passes it on in the context of its caller.
  */
 export class DirectReply implements Reply, ByteSource {
   status = 0;
@@ -62,7 +62,7 @@ export class DirectReply implements Reply, ByteSource {
     return this;
   }
 
-  /** A header by its name in lower case. */
+  /** Returns a header by its lower-case name. */
   get(name: string): string | null {
     if (this.#headers !== undefined) {
       const value = Object.hasOwn(this.#headers, name) ? this.#headers[name] : undefined;
@@ -156,7 +156,7 @@ export class DirectReply implements Reply, ByteSource {
     this.onUpgrade();
   }
 
-  /** What comes while the server is told to go on counts as well. */
+  /** Waits for the next event. Data that arrives while the socket is resumed counts as an event. */
   #nextEvent(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -166,7 +166,7 @@ export class DirectReply implements Reply, ByteSource {
     });
   }
 
-  /** Heads below 200 only announce the real one. */
+  /** Processes the status and headers. Informational responses below 200 are skipped. */
   #begin(status: number): void {
     if (status < 200 || this.#end !== undefined) return;
     this.status = status;
@@ -176,7 +176,7 @@ export class DirectReply implements Reply, ByteSource {
     this.#settle = undefined;
   }
 
-  /** Tells whether more may come before somebody reads. */
+  /** Stores a chunk. Returns false if the buffer is full. */
   #take(chunk: Uint8Array): boolean {
     if (this.#end !== undefined) return true;
     this.#waiting.push(chunk);
@@ -186,7 +186,7 @@ export class DirectReply implements Reply, ByteSource {
     return !this.#isPaused;
   }
 
-  /** What came before it is no longer handed out. */
+  /** Fails the response. Data that has not been read is dropped. */
   #fail(reason: unknown): void {
     this.#waiting = [];
     if (!this.#close({ reason })) return;

@@ -5,13 +5,13 @@ import { inflate } from "./inflate.js";
 import { DirectReply } from "./reply.js";
 
 /**
- * Sends without a `Request`, a `Response` and streams where that makes no difference: as long as `fetch` is node's own. Those
- * objects cost several times what the request does. Otherwise this is `fetch`, as it is at that moment. A proxy that the
- * environment names is used.
+ * Sends requests without `Request`, `Response` and web streams, which cost several times as much as the request itself.
+ * It does so only while `fetch` is Node's own. Otherwise it calls the current `fetch`. Uses the proxy that the
+ * environment names.
  */
 export const directSend: Send = (url, sending) => {
   const dispatcher = nodesDispatcher();
-  // Who puts a password into an address is told by `fetch` that it is not sent.
+  // `fetch` reports an error for a URL with credentials.
   if (dispatcher === undefined || url.username !== "" || url.password !== "") return byFetch(url, sending);
   const proxy = proxyFor(url, dispatcher);
   if (proxy !== undefined) return sendBy((at, init) => requestBy(at, init, { proxy }))(url, sending);
@@ -25,7 +25,7 @@ export const directSend: Send = (url, sending) => {
       method,
       headers: Object.assign({}, ALWAYS, headers),
       body,
-      // Redirects are the caller's to follow, and so are limits of time: a stream may be silent, and a call has its own.
+      // The caller follows redirects and limits the time, since a stream may be idle and a call has its own limits.
       maxRedirections: 0,
       bodyTimeout: 0,
       headersTimeout: patience === undefined ? undefined : 0,
@@ -41,7 +41,7 @@ export const directSend: Send = (url, sending) => {
 const byFetch = sendBy((url, init) => fetch(url, init));
 const ALWAYS = { "accept-encoding": "gzip, br", "user-agent": "node" };
 
-/** The plain bytes of a source that was packed on the way. */
+/** Returns the decompressed bytes of a source. */
 function unpack(packed: ByteSource, encoding: string): ByteSource {
   return {
     async pump(onChunk) {

@@ -54,7 +54,7 @@ export interface OutgoingRequest {
 /** Reason to refuse a batch in protocol versions without batches. */
 export const NO_BATCHES = "batches are not part of this protocol version";
 
-/** Number of abandoned ids to remember, of those that callers chose. Late responses to them are not reported. */
+/** Number of ids chosen by callers to remember after their requests were abandoned. Late responses are not reported. */
 const REMEMBERED_ABANDONED = 64;
 
 /** Matches responses to requests on a channel. */
