@@ -132,8 +132,9 @@ export async function listenToServer(
   let wasOpen = false;
   while (!end.aborted) {
     wasOpen ||= opened.kind === "open";
-    if (opened.kind === "refused") return listener.onRefused(opened.error, wasOpen);
-    if (opened.kind === "failed") cursor.failed(opened.error);
+    if (opened.kind === "refused" && !mayOpenAnew(opened.error, cursor))
+      return listener.onRefused(opened.error, wasOpen);
+    if (opened.kind !== "open") cursor.failed(opened.error);
     else {
       const began = clock.now();
       const trace = await readEvents(opened.response, streams.maxMessageBytes, end, listener.take, clock);
@@ -146,6 +147,17 @@ export async function listenToServer(
     if (opened.kind === "open" && cursor.lastEventId === "" && !end.aborted) listener.onGap();
   }
   if (opened.kind === "open") discard(opened.response);
+}
+
+/**
+ * Whether a stream that was refused may be opened later: with 400 the server no longer keeps the last event, with 409 it has
+ * not yet seen the end of the last connection.
+ */
+function mayOpenAnew(error: Error, cursor: StreamCursor): boolean {
+  const status = error instanceof ConnectionError ? error.status : undefined;
+  if (status !== 400 || cursor.lastEventId === "") return status === 409;
+  cursor.lastEventId = "";
+  return true;
 }
 
 async function reopen(
