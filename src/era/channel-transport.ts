@@ -71,9 +71,9 @@ export class ChannelTransport implements ClientTransport {
     return sendChannelRequest(this.#peer, { ...request, params }, lifetime, request, read);
   }
 
-  notify(method: string, params: Params | undefined): void | Promise<void> {
+  notify(method: string, params: Params | undefined, mustArrive?: boolean): void | Promise<void> {
     if (method === "notifications/cancelled" && this.#peer.cancel(params?.requestId, cancelledByHand(params))) return;
-    return this.#peer.notify(method, params);
+    return this.#peer.notify(method, params, mustArrive);
   }
 
   respond(id: RequestId, result: JsonText): void | Promise<void> {

@@ -66,7 +66,8 @@ export interface ClientTransport {
   request(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse>;
   /** Gives the value that is read of the response, in the turn in which it comes, where the transport can. */
   exchange<T>(request: TransportRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
-  notify(method: string, params: Params | undefined): void | Promise<void>;
+  /** A notification that is not accepted is reported as a problem; with `mustArrive` this rejects instead. */
+  notify(method: string, params: Params | undefined, mustArrive?: boolean): void | Promise<void>;
   /** Answers a request that came through `receiver`. Resolves when the answer is written or has failed; never rejects. */
   respond(id: RequestId, result: JsonText): void | Promise<void>;
   respondError(id: RequestId, error: RpcErrorObject): void | Promise<void>;

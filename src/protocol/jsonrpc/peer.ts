@@ -119,7 +119,9 @@ export class Peer {
     return this.#inflight.findExactly(id)?.cancel?.(reason) === true;
   }
 
-  notify(method: string, params: Params | undefined): void | Promise<void> {
+  /** A notification that cannot be written is reported as a problem; with `mustArrive` this rejects instead. */
+  notify(method: string, params: Params | undefined, mustArrive?: boolean): void | Promise<void> {
+    if (mustArrive) return this.#deliver(formatNotification(method, params));
     if (this.#closed === undefined) return this.#write(formatNotification(method, params));
   }
 
@@ -135,6 +137,11 @@ export class Peer {
   async close(reason?: Error): Promise<void> {
     this.#failAll(reason);
     await this.#channel.close();
+  }
+
+  async #deliver(frame: string): Promise<void> {
+    this.assertOpen();
+    await this.#channel.send(frame);
   }
 
   /** Writes a frame. If it is a request, a failure to write fails that request. */

@@ -36,7 +36,7 @@ export async function open(
   // While this was loaded, another era may have taken over the channel.
   lifetime.throwIfAborted();
   if (options.session !== undefined) return resumeSession(era, wire, runtime, options, options.session);
-  if (wire.kind === "channel") return openByHandshake(era, wire.transport, runtime, options, lifetime);
+  if (wire.kind === "channel") return openByHandshake(era, wire.transport, runtime, options, lifetime, false);
   const transport = new LegacyHttpTransport(wire.target);
   try {
     return await openByHandshake(era, transport, runtime, options, lifetime);
@@ -99,6 +99,7 @@ async function openByHandshake(
   runtime: ClientRuntime,
   options: OpenOptions,
   lifetime: CallLifetime,
+  ownsTransport = true,
 ): Promise<Connection> {
   const connection = new LegacyConnection(era, transport, runtime);
   try {
@@ -107,8 +108,8 @@ async function openByHandshake(
     if (transport instanceof LegacyHttpTransport) connection.renewWith(transport, open);
     return connection;
   } catch (error) {
-    // A channel outlives a handshake that failed: another era may be tried on it.
-    if (transport.kind !== "http") throw error;
+    // A channel that was given outlives a handshake that failed: another era may be tried on it.
+    if (!ownsTransport) throw error;
     // What never was a connection does not end as one: another attempt may follow.
     transport.receiver = NO_RECEIVER;
     // The server is told, within bounds of its own; who has given up does not wait for that.
@@ -127,8 +128,18 @@ function opener(
     const initialized = await initialize(transport, runtime, options, lifetime);
     await options.beforeUse?.();
     connection.adopt(initialized);
-    await untilAborted(transport.notify("notifications/initialized", undefined), lifetime);
+    await untilAborted(notifyInitialized(transport, runtime), lifetime);
   };
+}
+
+/** Before this has come, a server asks nothing and reports no change. One that refuses it may still answer calls. */
+async function notifyInitialized(transport: ClientTransport, runtime: ClientRuntime): Promise<void> {
+  try {
+    await transport.notify("notifications/initialized", undefined, true);
+  } catch (error) {
+    if (!(error instanceof ConnectionError) || error.status === undefined) throw error;
+    runtime.onProblem(error);
+  }
 }
 
 /** The handshake is never cancelled on the wire: whoever gives up on it closes the connection. */

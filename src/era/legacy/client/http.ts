@@ -91,13 +91,13 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     });
   }
 
-  notify(method: string, params: Params | undefined): void | Promise<void> {
+  notify(method: string, params: Params | undefined, mustArrive?: boolean): void | Promise<void> {
     if (this.closed || (method === "notifications/cancelled" && this.cancel(params))) return;
-    return this.#notify(method, formatNotification(method, params));
+    return this.#notify(method, formatNotification(method, params), mustArrive);
   }
 
-  async #notify(method: string, body: string): Promise<void> {
-    const accepted = await this.#post(method, body);
+  async #notify(method: string, body: string, mustArrive?: boolean): Promise<void> {
+    const accepted = await this.#post(method, body, mustArrive);
     if (accepted && method === "notifications/initialized") await this.listen();
   }
 
@@ -204,14 +204,15 @@ export class LegacyHttpTransport extends HttpTransport implements ClientTranspor
     this.#listening = undefined;
   }
 
-  /** Posts a message that has no answer; tells whether the server took it. Never rejects. */
-  async #post(what: string, body: string): Promise<boolean> {
+  /** Posts a message that has no answer; tells whether the server took it. Rejects only where it must arrive. */
+  async #post(what: string, body: string, mustArrive?: boolean): Promise<boolean> {
     const session = this.#session;
     try {
       await this.wire.deliver(what, { ...this.wire.headers.post, ...session.headers }, body, new AbortSwitch());
       return true;
     } catch (error) {
       if (this.closed) return false;
+      if (mustArrive) throw error;
       if (error instanceof ConnectionError && isSessionLost(error.status, session)) this.#loseSession(session);
       this.wire.report(toError(error));
       return false;
