@@ -10,17 +10,22 @@ const hello = (protocolVersion: string) => ({
   serverInfo: { name: "s", version: "1" },
 });
 
-test("a handshake whose notifications/initialized is lost has failed", { timeout: 30_000 }, async (t) => {
-  const script = await new HttpScript().start();
-  t.after(() => script.stop());
-  script.onRequest = (received: Received) => {
-    if (received.rpcMethod === "initialize") received.result(hello("2025-11-25"), { "mcp-session-id": "s" });
-    else if (received.rpcMethod === INITIALIZED) received.cut();
-    else received.status(200);
-  };
-  await rejects(connect(script.url, { era: "legacy" }), ConnectionError);
-  equal(script.all("DELETE").length, 1, "the session is ended");
-});
+for (const [how, lose] of [
+  ["lost", (received: Received) => received.cut()],
+  ["refused by a busy server", (received: Received) => received.status(503)],
+] as const) {
+  test(`a handshake whose notifications/initialized is ${how} has failed`, { timeout: 30_000 }, async (t) => {
+    const script = await new HttpScript().start();
+    t.after(() => script.stop());
+    script.onRequest = (received: Received) => {
+      if (received.rpcMethod === "initialize") received.result(hello("2025-11-25"), { "mcp-session-id": "s" });
+      else if (received.rpcMethod === INITIALIZED) lose(received);
+      else received.status(200);
+    };
+    await rejects(connect(script.url, { era: "legacy" }), ConnectionError);
+    equal(script.all("DELETE").length, 1, "the session is ended");
+  });
+}
 
 test("a handshake over HTTP+SSE whose notifications/initialized is lost has failed", { timeout: 30_000 }, async (t) => {
   const script = await new HttpScript().start();

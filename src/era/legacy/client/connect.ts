@@ -132,13 +132,17 @@ function opener(
   };
 }
 
+/** Statuses that say that the server has not looked at the message. */
+const UNREAD = new Set([408, 429, 502, 503, 504]);
+
 /** Before this has come, a server asks nothing and reports no change. One that refuses it may still answer calls. */
 async function notifyInitialized(transport: ClientTransport, runtime: ClientRuntime): Promise<void> {
   try {
     await transport.notify("notifications/initialized", undefined, true);
   } catch (error) {
-    if (!(error instanceof ConnectionError) || error.status === undefined) throw error;
-    runtime.onProblem(error);
+    const status = error instanceof ConnectionError ? error.status : undefined;
+    if (status === undefined || UNREAD.has(status)) throw error;
+    runtime.onProblem(error as Error);
   }
 }
 
