@@ -1,5 +1,6 @@
 import { api } from "./check-api.mjs";
 import { bleed } from "./check-bleed.mjs";
+import { declarations } from "./check-declarations.mjs";
 import { docs } from "./check-docs.mjs";
 import { house } from "./check-house.mjs";
 import { instantiations } from "./check-instantiations.mjs";
@@ -34,7 +35,19 @@ const tests = {
 
 /** In this order: what is cheap and most often wrong comes first; the gate reads what the tests have proved. */
 const source = [format, types, layers, house, unused];
-const built = [bleed, sizes, api, packageLint, resolvedTypes, pack, docs, instantiations, tests, requirements];
+const built = [
+  bleed,
+  sizes,
+  api,
+  packageLint,
+  resolvedTypes,
+  pack,
+  declarations,
+  docs,
+  instantiations,
+  tests,
+  requirements,
+];
 
 let counts = { passed: 0, failed: 0 };
 const json = wantsJson();

@@ -17,7 +17,7 @@ export class Declarations {
       const some = text.match(/^export (?:type )?\{([^}]*)\}(?: from "(.+)")?;$/s);
       const target = (specifier) => join(dirname(file), specifier.replace(/\.js$/, ".d.ts"));
       if (all !== null) {
-        for (const [name, origin] of this.exportsOf(target(all[1]))) found.set(name, origin);
+        for (const [name, origin] of this.exportsOf(target(all[1]))) if (!found.has(name)) found.set(name, origin);
       } else if (some !== null) {
         for (const { name, as } of names(some[1])) {
           const local = this.#read(file).imports.get(name) ?? { file, name };
@@ -38,11 +38,37 @@ export class Declarations {
     return parts.map(({ text }) => text.replace(/^(export |declare )+/, "")).join("\n");
   }
 
+  /** Whether a declaration is of a class, a function or another value. */
+  isValue(origin) {
+    return /^(abstract )?(class|function|const|let|var) /.test(this.textOf(origin));
+  }
+
+  /**
+   * The declarations that a user meets in a declaration: neither constructors nor hidden members count, and an alias that its
+   * module keeps to itself stands for the declarations that it names.
+   */
+  signatureReferencesOf(origin, seen = new Set([origin.name])) {
+    const hidden = /^ {4}(constructor\(|private |protected )/;
+    const text = this.textOf(origin)
+      .split("\n")
+      .filter((line) => !hidden.test(line));
+    return this.referencesOf(origin, text.join("\n")).flatMap((used) => {
+      if (!this.#isPrivateAlias(used)) return [used];
+      if (seen.has(used.name)) return [];
+      return this.signatureReferencesOf(used, seen.add(used.name));
+    });
+  }
+
+  #isPrivateAlias({ file, name }) {
+    return this.#read(file).statements.some(
+      ({ text }) => /^(declare )?type /.test(text) && declaredName(text) === name,
+    );
+  }
+
   /** The declarations of the same package that a declaration's text names. */
-  referencesOf(origin) {
+  referencesOf(origin, text = this.textOf(origin)) {
     const { imports, statements } = this.#read(origin.file);
     const local = new Set(statements.map(({ text }) => declaredName(text)));
-    const text = this.textOf(origin);
     const found = [];
     for (const [, specifier, name] of text.matchAll(/import\("(\.[^"]+)"\)\.([\w$]+)/g)) {
       found.push(this.#origin(join(dirname(origin.file), specifier.replace(/\.js$/, ".d.ts")), name));

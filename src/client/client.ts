@@ -36,11 +36,11 @@ import type {
   PromptArguments,
   PromptName,
   ReadOptions,
+  ResourceUri,
+  ResourceVariables,
+  ServerTools,
   TemplateValues,
   ToolName,
-  Tools,
-  Uris,
-  Variables,
 } from "./server-types.js";
 import { openWatch, type Watch, type WatchFilter, type WatchOptions } from "./subscriptions/watch.js";
 
@@ -109,13 +109,13 @@ export class Client<S extends AnyServer = AnyServer> {
   /** Calls a tool. A result that does not fit the schema that the tool was listed with is an `OutputError`. */
   callTool<Name extends ToolName<S>, Output extends StandardSchema>(
     name: Name,
-    args: Tools<S>[Name]["input"] | undefined,
+    args: ServerTools<S>[Name]["input"] | undefined,
     options: TypedCallOptions<Output>,
   ): Promise<ToolOutcome<OutputOf<Output>>>;
   callTool<Name extends ToolName<S>>(
     name: Name,
-    ...given: CallArguments<Tools<S>[Name]["input"], ToolCallOptions>
-  ): Promise<ToolOutcome<Tools<S>[Name]["output"]>>;
+    ...given: CallArguments<ServerTools<S>[Name]["input"], ToolCallOptions>
+  ): Promise<ToolOutcome<ServerTools<S>[Name]["output"]>>;
   callTool(
     name: string,
     args?: unknown,
@@ -169,8 +169,8 @@ export class Client<S extends AnyServer = AnyServer> {
 
   /** Reads a resource, or one of a template's with the values of its `variables`. */
   async readResource<const Uri extends string>(
-    uri: Uri | Uris<S>,
-    options: ReadOptions<Variables<S, Uri>> = {},
+    uri: Uri | ResourceUri<S>,
+    options: ReadOptions<ResourceVariables<S, Uri>> = {},
   ): Promise<ReadResourceResult> {
     const { variables, ...rest } = options;
     const full = variables === undefined ? uri : expandUriTemplate(uri, variables as TemplateValues);

@@ -42,7 +42,10 @@ export interface AnswerContext {
   readonly progress: ReportProgress;
 }
 
-type ServerRequestHandler<Question, Result> = (question: Question, ctx: AnswerContext) => Result | Promise<Result>;
+export type ServerRequestHandler<Question, Result> = (
+  question: Question,
+  ctx: AnswerContext,
+) => Result | Promise<Result>;
 
 export interface ClientLogger {
   debug?(message: string, fields?: Record<string, unknown>): void;

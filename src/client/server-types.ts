@@ -10,8 +10,8 @@ export interface AnyServer {
   };
 }
 
-export type Tools<S extends AnyServer> = S["shape"]["tools"];
-export type ToolName<S extends AnyServer> = keyof Tools<S> & string;
+export type ServerTools<S extends AnyServer> = S["shape"]["tools"];
+export type ToolName<S extends AnyServer> = keyof ServerTools<S> & string;
 type Prompts<S extends AnyServer> = S["shape"]["prompts"];
 export type PromptName<S extends AnyServer> = keyof Prompts<S> & string;
 /** Without a definition, arguments are what the protocol says. */
@@ -19,9 +19,9 @@ export type PromptArguments<
   S extends AnyServer,
   Name extends PromptName<S>,
 > = unknown extends Prompts<S>[Name]["arguments"] ? Readonly<Record<string, string>> : Prompts<S>[Name]["arguments"];
-export type Uris<S extends AnyServer> = keyof S["shape"]["resources"] & string;
-export type Variables<S extends AnyServer, Uri extends string> =
-  Uri extends Uris<S>
+export type ResourceUri<S extends AnyServer> = keyof S["shape"]["resources"] & string;
+export type ResourceVariables<S extends AnyServer, Uri extends string> =
+  Uri extends ResourceUri<S>
     ? unknown extends S["shape"]["resources"][Uri]["variables"]
       ? TemplateValues
       : S["shape"]["resources"][Uri]["variables"]

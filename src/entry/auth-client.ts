@@ -42,7 +42,7 @@ export function createBearer(options: BearerOptions): { readonly fetch: Fetch } 
 
 export type { BearerOptions } from "../auth/client/bearer.js";
 export type { Attempt, Callback } from "../auth/client/code-flow.js";
-export type { Discovery } from "../auth/client/discover.js";
+export type { DiscoverOptions, Discovery } from "../auth/client/discover.js";
 export type { DpopOptions } from "../auth/client/dpop.js";
 export {
   type Assert,
@@ -50,6 +50,7 @@ export {
   exchangeAtProvider,
   type Grant,
   type GrantTarget,
+  type IdentityAssertionOptions,
   type IdentityProvider,
   identityAssertion,
   workloadIdentity,
@@ -67,5 +68,7 @@ export type {
 export type { ClientMetadata } from "../auth/client/register.js";
 export type { AuthSteps, StepOptions } from "../auth/client/steps.js";
 export { type AuthStore, createMemoryStore, type TokenRecord } from "../auth/client/store.js";
-export type { AssertionSource, BoundClient, KnownClient, SigningKey } from "../auth/client-auth.js";
+export type { AssertionSource, Authentication, BoundClient, KnownClient, SigningKey } from "../auth/client-auth.js";
+export type { Fetch, FetchInit, Patience } from "../http/client/send.js";
 export { AuthError, type AuthStep } from "../protocol/auth-error.js";
+export type { McpError } from "../protocol/errors.js";

@@ -1,4 +1,6 @@
-export type { DpopOptions, GatedRequest } from "../auth/dpop/check.js";
+export type { AuthorizationServerOptions, RequestLimits } from "../auth/authorization-server.js";
+export type { DpopOptions, GatedRequest, NonceKey, ProofLimits } from "../auth/dpop/check.js";
+export type { IssuerKeyOptions, KeyLimits } from "../auth/issuer-keys.js";
 export {
   type AuthInfo,
   authOf,
@@ -9,6 +11,7 @@ export { type IntrospectionVerifierOptions, introspectionVerifier } from "../aut
 export { type JwtVerifierOptions, jwtVerifier } from "../auth/server/jwt-verifier.js";
 export type { GateLimits } from "../auth/server/limits.js";
 export { type Protection, type ProtectOptions, protect } from "../auth/server/protect.js";
+export type { Satisfies, ScopeOptions } from "../auth/server/scopes.js";
 export type { GateAdmission, GateRefusal, Operation } from "../http/exchange.js";
-export { AuthError } from "../protocol/auth-error.js";
-export { DefinitionError } from "../protocol/errors.js";
+export { AuthError, type AuthStep } from "../protocol/auth-error.js";
+export { DefinitionError, type McpError } from "../protocol/errors.js";

@@ -38,6 +38,9 @@ export function createGroup<M extends ServerTypes = ServerTypes>(
   return new Group<M>(config, options, connect);
 }
 
+export type { Clock } from "../call/clock.js";
+export type { Interceptor } from "../call/interceptor.js";
+export type { PingOptions } from "../call/ping-loop.js";
 export type { CallProgress } from "../call/progress.js";
 export type { CacheMode, CacheStats, ClientCacheOptions } from "../client/cache/cache.js";
 export { type CachedResult, type CacheRecord, type CacheStore, MemoryCacheStore } from "../client/cache/store.js";
@@ -75,6 +78,7 @@ export type {
   CommandTarget,
   ExtensionContext,
   LocalTarget,
+  ServerRequestHandler,
   Target,
   ToolCallOptions,
   TypedCallOptions,
@@ -84,18 +88,45 @@ export type { MethodResults, ToolOutcome } from "../client/results.js";
 export { displayName, isResourceNotFound } from "../client/results.js";
 export { type RetryOptions, retry } from "../client/retry.js";
 export { withParams } from "../client/server-requests.js";
-export type { AnyServer, ReadOptions } from "../client/server-types.js";
+export type {
+  AnyServer,
+  CallArguments,
+  PromptArguments,
+  PromptName,
+  ReadOptions,
+  ResourceUri,
+  ResourceVariables,
+  ServerTools,
+  TemplateValues,
+  ToolName,
+} from "../client/server-types.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/subscriptions/list-refresh.js";
 export type { ResubscribeOptions } from "../client/subscriptions/resilient.js";
 export type { Resync, Watch, WatchFilter, WatchOptions } from "../client/subscriptions/watch.js";
-export type { PriorKnowledge, ResumeToken, SavedSession } from "../era/client-era.js";
+export type {
+  ClientResult,
+  PriorKnowledge,
+  ReportProgress,
+  ResumeToken,
+  SavedSession,
+  ServerDescription,
+} from "../era/client-era.js";
 export type { ClientLimits } from "../era/client-limits.js";
 export type { CloseOptions, ReconnectOptions } from "../era/transport.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+export type { Params } from "../protocol/jsonrpc/message.js";
 export { toolChoiceOf } from "../protocol/sampling-rules.js";
+export type { TemplateValue } from "../protocol/uri-expand.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";
-export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
-export type { StandardSchema } from "../schema/standard-schema.js";
+export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
+export type {
+  ConverterOptions,
+  OutputOf,
+  StandardConverter,
+  StandardIssue,
+  StandardResult,
+  StandardSchema,
+} from "../schema/standard-schema.js";
 export type { Change } from "../store/change-bus.js";
-export * from "./errors.js";
+export * from "./protocol.js";
 export { Client, Group };

@@ -1,3 +1,7 @@
+export type { AuthStore } from "../auth/client/store.js";
+export type { ServersConfig } from "../client/group/config.js";
+export type { ClientOptions } from "../client/options.js";
+export type { Fetch, FetchInit, Patience } from "../http/client/send.js";
 export {
   type ClientConnectionEvent,
   type ClientRequestEvent,
@@ -6,7 +10,7 @@ export {
   diagnoseServer,
   type ServerRequestEvent,
 } from "../node/diagnostics.js";
-export { defaultEnvironment } from "../node/environment.js";
+export { defaultEnvironment, type Environment } from "../node/environment.js";
 export { type FileResourceOptions, fileResource, resolveInside } from "../node/files/resource.js";
 export { readServers } from "../node/files/servers.js";
 export { createFileStore } from "../node/files/store.js";
@@ -14,6 +18,8 @@ export { createGuardedFetch, type GuardedFetchOptions } from "../node/guarded-fe
 export type { NodeExchangeOptions } from "../node/http/exchange.js";
 export type { FetchServerLike } from "../node/http/fetch-listener.js";
 export {
+  type HealthPaths,
+  type HttpServerLike,
   type RunningHttpServer,
   type ServeHttpOptions,
   serveHttp,
@@ -21,6 +27,10 @@ export {
   toNodeListener,
 } from "../node/http/serve.js";
 export { type Loopback, type LoopbackOptions, openLoopback } from "../node/loopback.js";
+export type { ServerProcessOptions, StopTimes } from "../node/process/server-process.js";
 export { createStdioClientChannel, type StdioClientChannel, type StdioClientOptions } from "../node/stdio/client.js";
-export { type ServeStdioOptions, serveStdio } from "../node/stdio/serve.js";
+export type { WriteLine } from "../node/stdio/frame-writer.js";
+export { type ChannelServer, type ServeStdioOptions, serveStdio } from "../node/stdio/serve.js";
 export { createStdioServerChannel, type StdioServerOptions } from "../node/stdio/server.js";
+export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+export type { ServerOptions } from "../server/options.js";

@@ -1,12 +1,42 @@
+export type { Clock } from "../call/clock.js";
+export type { Interceptor } from "../call/interceptor.js";
+export type { MaybePromise } from "../call/maybe-promise.js";
+export type { PingOptions } from "../call/ping-loop.js";
 export type { AskOptions, ElicitAnswer, RequestStrategy } from "../era/request-strategy.js";
-export type { Call, CallOrigin, ClientDescription, HandlerResult, ReportContext, Topics } from "../era/server-era.js";
+export type {
+  Call,
+  CallInit,
+  CallOrigin,
+  ClientDescription,
+  HandlerResult,
+  ReportContext,
+  Result as ResultObject,
+  SessionOptions,
+  SessionSettings,
+  SsePaths,
+  Topics,
+} from "../era/server-era.js";
 export type { ServerLimits } from "../era/server-limits.js";
 export type { GateAdmission, GateRefusal, HttpExchange, HttpHeaders, HttpStream, Operation } from "../http/exchange.js";
 export type { GateVerdict, HttpGate } from "../http/gate.js";
+export type { GuardOptions } from "../http/guard.js";
+export type { Problem } from "../protocol/json.js";
 export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
+export type { Params } from "../protocol/jsonrpc/message.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
+export type { RequestedSchema } from "../schema/elicitation-answer.js";
+export type { FormSchema } from "../schema/elicitation-form.js";
 export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";
-export type { JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
+export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
+export type {
+  ConverterOptions,
+  InputOf,
+  OutputOf,
+  StandardConverter,
+  StandardIssue,
+  StandardResult,
+  StandardSchema,
+} from "../schema/standard-schema.js";
 export type { Changes, ServerEdit } from "../server/changes.js";
 export type { Context } from "../server/context.js";
 export type { AccessOptions } from "../server/definitions/access.js";
@@ -14,18 +44,33 @@ export type { Editable } from "../server/definitions/catalogue.js";
 export { invalidCursor } from "../server/definitions/catalogue.js";
 export type { Completer, Completers } from "../server/definitions/completion.js";
 export { audio, embedded, image, link, text } from "../server/definitions/content.js";
-export type { MethodHandler, MethodOptions } from "../server/definitions/custom-method.js";
-export type { PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
+export type {
+  MethodHandler,
+  MethodOptions,
+  MethodParams,
+  NotificationHandler,
+  OtherNotificationHandler,
+} from "../server/definitions/custom-method.js";
+export type { PromptArguments, PromptHandler, PromptOptions, PromptReturn } from "../server/definitions/prompt.js";
 export type { PromptChanges, ResourceChanges, ToolChanges } from "../server/definitions/registry.js";
 export {
   type EnumeratedResource,
   type ResourceHandler,
   type ResourceOptions,
+  type ResourcePart,
   type ResourceReturn,
   resourceNotFound,
 } from "../server/definitions/resource.js";
-export type { ToolHandler, ToolOptions, ToolReturn } from "../server/definitions/tool.js";
-export { toolResult } from "../server/definitions/tool-result.js";
+export type {
+  AnyToolHandler,
+  AnyToolOptions,
+  ToolArguments,
+  ToolHandler,
+  ToolOptions,
+  ToolReturn,
+} from "../server/definitions/tool.js";
+export { type ToolResult, toolResult } from "../server/definitions/tool-result.js";
+export type { UriVariables } from "../server/definitions/uri-template.js";
 export { detachCall } from "../server/detach-call.js";
 export {
   type ExtensionOptions,
@@ -45,7 +90,14 @@ export type {
 } from "../server/options.js";
 export type { RateLimitOptions } from "../server/rate-limit.js";
 export type { Server } from "../server/server.js";
-export type { PromptTypes, ResourceTypes, ToolTypes } from "../server/server-types.js";
+export type {
+  PromptType,
+  PromptTypes,
+  ResourceType,
+  ResourceTypes,
+  ToolType,
+  ToolTypes,
+} from "../server/server-types.js";
 export type { SealKey, StateCodec } from "../server/state/options.js";
 export {
   type BucketLimit,
@@ -55,5 +107,5 @@ export {
   type MemoryBucketsOptions,
 } from "../store/buckets.js";
 export type { Change } from "../store/change-bus.js";
-export type { EventLog } from "../store/event-log.js";
-export * from "./errors.js";
+export type { EventLog, LoggedEvent } from "../store/event-log.js";
+export * from "./protocol.js";

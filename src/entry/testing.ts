@@ -1,6 +1,9 @@
+export type { Clock } from "../call/clock.js";
+export type { HttpExchange } from "../http/exchange.js";
+export type { Channel } from "../protocol/jsonrpc/channel.js";
 export { createChannelPair } from "../protocol/jsonrpc/memory-channel.js";
-export { createArrayExchange } from "../testing/array-exchange.js";
-export { FakeClock } from "../testing/fake-clock.js";
+export { type ArrayExchange, type ArrayExchangeInit, createArrayExchange } from "../testing/array-exchange.js";
+export { FakeClock, type Timer } from "../testing/fake-clock.js";
 export {
   type Direction,
   type Fate,

@@ -12,22 +12,22 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-interface StandardConverter {
+export interface StandardConverter {
   readonly input: (options: ConverterOptions) => Record<string, unknown>;
   readonly output: (options: ConverterOptions) => Record<string, unknown>;
 }
 
-interface ConverterOptions {
+export interface ConverterOptions {
   readonly target: "draft-2020-12" | "draft-07";
   /** Options that only one library understands. */
   readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
-type StandardResult<Output> =
+export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
-interface StandardIssue {
+export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../call/clock.js";
 
-interface Timer {
+export interface Timer {
   readonly at: number;
   readonly callback: () => void;
 }

@@ -6,11 +6,8 @@ export interface JsonObject {
   [member: string]: JsonValue;
 }
 
-/** JSON Schema in object form. Its keywords are not interpreted here. */
-export interface JsonSchema {
-  $schema?: string;
-  [keyword: string]: unknown;
-}
+/** JSON Schema in object form, from an author or a peer. It is never changed and never copied. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** Id of a JSON-RPC request as sent. `0` and `""` are valid ids. `7` and `"7"` are two spellings of the same id. */
 export type RequestId = string | number;

@@ -1,7 +1,7 @@
+import type { JsonSchema } from "../../protocol/types/index.js";
 import type { SchemaLimits, StepBudget } from "./limits.js";
 
-/** JSON Schema object from an author or a peer. It is never changed and never copied. */
-export type JsonSchema = { readonly [keyword: string]: unknown };
+export type { JsonSchema };
 
 /** Mistake in a value. `path` is a JSON pointer into the value. `message` never contains the value. */
 export interface SchemaIssue {

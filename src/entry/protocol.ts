@@ -18,3 +18,4 @@ export {
   UserRejectedError,
   VersionError,
 } from "../protocol/errors.js";
+export type * from "../protocol/types/index.js";

@@ -1,0 +1,130 @@
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { alone } from "./lib/check.mjs";
+import { Declarations } from "./lib/declarations.mjs";
+import { execNode, execTsc, lines } from "./lib/exec.mjs";
+import { fetchProgram } from "./lib/fetch.mjs";
+import { at, packageEntries, readJson, shown } from "./lib/project.mjs";
+import { stagePackage } from "./package.mjs";
+
+/** The programs are in `scripts/declarations`: `harbour` exports servers, `host` exports clients of these. */
+const PACKAGES = ["harbour", "host"];
+
+/** Packages that the programs import beside this one. */
+const COMPANIONS = ["@opentelemetry/api", "@types/node", "@valibot/to-json-schema", "arktype", "jose", "oauth4webapi"];
+
+/** It is not in node_modules, where its `tsc` would take the place of the project's own. */
+const OLDER = "5.9.3";
+
+/** Types that signatures name and users have no use for: no entry exports them or what only they name. */
+const INTERNAL = new Set([
+  "AbortSwitch",
+  "EraSession",
+  "ExtensionHost",
+  "PreparedResult",
+  "RequestBodies",
+  "ServerEra",
+  "ServerRuntime",
+  "ServerWire",
+]);
+
+const settings = {
+  compilerOptions: {
+    target: "es2023",
+    lib: ["es2023", "esnext.disposable", "dom", "dom.iterable", "dom.asynciterable"],
+    module: "nodenext",
+    strict: true,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: ".",
+    types: ["node"],
+  },
+};
+
+/**
+ * Looks for types in public signatures that no entry exports. Then compiles packages that export a server and a client with
+ * declarations, against the package as users install it. The second package sees only the declarations of the first. Both are
+ * compiled by the TypeScript of this project and by an older one.
+ */
+export const declarations = {
+  name: "declarations",
+  async run() {
+    const older = await fetchProgram({ source: `typescript@${OLDER}`, file: "bin/tsc" });
+    const compilers = { [readJson(at("node_modules/typescript/package.json")).version]: execTsc };
+    compilers[OLDER] = (args, options) => execNode([older, ...args], options);
+    const compiled = await Promise.all(Object.entries(compilers).map(([version, compile]) => inHome(version, compile)));
+    const problems = [...unnameable(), ...compiled.flat()];
+    return { problems, note: `TypeScript ${Object.keys(compilers).join(" and ")}` };
+  },
+};
+
+/**
+ * A function or class names only types of its own entry, since a program may import no other. Interfaces and aliases may
+ * name types of any entry.
+ */
+function unnameable() {
+  const declarations = new Declarations();
+  const key = ({ file, name }) => `${file}#${name}`;
+  const entries = packageEntries().map(({ specifier, types }) => {
+    const origins = [...declarations.exportsOf(types).values()];
+    return { specifier, origins, keys: new Set(origins.map(key)) };
+  });
+  const missing = (origin, exported) =>
+    declarations.signatureReferencesOf(origin).filter((used) => !exported.has(key(used)) && !INTERNAL.has(used.name));
+  const all = new Set(entries.flatMap(({ keys }) => [...keys]));
+  const problems = new Set();
+  for (const { specifier, origins, keys } of entries) {
+    for (const origin of origins) {
+      for (const used of missing(origin, declarations.isValue(origin) ? keys : all)) {
+        problems.add(`${specifier}: ${origin.name} names ${used.name} (${shown(used.file)}), which is not exported`);
+      }
+    }
+  }
+  return [...problems];
+}
+
+async function inHome(version, compile) {
+  const home = mkdtempSync(join(tmpdir(), "bowline-declarations-"));
+  try {
+    const modules = join(home, "node_modules");
+    cpSync(await stagePackage(), join(modules, "bowline"), { recursive: true });
+    for (const name of closure([...COMPANIONS, "valibot", "zod"])) {
+      cpSync(at("node_modules", name), join(modules, name), { recursive: true });
+    }
+    const problems = [];
+    for (const name of PACKAGES) problems.push(...(await publish(home, name, compile)));
+    return problems.map((problem) => `TypeScript ${version}: ${problem}`);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** The packages and all that these depend on, without optional peers. */
+function closure(names) {
+  const found = new Set(names);
+  for (const name of found) {
+    const { dependencies = {} } = readJson(at("node_modules", name, "package.json"));
+    for (const other of Object.keys(dependencies)) found.add(other);
+  }
+  return found;
+}
+
+/** Compiles a package; other packages find nothing but its declarations. */
+async function publish(home, name, compile) {
+  const source = join(home, name);
+  const installed = join(home, "node_modules", name);
+  cpSync(at("scripts/declarations", name), source, { recursive: true });
+  mkdirSync(installed);
+  const [file] = readdirSync(source);
+  const manifest = { name, type: "module", exports: { types: `./${file.replace(/\.ts$/, ".d.ts")}` } };
+  writeFileSync(join(source, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(installed, "package.json"), JSON.stringify(manifest));
+  // The declarations of all packages are checked once.
+  const options = { ...settings.compilerOptions, outDir: installed, skipLibCheck: name !== PACKAGES.at(-1) };
+  writeFileSync(join(source, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files: [file] }));
+  const { code, output } = await compile(["-p", source, "--pretty", "false"]);
+  return code === 0 ? [] : lines(output).map((line) => line.replace(/^\S*bowline-declarations-\w+\//, ""));
+}
+
+await alone(import.meta.url, declarations);

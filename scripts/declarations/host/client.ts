@@ -1,0 +1,62 @@
+import { clientCredentials, createAuthSteps, createBearer, createOAuth } from "bowline/auth/client";
+import { connect, createGroup, MemoryCacheStore, retry } from "bowline/client";
+import { traceClient } from "bowline/otel";
+import { withFaults } from "bowline/testing";
+import { Harbour, type modern, server } from "harbour";
+import * as z from "zod";
+
+type Exactly<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function isExactly<A, B>(_same: Exactly<A, B>): void {}
+
+export const client = await connect<typeof server>(server, { interceptors: [traceClient(), retry()] });
+export const plain = connect(
+  "https://b.example/mcp",
+  createOAuth({ issuer: "https://a.example", client: { id: "a", secret: "b" }, grant: clientCredentials() }),
+);
+export const bearer = createBearer({ token: () => "a" });
+export const oauth = createOAuth({ redirectUrl: "http://127.0.0.1/", authorize: () => undefined });
+export const steps = createAuthSteps("https://b.example/mcp");
+export const store = new MemoryCacheStore();
+export const group = createGroup<{ harbour: typeof server; modern: typeof modern }>({ mcpServers: {} });
+export const faulty = withFaults(new Harbour().pair[0], {});
+
+/** The types of a server come through its declarations. */
+export async function useServer() {
+  const forecast = await client.callTool("zod", { city: "Oslo" });
+  isExactly<typeof forecast.structured, { celsius: number }>(true);
+  const { structured } = await client.callTool("valibot", { id: 1 });
+  isExactly<typeof structured, { name: string }>(true);
+  const { length } = (await client.callTool("arktype", { word: "knot" })).structured;
+  isExactly<typeof length, number>(true);
+  // @ts-expect-error no such tool
+  await client.callTool("zot");
+  // @ts-expect-error the city is a text
+  await client.callTool("zod", { city: 1 });
+  // @ts-expect-error the id is a number
+  await client.callTool("valibot", { id: "1" });
+  // @ts-expect-error the word is a text
+  await client.callTool("arktype", { word: 1 });
+  // @ts-expect-error the code is missing
+  await client.getPrompt("review", {});
+  // @ts-expect-error the id is missing
+  await client.readResource("note://{id}", { variables: {} });
+  return { forecast, group: await group.callTool("harbour__zod", { city: "Oslo" }) };
+}
+
+/** Inferred types of all kinds, which the compiler must be able to name. */
+export const uses = {
+  tools: () => client.tools(),
+  list: () => client.listTools(),
+  prompt: () => client.getPrompt("review", { code: "a" }),
+  read: () => client.readResource("note://{id}", { variables: { id: "a" } }),
+  complete: () => client.complete({ type: "ref/prompt", name: "hello" }, { name: "name", value: "" }),
+  watch: () => client.watch({ toolsListChanged: true }),
+  discover: () => client.discover(),
+  request: () => client.request("com.example/count", { from: 1 }),
+  manual: () => client.request("tools/call", { name: "plain" }, { input: "manual" }),
+  result: () => client.request("com.example/count", { from: 1 }, { result: z.object({ from: z.number() }) }),
+  checked: () => client.callTool("json", {}, { output: z.object({ a: z.number() }) }),
+  server: () => client.server,
+  saved: () => ({ prior: client.prior, session: client.session, stats: client.cacheStats }),
+  group: () => ({ tools: group.tools(), watch: group.watch(), status: group.status() }),
+};
