@@ -41,6 +41,7 @@ export interface AuthErrorDetails extends ErrorOptions {
  * contains a secret.
  */
 export class AuthError extends McpError {
+  protected static override readonly bowline: string = "AuthError";
   override readonly name = "AuthError";
   readonly tried: readonly string[];
   readonly status: number | undefined;

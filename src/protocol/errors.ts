@@ -1,3 +1,4 @@
+import { isInstance } from "./brand.js";
 import { type Delivery, type HttpAnswer, isRetrySafe } from "./delivery.js";
 import { isTextList } from "./json.js";
 import { describeIssues, oneLine } from "./text.js";
@@ -17,6 +18,8 @@ const MAX_MESSAGE_CHARS = 4000;
  * message may contain text from a peer, so it is reduced to one line of visible characters.
  */
 export class McpError extends Error {
+  protected static readonly bowline: string = "McpError";
+  static override readonly [Symbol.hasInstance]: (value: unknown) => boolean = isInstance;
   override readonly name: string = "McpError";
   constructor(
     readonly code: string,
@@ -40,6 +43,7 @@ export interface RpcErrorOptions extends ErrorOptions {
  * is sent unchanged.
  */
 export class RpcError extends McpError {
+  protected static override readonly bowline: string = "RpcError";
   override readonly name: string = "RpcError";
   readonly rpcCode: number;
   readonly data: unknown;
@@ -75,6 +79,7 @@ export class RpcError extends McpError {
  * answered.
  */
 export class InputRequiredError extends McpError {
+  protected static override readonly bowline: string = "InputRequiredError";
   override readonly name = "InputRequiredError";
   constructor(
     code: "input_required" | "too_many_rounds",
@@ -87,6 +92,7 @@ export class InputRequiredError extends McpError {
 
 /** Failure of a negotiation: client and server support no common protocol version that this side may use. */
 export class VersionError extends McpError {
+  protected static override readonly bowline: string = "VersionError";
   override readonly name = "VersionError";
   constructor(
     message: string,
@@ -102,6 +108,7 @@ export class VersionError extends McpError {
 
 /** The server does not support the requested protocol version and lists the versions that it supports. */
 export class UnsupportedVersionError extends RpcError {
+  protected static override readonly bowline: string = "UnsupportedVersionError";
   override readonly name = "UnsupportedVersionError";
   readonly supported: readonly string[];
   readonly requested: string | undefined;
@@ -119,6 +126,7 @@ export class UnsupportedVersionError extends RpcError {
 
 /** The call requires a client capability that it did not declare. */
 export class MissingCapabilityError extends RpcError {
+  protected static override readonly bowline: string = "MissingCapabilityError";
   override readonly name = "MissingCapabilityError";
   /** Missing capabilities only. */
   readonly requiredCapabilities: ClientCapabilities;
@@ -135,6 +143,7 @@ export class MissingCapabilityError extends RpcError {
 
 /** The user rejected a sampling request. The client's handler throws it; the server's handler receives it. */
 export class UserRejectedError extends RpcError {
+  protected static override readonly bowline: string = "UserRejectedError";
   constructor(message = "The user rejected the request") {
     super(USER_REJECTED, message);
   }
@@ -150,6 +159,7 @@ export interface RequiredUrl {
 
 /** The server cannot continue before the user has visited these URLs. */
 export class UrlElicitationRequiredError extends RpcError {
+  protected static override readonly bowline: string = "UrlElicitationRequiredError";
   readonly elicitations: readonly RequiredUrl[];
   constructor(elicitations: readonly RequiredUrl[], message = "The user must visit a page first") {
     const problem = requiredUrlProblem(elicitations);
@@ -162,6 +172,7 @@ export class UrlElicitationRequiredError extends RpcError {
 
 /** The peer violated the protocol. The message names the violation and its place. */
 export class ProtocolError extends McpError {
+  protected static override readonly bowline: string = "ProtocolError";
   override readonly name = "ProtocolError";
   constructor(message: string, options?: ErrorOptions) {
     super("protocol_error", message, options);
@@ -191,6 +202,7 @@ export interface ConnectionErrorDetails extends ErrorOptions {
 
 /** The peer closed the connection or could not be reached. */
 export class ConnectionError extends McpError {
+  protected static override readonly bowline: string = "ConnectionError";
   override readonly name = "ConnectionError";
   readonly delivery: Exclude<Delivery, "answered">;
   /** True if sending the same call again cannot run a handler twice. Derived from `delivery` alone. */
@@ -232,6 +244,7 @@ export function afterFirstAnswer(error: unknown, delivery: "answer_lost" | "sent
 
 /** A call timed out: `idle` if nothing was received for too long, `deadline` if the whole call took too long. */
 export class TimeoutError extends McpError {
+  protected static override readonly bowline: string = "TimeoutError";
   override readonly name = "TimeoutError";
   constructor(
     readonly kind: "idle" | "deadline",
@@ -244,6 +257,7 @@ export class TimeoutError extends McpError {
 
 /** A server of a group is unavailable and is not contacted until `retryInMs` has passed. `cause` is the reason. */
 export class ServerUnavailableError extends McpError {
+  protected static override readonly bowline: string = "ServerUnavailableError";
   override readonly name = "ServerUnavailableError";
   declare readonly cause: Error;
   constructor(
@@ -261,6 +275,7 @@ export class ServerUnavailableError extends McpError {
 
 /** Failure of a tool, intended for the model. It becomes a result with `isError`. Its message is sent unchanged. */
 export class ToolError extends McpError {
+  protected static override readonly bowline: string = "ToolError";
   override readonly name = "ToolError";
   constructor(message: string, options?: ErrorOptions) {
     super("tool_error", message, options);
@@ -270,6 +285,7 @@ export class ToolError extends McpError {
 
 /** The structured result of a tool does not match the schema from its listing, or the schema that the caller passed. */
 export class OutputError extends McpError {
+  protected static override readonly bowline: string = "OutputError";
   override readonly name = "OutputError";
   constructor(
     readonly tool: string,
@@ -284,6 +300,7 @@ export class OutputError extends McpError {
 
 /** Invalid definition of a server or client. Thrown while defining, never while serving. */
 export class DefinitionError extends McpError {
+  protected static override readonly bowline: string = "DefinitionError";
   override readonly name = "DefinitionError";
   constructor(message: string, options?: ErrorOptions) {
     super("definition_error", message, options);

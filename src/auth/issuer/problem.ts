@@ -1,3 +1,5 @@
+import { isInstance } from "../../protocol/brand.js";
+
 export interface ProblemOptions extends ErrorOptions {
   /**
    * Status of the response.
@@ -12,6 +14,8 @@ export interface ProblemOptions extends ErrorOptions {
  * reject a request with a code of its own. Any other error is sent as `server_error`, without its message.
  */
 export class OAuthProblem extends Error {
+  protected static readonly bowline: string = "OAuthProblem";
+  static override readonly [Symbol.hasInstance]: (value: unknown) => boolean = isInstance;
   override readonly name = "OAuthProblem";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

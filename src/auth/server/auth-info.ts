@@ -27,6 +27,7 @@ export type TokenVerifier = (token: string) => AuthInfo | undefined | Promise<Au
 
 /** Error of a verifier that rejects a token. The message is sent to the client. */
 export class InvalidTokenError extends McpError {
+  protected static override readonly bowline: string = "InvalidTokenError";
   override readonly name = "InvalidTokenError";
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super("invalid_token", message, options);

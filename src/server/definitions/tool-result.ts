@@ -1,3 +1,4 @@
+import { isInstance } from "../../protocol/brand.js";
 import { DefinitionError, ToolError, toError } from "../../protocol/errors.js";
 import { contentBlock } from "../../protocol/shapes/content.js";
 import type { CallToolResult, ContentBlock, InputRequiredResult } from "../../protocol/types/index.js";
@@ -6,6 +7,8 @@ import { isContentBlock, text } from "./content.js";
 
 /** A result that an author put together by hand. Made by `toolResult`. */
 export class ToolResult {
+  protected static readonly bowline: string = "ToolResult";
+  static readonly [Symbol.hasInstance]: (value: unknown) => boolean = isInstance;
   constructor(readonly result: CallToolResult) {}
 }
 
