@@ -87,7 +87,9 @@ function createCheck(
         !address.subdomains &&
         (address.scheme !== undefined) === isOrigin &&
         rules.some((rule) => matches(rule, address));
-    return isAllowed ? undefined : `${name} ${quoted(value, 100)} is not in allowed${name}s of this server`;
+    return isAllowed
+      ? undefined
+      : `${name} ${quoted(value, 100)} is not allowed: add it to http.allowed${name}s of this server`;
   });
 }
 

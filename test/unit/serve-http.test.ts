@@ -50,7 +50,7 @@ test("a server on loopback answers under names of this machine alone, and its re
       ok(/^HTTP\/1\.1 403 /.test(answer), `${method} ${host}: ${answer}`);
     }
   }
-  ok((await ask(`evil.example:${port}`)).includes("is not in allowedHosts of this server"));
+  ok((await ask(`evil.example:${port}`)).includes("add it to http.allowedHosts of this server"));
   // What the request line says changes nothing.
   ok(/^HTTP\/1\.1 40[34] /.test(await ask("evil.example", `http://127.0.0.1:${port}${pathname}`)));
   for (const host of ["127.0.0.1", `127.0.0.1:${port}`, `localhost:${port}`, "[::1]", "app.localhost"])

@@ -206,6 +206,22 @@ proves("lifecycle:era:modern-only-client", wire, "a client of newer versions alo
 });
 
 proves(
+  "lifecycle:era:modern-only-client",
+  wire,
+  "a client of newer versions alone hands on the refusal of its Host, Origin or token",
+  async (t) => {
+    for (const status of [401, 403]) {
+      const script = await server(t, fails(-32600, status));
+      await rejects(
+        dial(t, script, { era: "modern" }),
+        (error) => error instanceof RpcError && error.status === status,
+      );
+      deepEqual(posted(script), ["server/discover"]);
+    }
+  },
+);
+
+proves(
   ["lifecycle:era:cached", "client-transport:http:era-cached"],
   wire,
   "the verdict holds for the connection, for later ones to the same origin, and until it proves wrong",

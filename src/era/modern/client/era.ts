@@ -1,6 +1,6 @@
 import type { CallLifetime } from "../../../call/lifetime.js";
 import { ConnectionError, endOf, isVersionList, TimeoutError } from "../../../protocol/errors.js";
-import type { RpcResponse } from "../../../protocol/jsonrpc/message.js";
+import type { RpcErrorObject, RpcResponse } from "../../../protocol/jsonrpc/message.js";
 import type { DiscoverResult } from "../../../protocol/types/index.js";
 import {
   type ClientEra,
@@ -67,7 +67,7 @@ async function open(
 /** Asks the server what it speaks. An unsupported version is corrected once. */
 async function probe(
   connection: ModernConnection,
-  { versions, onAnswer }: OpenOptions,
+  { versions, last, onAnswer }: OpenOptions,
   lifetime: CallLifetime,
 ): Promise<DiscoverResult> {
   let answer = await ask(connection, lifetime, onAnswer);
@@ -76,7 +76,7 @@ async function probe(
     connection.version = mutual(versions, supported, refusalOf(answer));
     answer = await ask(connection, lifetime);
   }
-  if ("error" in answer) throw verdict(answer.error);
+  if ("error" in answer) throw verdict(answer.error, last);
   return asDiscovered(answer.result, versions);
 }
 
@@ -133,15 +133,18 @@ function mutual(versions: readonly string[], offered: readonly string[], evidenc
   );
 }
 
-/** What an error answer to the probe says about the server. */
-function verdict(error: { code: number; message: string; data?: unknown }): Error {
+/** What an error answer to the probe says about the server. A refusal of the caller says nothing about its era. */
+function verdict(error: RpcErrorObject, last: boolean): Error {
   const cause = toTypedError(error, "server/discover");
   const data = error.data as { requiredCapabilities?: unknown } | undefined | null;
   const recognised =
     error.code === HEADER_MISMATCH ||
     (error.code === MISSING_CAPABILITY && typeof data?.requiredCapabilities === "object") ||
     supportedIn(error) !== undefined;
-  return recognised ? cause : older(`answered server/discover with an error: ${error.message}`, cause);
+  const isForCaller = cause.status === 401 || cause.status === 403;
+  return recognised || (last && isForCaller)
+    ? cause
+    : older(`answered server/discover with an error: ${error.message}`, cause);
 }
 
 function asDiscovered(result: ClientResult, versions: readonly string[]): DiscoverResult {
