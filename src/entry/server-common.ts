@@ -69,7 +69,7 @@ export type {
   ToolOptions,
   ToolReturn,
 } from "../server/definitions/tool.js";
-export { type ToolResult, toolResult } from "../server/definitions/tool-result.js";
+export { type PlainToolResult, type ToolResult, toolResult } from "../server/definitions/tool-result.js";
 export type { UriVariables } from "../server/definitions/uri-template.js";
 export { detachCall } from "../server/detach-call.js";
 export {

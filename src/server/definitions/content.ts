@@ -31,10 +31,10 @@ export function link(resource: Resource): ResourceLink {
   return { type: "resource_link", ...resource };
 }
 
-const TYPES: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource", "resource_link"]);
+export const CONTENT_TYPES: readonly unknown[] = ["text", "image", "audio", "resource", "resource_link"];
 
 export function isContentBlock(value: unknown): value is ContentBlock {
-  return typeof value === "object" && value !== null && TYPES.has((value as { type?: unknown }).type);
+  return typeof value === "object" && value !== null && CONTENT_TYPES.includes((value as { type?: unknown }).type);
 }
 
 /** Bytes as base64; text is that already. */

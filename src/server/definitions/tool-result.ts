@@ -1,9 +1,11 @@
 import { isInstance } from "../../protocol/brand.js";
 import { DefinitionError, ToolError, toError } from "../../protocol/errors.js";
+import type { Problem } from "../../protocol/json.js";
 import { contentBlock } from "../../protocol/shapes/content.js";
-import type { CallToolResult, ContentBlock, InputRequiredResult } from "../../protocol/types/index.js";
+import type { CallToolResult, ContentBlock, InputRequiredResult, Meta } from "../../protocol/types/index.js";
+import type { JsonSchema } from "../../schema/json-schema/types.js";
 import type { Context } from "../context.js";
-import { isContentBlock, text } from "./content.js";
+import { CONTENT_TYPES, isContentBlock, text } from "./content.js";
 
 /** A result that an author put together by hand. Made by `toolResult`. */
 export class ToolResult {
@@ -15,6 +17,21 @@ export class ToolResult {
 /** A result with content of the author's own beside, or instead of, a structured value. */
 export function toolResult(result: Omit<CallToolResult, "content"> & { content?: ContentBlock[] }): ToolResult {
   return new ToolResult({ ...result, content: result.content ?? [] } as CallToolResult);
+}
+
+/** A result in the shape of the protocol, as a tool with an output schema may return it in place of the value alone. */
+export type PlainToolResult<S> =
+  | { readonly content: readonly ContentBlock[]; readonly structuredContent: S; readonly _meta?: Meta }
+  | { readonly content: readonly ContentBlock[]; readonly isError: boolean; readonly _meta?: Meta };
+
+/**
+ * Returns the result that an author put together: by `toolResult`, or, for a tool with an output schema, in the shape of the
+ * protocol, unless the schema has a `content` of its own.
+ */
+export function resultOf(value: unknown, output: JsonSchema | undefined): CallToolResult | undefined {
+  if (value instanceof ToolResult) return value.result;
+  if (output === undefined || typeof value !== "object" || value === null || !isResult(value)) return undefined;
+  return "content" in ((output.properties as object | undefined) ?? {}) ? undefined : value;
 }
 
 /** What went wrong, for the model. */
@@ -33,7 +50,7 @@ export function toContent(value: unknown): CallToolResult {
   if (value === undefined || value === null) return { content: [] };
   if (typeof value === "string") return { content: [{ type: "text", text: value }] };
   if (isContentBlock(value)) return { content: [value] };
-  if (Array.isArray(value) && value.length > 0 && value.every(isContentBlock)) return { content: value };
+  if (isContent(value)) return { content: value };
   return isResult(value) ? mirrored(value) : structured(value);
 }
 
@@ -41,24 +58,30 @@ export function toContent(value: unknown): CallToolResult {
 export function structured(value: unknown): CallToolResult {
   const written = JSON.stringify(value);
   if (written === undefined) throw new TypeError("a tool returned a value that JSON cannot express");
+  assertKept(value);
   return { content: [text(written)], structuredContent: value };
 }
 
 /** Adds the text of a structured value where the author gave no text. */
 export function mirrored(result: CallToolResult): CallToolResult {
   const { structuredContent, content, isError } = result;
+  assertKept(structuredContent);
   if (structuredContent === undefined || isError === true || content.some(({ type }) => type === "text")) return result;
   return { ...result, content: [...content, text(JSON.stringify(structuredContent))] };
 }
 
-/** Tells why content cannot be sent. Plain text, which cannot be wrong, is passed over. */
+/** Tells why content cannot be sent. */
 export function contentProblem(content: readonly ContentBlock[]): string | undefined {
   for (const [index, block] of content.entries()) {
-    const problem = block.type === "text" ? undefined : contentBlock(block);
-    if (problem !== undefined) return `/content/${index}${problem.path} must be ${problem.expected}`;
+    if (block?.type === "text" && typeof block.text === "string") continue;
+    const problem = isContentBlock(block) ? contentBlock(block) : UNKNOWN_TYPE;
+    if (problem !== undefined)
+      return `/content/${index}${problem.path} must be ${problem.expected}; for data, return toolResult({ structuredContent })`;
   }
   return undefined;
 }
+
+const UNKNOWN_TYPE: Problem = { path: "/type", expected: CONTENT_TYPES.join(", ") };
 
 export function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, void> {
   return (
@@ -69,9 +92,51 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, un
   );
 }
 
+/**
+ * True for a value in the shape of a result of `tools/call`: all of its content has a known type, or the value has no
+ * members but those of a result, so that a misspelt type is refused instead of sent as data.
+ */
 function isResult(value: object): value is CallToolResult {
   const { content } = value as { content?: unknown };
-  return Array.isArray(content) && content.every(isContentBlock);
+  if (!Array.isArray(content)) return false;
+  const isMember = (name: string) => /^(content|structuredContent|isError|_meta)$/.test(name);
+  return content.every(isContentBlock) || (content.every(hasType) && Object.keys(value).every(isMember));
+}
+
+/** True for a list of blocks with a known type among them. */
+function isContent(value: unknown): value is ContentBlock[] {
+  return Array.isArray(value) && value.every(hasType) && value.some(isContentBlock);
+}
+
+function hasType(value: unknown): boolean {
+  return typeof (value as { type?: unknown } | null | undefined)?.type === "string";
+}
+
+/** Throws for a value of which JSON would drop a part, or write it without its contents. */
+function assertKept(value: unknown): void {
+  const lost = findLost(value);
+  if (lost !== undefined) throw new TypeError(`value${lost}`);
+}
+
+/** Names the first part of a value that JSON loses, as in "/users is a Map". An object with `toJSON` decides for itself. */
+function findLost(value: unknown): string | undefined {
+  if (typeof value === "function" || typeof value === "symbol") return ` is a ${typeof value}`;
+  if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
+  const keys = Array.isArray(value) ? undefined : Object.keys(value);
+  if ((keys?.length === 0 && !isPlain(value)) || ArrayBuffer.isView(value)) return ` is a ${value.constructor.name}`;
+  const { length } = keys ?? (value as unknown[]);
+  for (let index = 0; index < length; index++) {
+    const key = keys === undefined ? index : (keys[index] as string);
+    const lost = findLost((value as Record<string, unknown>)[key]);
+    if (lost !== undefined) return `/${key}${lost}`;
+  }
+  return undefined;
+}
+
+/** True for an object literal, and for an object without a prototype. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /** Who hears of failures, and whether the model does. */

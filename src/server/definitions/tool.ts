@@ -34,9 +34,11 @@ import {
   isInputRequired,
   mirrored,
   nonconforming,
+  type PlainToolResult,
+  resultOf,
   schemaThrew,
   structured,
-  ToolResult,
+  type ToolResult,
   toContent,
   unwritable,
 } from "./tool-result.js";
@@ -67,7 +69,10 @@ export interface ToolOptions<I extends AnySchema | undefined = undefined, O exte
   readonly validator?: JsonSchemaValidator;
 }
 
-type OneReturn<O> = ToolResult | InputRequiredResult | (O extends AnySchema ? InputOf<O> : unknown);
+type OneReturn<O> =
+  | ToolResult
+  | InputRequiredResult
+  | (O extends AnySchema ? InputOf<O> | PlainToolResult<InputOf<O>> : unknown);
 
 /**
  * What a tool may return: with an output schema its value, otherwise anything that can be shown. What an async generator
@@ -200,7 +205,7 @@ export class RegisteredTool {
 
   #toResult(value: unknown): MaybePromise<ToolAnswer> {
     if (isInputRequired(value)) return value;
-    const own = value instanceof ToolResult ? value.result : undefined;
+    const own = resultOf(value, this.#output?.jsonSchema);
     if (own?.isError === true) return own;
     if (this.#output === undefined) return own === undefined ? toContent(value) : mirrored(own);
     return this.#toStructured(value, own);
