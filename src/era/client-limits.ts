@@ -127,6 +127,7 @@ export const CLIENT_TIMES = {
   group: {
     connectTimeoutMs: 30_000,
     listTimeoutMs: 15_000,
+    listGraceMs: 3000,
     maxItems: 5000,
     maxNameLength: 128,
     backoff: { delayMs: 1000, maxDelayMs: 60_000 },

@@ -81,6 +81,12 @@ export interface GroupOptions {
    */
   readonly listTimeoutMs?: number | undefined;
   /**
+   * How long a listing waits for the other servers after the first one has listed. A server that is late is in the
+   * listing's `failures`; it goes on connecting, and a watch says when it is there.
+   * @default 3000
+   */
+  readonly listGraceMs?: number | undefined;
+  /**
    * How many items of one listing are taken from one server.
    * @default 5000
    */
@@ -295,17 +301,24 @@ export class Group<M extends ServerTypes = ServerTypes> {
     options: CallOptions,
     read: (member: GroupMember, limits: CallOptions) => Promise<readonly T[]>,
   ): GroupListing<T & FromServer> {
-    const { listTimeoutMs: ms = DEFAULTS.listTimeoutMs } = this.#options;
+    const { listTimeoutMs: ms = DEFAULTS.listTimeoutMs, listGraceMs: graceMs = DEFAULTS.listGraceMs } = this.#options;
+    const clock = this.#clock;
     const readFrom = async (member: GroupMember, unwanted: AbortSignal) => {
       const late = () => new TimeoutError("deadline", ms, `Server ${member.name} did not list within ${ms} ms`);
-      const limits = { clock: this.#clock, signal: unwanted, ms, late };
-      const items = await runWithin(limits, (signal) => read(member, { ...options, signal }));
-      return items.map((item) => ({ ...item, server: member.name }));
+      try {
+        const limits = { clock, signal: unwanted, ms, late };
+        const items = await runWithin(limits, (signal) => read(member, { ...options, signal }));
+        return items.map((item) => ({ ...item, server: member.name }));
+      } catch (error) {
+        member.missed();
+        throw error;
+      }
     };
     const servers = [...this.#members.values()].map((member) => {
       return { name: member.name, read: (unwanted: AbortSignal) => readFrom(member, unwanted) };
     });
-    return new GroupListing(servers, options.signal, (error, server) => this.#report(error, server));
+    const onError = (error: Error, server: string) => this.#report(error, server);
+    return new GroupListing(servers, { clock, signal: options.signal, graceMs, onError });
   }
 
   async #read<T>(member: GroupMember, kind: Kind, limits: CallOptions): Promise<readonly T[]> {

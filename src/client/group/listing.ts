@@ -1,5 +1,6 @@
 import { followSignal } from "../../call/abortable.js";
-import { ServerUnavailableError, toError } from "../../protocol/errors.js";
+import type { Clock } from "../../call/clock.js";
+import { ServerUnavailableError, TimeoutError, toError } from "../../protocol/errors.js";
 
 /** One server's part of a listing. */
 export interface ListedServer<T> {
@@ -8,22 +9,27 @@ export interface ListedServer<T> {
   read(unwanted: AbortSignal): Promise<readonly T[]>;
 }
 
+export interface ListingOptions {
+  readonly clock: Clock;
+  /** Ends the whole reading; anything else concerns one server. */
+  readonly signal: AbortSignal | undefined;
+  /** Time that the other servers have once one server has listed. */
+  readonly graceMs: number;
+  onError(error: Error, server: string): void;
+}
+
+/** The reason of a read that is ended because other servers have listed long before. */
+const LATE = new Error("late");
+
 /** A listing of many servers: item by item in a loop, or all at once. Each reading asks all servers together. */
 export class GroupListing<T> implements AsyncIterable<T> {
   readonly #servers: readonly ListedServer<T>[];
-  readonly #signal: AbortSignal | undefined;
-  readonly #onError: (error: Error, server: string) => void;
+  readonly #options: ListingOptions;
   readonly #failures = new Map<string, Error>();
 
-  /** The caller's signal ends the whole reading; anything else concerns one server. */
-  constructor(
-    servers: readonly ListedServer<T>[],
-    signal: AbortSignal | undefined,
-    onError: (error: Error, server: string) => void,
-  ) {
+  constructor(servers: readonly ListedServer<T>[], options: ListingOptions) {
     this.#servers = servers;
-    this.#signal = signal;
-    this.#onError = onError;
+    this.#options = options;
   }
 
   /** Which servers had nothing to give in the last reading, and why. */
@@ -34,14 +40,21 @@ export class GroupListing<T> implements AsyncIterable<T> {
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
     this.#failures.clear();
     const left = new AbortController();
-    const signal = this.#signal;
+    const { clock, signal, graceMs } = this.#options;
     const unfollow = signal && followSignal(signal, () => left.abort(signal.reason));
+    let grace: unknown;
+    const onListed = () => {
+      if (!left.signal.aborted && graceMs < Number.POSITIVE_INFINITY)
+        grace ??= clock.schedule(() => left.abort(LATE), graceMs);
+    };
     try {
-      for (const part of this.#servers.map((server) => this.#readFrom(server, left.signal))) yield* await part;
+      for (const part of this.#servers.map((server) => this.#readFrom(server, left.signal, onListed)))
+        yield* await part;
       signal?.throwIfAborted();
     } finally {
       unfollow?.();
       left.abort();
+      if (grace !== undefined) clock.cancel(grace);
     }
   }
 
@@ -52,16 +65,25 @@ export class GroupListing<T> implements AsyncIterable<T> {
   }
 
   /** Never rejects. */
-  async #readFrom(server: ListedServer<T>, unwanted: AbortSignal): Promise<readonly T[]> {
+  async #readFrom(server: ListedServer<T>, unwanted: AbortSignal, onListed: () => void): Promise<readonly T[]> {
     try {
-      return await server.read(unwanted);
+      const items = await server.read(unwanted);
+      onListed();
+      return items;
     } catch (thrown) {
-      if (unwanted.aborted) return [];
-      const error = toError(thrown);
+      const isLate = unwanted.reason === LATE;
+      if (unwanted.aborted && !isLate) return [];
+      const error = isLate ? this.#lateError(server.name) : toError(thrown);
       this.#failures.set(server.name, error);
       // Servers that are left alone were reported when they failed.
-      if (!(error instanceof ServerUnavailableError)) this.#onError(error, server.name);
+      if (!(error instanceof ServerUnavailableError)) this.#options.onError(error, server.name);
       return [];
     }
+  }
+
+  #lateError(server: string): TimeoutError {
+    const { graceMs } = this.#options;
+    const message = `Server ${server} did not list within ${graceMs} ms after another server (option listGraceMs)`;
+    return new TimeoutError("deadline", graceMs, message);
   }
 }

@@ -90,6 +90,11 @@ export class GroupMember {
     return this.#wasAway;
   }
 
+  /** A listing went without it: when it is connected, watches say that its lists are there. */
+  missed(): void {
+    if (this.#state.name === "connecting") this.#wasAway = true;
+  }
+
   /** The connected client. All who ask meanwhile share one attempt; while the server is left alone, it rejects at once. */
   client(): Promise<Client> {
     const state = this.#state;

@@ -157,6 +157,48 @@ test("a server that hangs, fails or lies does not hurt the others", async () => 
   equal((await group.callTool("good__who")).text, "good");
 });
 
+test("a server that hangs holds a listing up for a grace after another has listed; a watch says when it is there", async () => {
+  const clock = new FakeClock();
+  const arrives = gate<Target>();
+  const { group, errors } = grouped({ slow: () => arrives.opened, good: named("good") }, { clock });
+  await using _ = group;
+  const changes = group.watch()[Symbol.asyncIterator]();
+  const listing = group.tools();
+  const tools = listing.all();
+  while (!clock.delays.includes(3000)) await new Promise(setImmediate);
+  clock.advance(2999);
+  equal(listing.failures.size, 0);
+  clock.advance(1);
+  deepEqual(
+    (await tools).map(({ server }) => server),
+    ["good", "good"],
+  );
+  match(listing.failures.get("slow")?.message ?? "", /Server slow did not list within 3000 ms after another server/);
+  deepEqual(
+    errors.map(([server]) => server),
+    ["slow"],
+  );
+  equal(group.status().slow?.state, "connecting");
+  arrives.open(named("slow"));
+  const change = (await changes.next()).value;
+  deepEqual([change?.server, change?.kind], ["slow", "resync"]);
+  deepEqual([...new Set((await group.tools().all()).map(({ server }) => server))], ["slow", "good"]);
+});
+
+test("a listing waits for all servers where its grace has no end, and leaves no timer", async () => {
+  const clock = new FakeClock();
+  const arrives = gate<Target>();
+  const listGraceMs = Number.POSITIVE_INFINITY;
+  const { group } = grouped({ slow: () => arrives.opened, good: named("good") }, { clock, listGraceMs });
+  await using _ = group;
+  const tools = group.tools().all();
+  while (group.status().good?.state !== "ready") await new Promise(setImmediate);
+  clock.advance(14_000);
+  arrives.open(named("slow"));
+  equal((await tools).length, 4);
+  equal(clock.pending, 0);
+});
+
 test("a server that floods is cut off", async () => {
   let page = 0;
   const flood = new RawServer({
