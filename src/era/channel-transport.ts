@@ -7,6 +7,7 @@ import type { JsonText } from "../protocol/jsonrpc/format.js";
 import type { Params, RequestId, RpcErrorObject, RpcResponse } from "../protocol/jsonrpc/message.js";
 import type { ParseFailure } from "../protocol/jsonrpc/parse.js";
 import { NO_BATCHES, Peer, type PeerEvents } from "../protocol/jsonrpc/peer.js";
+import { quoted } from "../protocol/text.js";
 import {
   type ClientTransport,
   type CloseOptions,
@@ -14,6 +15,9 @@ import {
   type TransportReceiver,
   type TransportRequest,
 } from "./transport.js";
+
+/** Maximum number of characters of a text that is no message, as quoted in the error. */
+const MAX_QUOTED = 200;
 
 /** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */
 export class ChannelTransport implements ClientTransport {
@@ -26,7 +30,7 @@ export class ChannelTransport implements ClientTransport {
     const events: PeerEvents = {
       onRequest: (request) => this.receiver.onRequest(request),
       onNotification: (notification) => this.receiver.onNotification(notification),
-      onInvalid: (failure) => this.#onInvalid(failure),
+      onInvalid: (failure, text) => this.#onInvalid(failure, text),
       batchProblem: (items) =>
         this.receiver.batchProblem === undefined ? NO_BATCHES : this.receiver.batchProblem(items),
       onProblem: (problem) => this.receiver.onProblem(problem),
@@ -89,8 +93,10 @@ export class ChannelTransport implements ClientTransport {
   }
 
   /** Noise on the line stays unanswered; requests in an array that is refused do not. */
-  #onInvalid({ code, message, answer, batch }: ParseFailure): void {
-    this.receiver.onProblem(new ProtocolError(message));
+  #onInvalid({ code, message, answer, batch }: ParseFailure, text: string | undefined): void {
+    const isNoise = text !== undefined && !answer;
+    const received = isNoise ? `: ${quoted(text, MAX_QUOTED)}; a stdio server must log to stderr` : "";
+    this.receiver.onProblem(new ProtocolError(`${message}${received}`));
     if (batch === true && !answer) this.#peer.respondError(undefined, { code, message });
   }
 }

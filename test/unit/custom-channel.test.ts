@@ -57,3 +57,27 @@ test("a promise of another kind that rejects fails the call", async () => {
   await rejects(connect({ channel }), { name: "ConnectionError", message: /could not be written: full/ });
   await closed.opened;
 });
+
+test("a client quotes what a server writes beside its messages, on one line and cut", async (t) => {
+  const errors: string[] = [];
+  let write: (text: string) => void = () => {};
+  const channel: Channel = {
+    open({ onFrame }) {
+      write = onFrame;
+    },
+    send() {},
+    close: async () => {},
+  };
+  const onError = (error: Error) => void errors.push(error.message);
+  const client = await connect({ channel }, { version: "2026-07-28", onError });
+  t.after(() => client.close());
+  write("listening on\u001b[31m 3000");
+  write('{"level":"info","msg":"ready"}');
+  write("x".repeat(1000));
+  const advice = "; a stdio server must log to stderr";
+  deepEqual(errors, [
+    `Parse error: not JSON: "listening on [31m 3000"${advice}`,
+    `Invalid request: jsonrpc must be "2.0": ${JSON.stringify('{"level":"info","msg":"ready"}')}${advice}`,
+    `Parse error: not JSON: "${"x".repeat(200)}..."${advice}`,
+  ]);
+});

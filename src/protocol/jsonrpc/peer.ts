@@ -30,8 +30,11 @@ export interface PendingRequest {
 export interface PeerEvents {
   onRequest(request: RpcRequest): void;
   onNotification(notification: RpcNotification): void;
-  /** Reports a received text that is not a message. The owner decides whether to respond. */
-  onInvalid(failure: ParseFailure): void;
+  /**
+   * Reports a received text that is not a message. The owner decides whether to respond. The text is undefined for an
+   * item of a batch.
+   */
+  onInvalid(failure: ParseFailure, text?: string): void;
   /**
    * Returns the reason why a batch is refused, or undefined if it is accepted. Without this callback, every batch is
    * refused.
@@ -163,7 +166,7 @@ export class Peer {
 
   #receive(text: string): void {
     const parsed = parseFrame(text);
-    if (parsed.kind !== "batch") return this.#take(parsed);
+    if (parsed.kind !== "batch") return this.#take(parsed, text);
     const { items } = parsed;
     const problem = this.#events.batchProblem === undefined ? NO_BATCHES : this.#events.batchProblem(items);
     if (problem !== undefined) return this.#refuseBatch(items, `Invalid request: ${problem}`);
@@ -181,7 +184,7 @@ export class Peer {
     }
   }
 
-  #take(parsed: Parsed): void {
+  #take(parsed: Parsed, text?: string): void {
     switch (parsed.kind) {
       case "request":
         return this.#events.onRequest(parsed.message);
@@ -190,7 +193,7 @@ export class Peer {
       case "response":
         return this.#settle(parsed.message);
       case "invalid":
-        return this.#takeInvalid(parsed.failure);
+        return this.#takeInvalid(parsed.failure, text);
       case "batch":
         return this.#events.onProblem(new ProtocolError("A batch inside a batch was dropped"));
     }
@@ -215,9 +218,9 @@ export class Peer {
     pending.onResponse(response);
   }
 
-  #takeInvalid(failure: ParseFailure): void {
+  #takeInvalid(failure: ParseFailure, text: string | undefined): void {
     const pending = failure.answer && failure.id !== undefined ? this.#inflight.find(failure.id) : undefined;
-    if (pending === undefined) return this.#events.onInvalid(failure);
+    if (pending === undefined) return this.#events.onInvalid(failure, text);
     this.#inflight.remove(pending);
     pending.onFailure(new ProtocolError(failure.message));
   }

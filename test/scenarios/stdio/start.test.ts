@@ -185,7 +185,8 @@ verifies("lifecycle:connect:onerror-pre-handshake", stdioWires, async ({ era }, 
     onError: (error) => void errors.push(error.message),
   });
   await client.callTool("any");
-  deepEqual(errors, ["Parse error: not JSON"]);
+  const written = '"garbage before the first message"';
+  deepEqual(errors, [`Parse error: not JSON: ${written}; a stdio server must log to stderr`]);
 });
 
 verifies("transport:stdio:stderr-passthrough", stdioWires, async ({ era }) => {
