@@ -3,6 +3,7 @@ import { ignoreErrors } from "../call/maybe-promise.js";
 import type { ChannelTransport } from "../era/channel-transport.js";
 import type { ClientEra, ClientRuntime, Connection } from "../era/client-era.js";
 import { NO_RECEIVER, type TransportTarget } from "../era/transport.js";
+import { withSchemeAdvice } from "../http/client/failures.js";
 import { type Send, sendBy } from "../http/client/send.js";
 import { DefinitionError } from "../protocol/errors.js";
 import type { Channel } from "../protocol/jsonrpc/channel.js";
@@ -118,7 +119,8 @@ class Connector {
         this.#dialer.memory.set(this.origin, connection.era.name);
       return connection;
     } catch (error) {
-      if (opened.kind === "channel") await opened.transport.close();
+      if (opened.kind === "http") throw withSchemeAdvice(error, opened.target.url);
+      await opened.transport.close();
       throw error;
     }
   }

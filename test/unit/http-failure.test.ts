@@ -1,5 +1,10 @@
-import { equal, match, rejects } from "node:assert/strict";
+import { equal, match, ok, rejects } from "node:assert/strict";
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo, Server } from "node:net";
 import { test } from "node:test";
+import { createServer as createTlsServer } from "node:tls";
+import { connect } from "bowline/client";
 import { systemClock } from "#src/call/clock.js";
 import { noResponse, readErrorResponse, statusError } from "#src/http/client/failures.js";
 import { FakeClock } from "../support/fake-clock.js";
@@ -31,6 +36,46 @@ test("a refusal shows a short piece of its body, on one line", async () => {
   equal(refusal.excerpt, `a b ${"c".repeat(196)}...`);
   equal(refusal.rpcError, undefined);
   match(statusError("tools/call", refusal).message, /^tools\/call: the server answered with HTTP status 502: a b c/);
+});
+
+test("a redirect that is not followed says where it leads, without a query or credentials", async () => {
+  const moved: readonly [string, string][] = [
+    ["https://me:pw@other.example/mcp?token=secret#x", "https://other.example/mcp"],
+    ["/login?token=secret", "/login"],
+  ];
+  for (const [location, shown] of moved) {
+    const refusal = await readErrorResponse(
+      new Response(null, { status: 308, headers: { location } }),
+      life,
+      systemClock,
+    );
+    const { message } = statusError("initialize", refusal);
+    match(message, /^initialize: the server answered with HTTP status 308; the redirect to /);
+    ok(message.includes(`the redirect to ${shown} is not followed: connect to that address`), message);
+  }
+  const bare = await readErrorResponse(new Response(null, { status: 304 }), life, systemClock);
+  equal(statusError("x", bare).message, "x: the server answered with HTTP status 304");
+});
+
+test("a client tells of the other scheme where only one side speaks TLS", async (t) => {
+  const plain = createHttpServer((_, response) => response.end());
+  const secure = createTlsServer({});
+  const servers: readonly [string, string, Server][] = [
+    ["https", "http", plain],
+    ["http", "https", secure],
+  ];
+  for (const [used, spoken, server] of servers) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.after(() => server.close());
+    const url = `${used}://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+    for (const era of ["modern", "legacy"] as const) {
+      for (const options of [{ era }, { era, fetch: (at: URL, init: RequestInit) => fetch(at, init) }]) {
+        const message = new RegExp(`does the server speak ${spoken}:// at this address\\?$`);
+        await rejects(connect(url, options), { name: "ConnectionError", delivery: "sent", message });
+      }
+    }
+  }
 });
 
 test("a body that never ends is let go of", async () => {

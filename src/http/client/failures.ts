@@ -45,11 +45,25 @@ export function noResponse(what: string, cause: unknown): ConnectionError {
   });
 }
 
+/** Texts of errors that occur when only one side uses TLS. */
+const ENDED_AT_ONCE = /other side closed|socket hang up|ECONNRESET|Expected HTTP/;
+const NO_TLS = /wrong version number|packet length too long/;
+
+/** Adds a hint to the error of a first request if the server may use the other of http and https. */
+export function withSchemeAdvice(error: unknown, { protocol }: URL): unknown {
+  const [sign, other] = protocol === "http:" ? [ENDED_AT_ONCE, "https"] : [NO_TLS, "http"];
+  if (!(error instanceof ConnectionError) || error.status !== undefined || !sign.test(error.message)) return error;
+  const { message, delivery, cause } = error;
+  return new ConnectionError(`${message}; does the server speak ${other}:// at this address?`, { delivery, cause });
+}
+
 /** Response with an error status, with the JSON-RPC error of its body, if there is one. */
 export interface HttpErrorResponse extends HttpAnswer {
   readonly rpcError: RpcErrorObject | undefined;
   /** Beginning of the body, on one line. */
   readonly excerpt: string;
+  /** Target of a redirect without its query, which may hold secrets. */
+  readonly redirect?: string | undefined;
 }
 
 /** Reads the body of an error response within limits and releases it. Never rejects. */
@@ -65,7 +79,17 @@ export async function readErrorResponse(reply: Reply, life: Life, clock: Clock):
     delivery: deliveryByStatus(status, rpcError !== undefined && retryAfterMs !== undefined),
     rpcError,
     excerpt: oneLine(text.replace(CREDENTIALS, "$1 ..."), EXCERPT_CHARS),
+    redirect: status >= 300 && status < 400 ? redirectOf(reply) : undefined,
   };
+}
+
+function redirectOf({ url, headers }: Reply): string | undefined {
+  const location = headers.get("location");
+  if (location === null) return undefined;
+  const base = url === "" ? undefined : url;
+  if (!URL.canParse(location, base)) return oneLine(location.replace(/[?#].*/s, ""), EXCERPT_CHARS);
+  const { origin, pathname } = new URL(location, base);
+  return oneLine(origin + pathname, EXCERPT_CHARS);
 }
 
 /** Parses `Retry-After`, which is a number of seconds or a date. */
@@ -77,9 +101,10 @@ function parseRetryAfter(value: string | null, clock: Clock): number | undefined
 }
 
 export function statusError(what: string, refusal: Omit<HttpErrorResponse, "rpcError">): ConnectionError {
-  const { status, retryAfterMs, delivery, excerpt } = refusal;
+  const { status, retryAfterMs, delivery, excerpt, redirect } = refusal;
   const doubt = status === 404 || status === 405 ? NOT_MCP : status === 401 ? NEEDS_TOKEN : "";
-  const said = (excerpt === "" ? "" : `: ${excerpt}`) + doubt;
+  const moved = redirect && `; the redirect to ${redirect} is not followed: connect to that address if you trust it`;
+  const said = (excerpt === "" ? "" : `: ${excerpt}`) + (moved ?? doubt);
   return new ConnectionError(`${what}: the server answered with HTTP status ${status}${said}`, {
     status,
     retryAfterMs,
