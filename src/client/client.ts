@@ -34,14 +34,14 @@ import type {
   AnyServer,
   CallArguments,
   PromptArguments,
-  PromptName,
   ReadOptions,
   ResourceUri,
   ResourceVariables,
+  ServerPrompts,
   ServerTools,
   TemplateValues,
-  ToolName,
 } from "./server-types.js";
+
 import { openWatch, type Watch, type WatchFilter, type WatchOptions } from "./subscriptions/watch.js";
 
 const ROOTS_CHANGED = "notifications/roots/list_changed";
@@ -107,12 +107,12 @@ export class Client<S extends AnyServer = AnyServer> {
   }
 
   /** Calls a tool. A result that does not fit the schema that the tool was listed with is an `OutputError`. */
-  callTool<Name extends ToolName<S>, Output extends StandardSchema>(
+  callTool<Name extends keyof ServerTools<S> & string, Output extends StandardSchema>(
     name: Name,
     args: ServerTools<S>[Name]["input"] | undefined,
     options: TypedCallOptions<Output>,
   ): Promise<ToolOutcome<OutputOf<Output>>>;
-  callTool<Name extends ToolName<S>>(
+  callTool<Name extends keyof ServerTools<S> & string>(
     name: Name,
     ...given: CallArguments<ServerTools<S>[Name]["input"], ToolCallOptions>
   ): Promise<ToolOutcome<ServerTools<S>[Name]["output"]>>;
@@ -151,7 +151,7 @@ export class Client<S extends AnyServer = AnyServer> {
     return this.#pages("prompts", "prompts", (at) => this.request("prompts/list", at, options));
   }
 
-  async getPrompt<Name extends PromptName<S>>(
+  async getPrompt<Name extends keyof ServerPrompts<S> & string>(
     name: Name,
     ...[args, options = {}]: CallArguments<PromptArguments<S, Name>, CallOptions>
   ): Promise<GetPromptResult> {

@@ -10,15 +10,16 @@ export interface AnyServer {
   };
 }
 
+// Signatures write `keyof ServerTools<S> & string` themselves: an alias would be printed in errors in place of the names.
 export type ServerTools<S extends AnyServer> = S["shape"]["tools"];
-export type ToolName<S extends AnyServer> = keyof ServerTools<S> & string;
-type Prompts<S extends AnyServer> = S["shape"]["prompts"];
-export type PromptName<S extends AnyServer> = keyof Prompts<S> & string;
+export type ServerPrompts<S extends AnyServer> = S["shape"]["prompts"];
 /** Without a definition, arguments are what the protocol says. */
 export type PromptArguments<
   S extends AnyServer,
-  Name extends PromptName<S>,
-> = unknown extends Prompts<S>[Name]["arguments"] ? Readonly<Record<string, string>> : Prompts<S>[Name]["arguments"];
+  Name extends keyof ServerPrompts<S>,
+> = unknown extends ServerPrompts<S>[Name]["arguments"]
+  ? Readonly<Record<string, string>>
+  : ServerPrompts<S>[Name]["arguments"];
 export type ResourceUri<S extends AnyServer> = keyof S["shape"]["resources"] & string;
 export type ResourceVariables<S extends AnyServer, Uri extends string> =
   Uri extends ResourceUri<S>

@@ -92,13 +92,12 @@ export type {
   AnyServer,
   CallArguments,
   PromptArguments,
-  PromptName,
   ReadOptions,
   ResourceUri,
   ResourceVariables,
+  ServerPrompts,
   ServerTools,
   TemplateValues,
-  ToolName,
 } from "../client/server-types.js";
 export type { ListListener, ListListeners, ListUpdate } from "../client/subscriptions/list-refresh.js";
 export type { ResubscribeOptions } from "../client/subscriptions/resilient.js";
