@@ -94,5 +94,5 @@ export class CancelledByPeer extends McpError {
 
 /** Creates the reason from the params of `notifications/cancelled`. */
 export function cancelledBy(params: Params | undefined): CancelledByPeer {
-  return new CancelledByPeer(typeof params?.reason === "string" ? params.reason : "cancelled by the other side");
+  return new CancelledByPeer(typeof params?.reason === "string" ? params.reason : "cancelled by the peer");
 }

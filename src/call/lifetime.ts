@@ -106,8 +106,9 @@ export class CallLifetime extends AbortSwitch implements Waiting {
   }
 
   #expire(kind: "idle" | "deadline", ms: number): void {
-    const what = kind === "idle" ? "nothing heard for" : "not finished within";
-    this.abort(new TimeoutError(kind, ms, `${this.#label}: ${what} ${ms} ms`));
+    const problem =
+      kind === "idle" ? `nothing received for ${ms} ms (timeoutMs)` : `not finished within ${ms} ms (deadlineMs)`;
+    this.abort(new TimeoutError(kind, ms, `${this.#label}: ${problem}`));
   }
 
   #disarm(): void {
@@ -127,5 +128,5 @@ export class CallLifetime extends AbortSwitch implements Waiting {
 function limitOf(name: string, ms: number | undefined): number {
   if (ms === undefined) return Number.POSITIVE_INFINITY;
   if (ms >= 0) return ms;
-  throw new RangeError(`${name} must be a number of milliseconds, not ${ms}`);
+  throw new RangeError(`${name} must be a number of milliseconds of 0 or more, got ${ms}`);
 }

@@ -59,8 +59,9 @@ export class ProgressReporter {
   }
 
   #problem(progress: number, total: number | undefined): string | undefined {
-    if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total))) return "it must be finite";
-    return progress > this.#last ? undefined : `it must grow, but ${progress} follows ${this.#last}`;
+    if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total)))
+      return "progress and total must be finite";
+    return progress > this.#last ? undefined : `progress must increase, but ${progress} follows ${this.#last}`;
   }
 
   /** Sends a report, or holds it back. Reports with metadata are never dropped. */

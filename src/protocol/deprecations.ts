@@ -11,7 +11,7 @@ type Warn = (message: string, fields: { readonly code: string }) => void;
 /** Deprecated capabilities and their replacements. */
 const CAPABILITIES = {
   roots: "pass folders in tool arguments, resource URIs or the server's configuration",
-  sampling: "call the provider of the model",
+  sampling: "call the API of the model's provider",
   logging: "write to stderr, or use OpenTelemetry",
 } as const;
 

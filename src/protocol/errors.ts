@@ -266,7 +266,7 @@ export class ServerUnavailableError extends McpError {
     readonly retryInMs: number,
     cause: Error,
   ) {
-    const when = `it is tried again when needed in ${retryInMs} ms or later`;
+    const when = `a call can connect again in ${retryInMs} ms`;
     super("server_unavailable", `Server ${JSON.stringify(server)} is not available (${when}): ${cause.message}`, {
       cause,
     });
@@ -294,7 +294,7 @@ export class OutputError extends McpError {
     /** Result as received. */
     readonly result: unknown,
   ) {
-    super("invalid_output", `The result of tool ${tool} does not fit its output schema: ${describeIssues(issues)}`);
+    super("invalid_output", `The result of tool ${tool} does not match its output schema: ${describeIssues(issues)}`);
   }
 }
 
@@ -314,7 +314,7 @@ export function toError(thrown: unknown): Error {
 
 /** Creates the error of a call on a closed connection. Its message contains the reason of the closure. */
 export function notConnected(reason?: Error): ConnectionError {
-  const why = reason instanceof ConnectionError ? reason.message : "the connection has been closed";
+  const why = reason instanceof ConnectionError ? reason.message : "the connection is closed";
   return new ConnectionError(`Not connected: ${why}`, { ...endOf(reason), delivery: "not_sent", cause: reason });
 }
 
@@ -332,11 +332,13 @@ export function isVersionList(value: unknown): value is readonly string[] {
 
 /** Returns the reason why a value is not a list of URLs to visit, or undefined if it is one. */
 export function requiredUrlProblem(value: unknown): string | undefined {
-  if (!Array.isArray(value) || value.length === 0) return "needs at least one elicitation";
+  if (!Array.isArray(value) || value.length === 0) return "elicitations must have at least one entry";
   for (const one of value as readonly Partial<RequiredUrl>[]) {
-    if (one.mode !== undefined && one.mode !== "url") return "takes elicitations by URL only";
-    if (typeof one.elicitationId !== "string" || one.elicitationId === "") return "needs an elicitationId for each";
-    if (typeof one.url !== "string" || typeof one.message !== "string") return "needs a url and a message for each";
+    if (one.mode !== undefined && one.mode !== "url") return 'the mode of each elicitation must be "url"';
+    if (typeof one.elicitationId !== "string" || one.elicitationId === "")
+      return "each elicitation must have an elicitationId";
+    if (typeof one.url !== "string" || typeof one.message !== "string")
+      return "each elicitation must have a url and a message";
   }
   return undefined;
 }

@@ -47,7 +47,7 @@ export class KeyRing {
    */
   async decrypt({ keyId, iv, data }: Encrypted, context: string): Promise<string> {
     const key = this.#keys.find(({ id }) => id === keyId);
-    if (key === undefined) throw new Error(`no key "${keyId}"`);
+    if (key === undefined) throw new Error(`The key ring has no key "${keyId}"`);
     const params = toParams(decode(iv), context);
     return new TextDecoder().decode(await crypto.subtle.decrypt(params, await this.#importKey(key), decode(data)));
   }
@@ -91,6 +91,6 @@ function encode(text: string): Uint8Array<ArrayBuffer> {
  */
 function decode(text: string): Uint8Array<ArrayBuffer> {
   const bytes = fromBase64Url(text);
-  if (toBase64Url(bytes) !== text) throw new Error("not as it was encoded");
+  if (toBase64Url(bytes) !== text) throw new Error("The text is not canonical base64url");
   return bytes;
 }

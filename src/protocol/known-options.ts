@@ -27,7 +27,7 @@ export function assertOptions(where: string, given: unknown, known: object): voi
 function assertKind(where: string, value: unknown, kind: unknown): void {
   if (value === undefined || typeof kind !== "string") return;
   const given = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  if (given !== kind) throw new DefinitionError(`${where} must be of the kind ${kind}, not ${given}`);
+  if (given !== kind) throw new DefinitionError(`${where} must be of type ${kind}, got ${given}`);
 }
 
 /** Adds the defaults of limits that are not given. Throws if a limit is unknown, not a number, or below 0. */
@@ -42,7 +42,7 @@ export function resolveLimits<Limits extends object>(
     if (value === undefined) continue;
     if (typeof value !== "number" || !(value >= 0))
       throw new DefinitionError(
-        `${where}: limits.${name} must be a number, 0 or more, or Infinity for no limit, not ${String(value)}`,
+        `${where}: limits.${name} must be a number of 0 or more, or Infinity for no limit, got ${String(value)}`,
       );
     limits[name as keyof Limits] = value as Limits[keyof Limits];
   }

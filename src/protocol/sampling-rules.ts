@@ -17,7 +17,10 @@ export function findSamplingProblem({ messages }: CreateMessageParams): Problem 
     open = uses;
   }
   if (open.length === 0) return undefined;
-  return { path: `/messages/${messages.length}`, expected: "a message with the results of the tools that were used" };
+  return {
+    path: `/messages/${messages.length}`,
+    expected: "a message with the results of the tool_use blocks of the previous message",
+  };
 }
 
 /** Returns the problem of a model's answer, given the request. The model may use tools only if they were offered. */
@@ -50,14 +53,14 @@ function misplaced(
   if (uses > 0 && role !== "assistant") return "free of tool_use: only the assistant uses tools";
   if (results === 0) return undefined;
   if (role !== "user") return "free of tool_result: results come from the user";
-  return results === blocks.length ? undefined : "tool_result blocks only, since it has one";
+  return results === blocks.length ? undefined : "only tool_result blocks, since it contains one";
 }
 
 function unbalanced(uses: readonly string[], results: readonly string[]): string | undefined {
   const same = uses.length === results.length && uses.every((id) => results.includes(id));
-  return same ? undefined : "exactly one tool_result for each tool_use of the message before";
+  return same ? undefined : "exactly one tool_result for each tool_use of the previous message";
 }
 
 function repeated(uses: readonly string[]): string | undefined {
-  return new Set(uses).size === uses.length ? undefined : "tool_use blocks with ids of their own";
+  return new Set(uses).size === uses.length ? undefined : "tool_use blocks with different ids";
 }

@@ -50,15 +50,15 @@ export function parseTemplateParts(text: string): readonly TemplatePart[] {
     const open = text.indexOf("{", at);
     const literal = text.slice(at, open < 0 ? text.length : open);
     const foreign = literal.search(NOT_LITERAL);
-    if (foreign >= 0) throw wrong("a character that a URI template must not have", at + foreign);
+    if (foreign >= 0) throw wrong("invalid character", at + foreign);
     if (literal !== "") parts.push(literal);
     if (open < 0) break;
     const close = text.indexOf("}", open);
-    if (close < 0) throw wrong("an expression that is not closed", open);
+    if (close < 0) throw wrong("unclosed expression", open);
     const body = text.slice(open + 1, close);
     const operator = /^[+#./;?&]/.exec(body)?.[0] ?? "";
     const variables = body.slice(operator.length).split(",").map(parseVariable);
-    if (variables.includes(undefined)) throw wrong("a malformed expression", open);
+    if (variables.includes(undefined)) throw wrong("malformed expression", open);
     count += variables.length;
     if (count > MAX_VARIABLES) throw wrong(`more than ${MAX_VARIABLES} variables`, open);
     parts.push({ operator, variables: variables as TemplateVariable[], at: open });

@@ -29,7 +29,7 @@ export interface UsableSchema {
 }
 
 const NO_VALIDATOR =
-  "plain JSON Schema needs a validator: give jsonSchemaValidator of bowline/json-schema as the option `validator`";
+  "plain JSON Schema needs a validator: pass jsonSchemaValidator of bowline/json-schema as the option `validator`";
 
 /** Keywords with values that have no effect. The numeric bounds are those of the safe integers of JavaScript. */
 const NOISE: ReadonlySet<string> = new Set([
@@ -157,7 +157,7 @@ function convert(schema: StandardSchema, where: string, direction: SchemaDirecti
   if (jsonSchema === undefined) {
     const hint = DESCRIBED_BY[vendor] ?? "a newer version of it";
     throw new DefinitionError(
-      `${where}: this ${vendor} schema cannot describe itself as JSON Schema; use ${hint}, or give one by withJsonSchema()`,
+      `${where}: this ${vendor} schema does not provide JSON Schema; use ${hint}, or pass one with withJsonSchema()`,
     );
   }
   try {
@@ -179,7 +179,7 @@ function inconvertible(
 ): DefinitionError {
   const reason = toError(cause).message;
   const place = locate(schema, direction, 0);
-  const message = `${where}: the schema cannot be converted to JSON Schema at ${place}: ${reason}; use types that JSON has, or give the JSON Schema by withJsonSchema()`;
+  const message = `${where}: the schema cannot be converted to JSON Schema at ${place}: ${reason}; use types that JSON supports, or pass the JSON Schema with withJsonSchema()`;
   return new DefinitionError(message, { cause });
 }
 

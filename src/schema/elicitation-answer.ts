@@ -96,7 +96,7 @@ export function checkAnswer(
 ): readonly SchemaIssue[] {
   const { lenient = false, onSkip } = options;
   const odd = oddKeyword(form, "properties");
-  if (odd !== undefined) return lenient ? [] : [{ path: "", message: `cannot be checked: it uses ${odd}` }];
+  if (odd !== undefined) return lenient ? [] : [{ path: "", message: `cannot be checked, since the form uses ${odd}` }];
   if (!isObject(content)) return [{ path: "", message: "must be an object" }];
   const run = new AnswerRun(lenient);
   let skipped: string | undefined;
@@ -106,7 +106,7 @@ export function checkAnswer(
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const message = spentMessage(SCHEMA_LIMITS.maxSteps);
-    if (lenient) skipped = `the rest of it: it ${message}`;
+    if (lenient) skipped = `the remaining fields: the form ${message}`;
     else run.issues.push({ path: "", message });
   }
   if (skipped !== undefined) onSkip?.(skipped);
@@ -137,7 +137,7 @@ export function checkField(field: unknown, value: unknown, path: string, run: An
   const type = isObject(field) && Object.hasOwn(TYPES, String(field.type)) ? String(field.type) : undefined;
   const wrong = (message: string, at = path) => run.issues.push({ path: at, message });
   if (!isObject(field) || type === undefined || oddKeyword(field, choiceKeyword(type)) !== undefined) {
-    if (!run.lenient) wrong("cannot be checked: its field is of no kind that forms have");
+    if (!run.lenient) wrong("cannot be checked, since its field has a type that forms do not support");
     return;
   }
   if (TYPES[type]?.(value) !== true) return void wrong(`must be ${/^[ai]/.test(type) ? "an" : "a"} ${type}`);
@@ -205,7 +205,7 @@ function checkText(
   const matcher = typeof pattern === "string" ? run.patterns.read(pattern) : undefined;
   if (typeof matcher === "object" && !matcher.test(value, run)) wrong(`must match ${pattern}`);
   const test = Object.hasOwn(FORMATS, String(format)) ? FORMATS[String(format)] : undefined;
-  if (test?.(value) === false) wrong(`must be of the format ${format}`);
+  if (test?.(value) === false) wrong(`must have the format ${format}`);
 }
 
 /**

@@ -112,14 +112,14 @@ function problemOf(field: unknown, run: AnswerRun, isConverted: boolean): string
     return `has a format other than ${Object.keys(FORMATS).join(", ")}`;
   }
   const broken = Object.keys(BOUNDS).find((bound) => field[bound] !== undefined && !Number.isFinite(field[bound]));
-  if (broken !== undefined) return `has a ${broken} that is no number`;
+  if (broken !== undefined) return `has a ${broken} that is not a number`;
   const { pattern } = field;
   const matcher = pattern === undefined ? undefined : run.patterns.read(String(pattern));
   if (matcher === NO_PATTERN || (typeof matcher === "string" && !isConverted)) {
     return `cannot use ${quotePattern(String(pattern))}: it ${matcher}`;
   }
   if (preset !== undefined) checkField(field, preset, "", run);
-  return run.issues.length === 0 ? undefined : "has a default that does not fit it";
+  return run.issues.length === 0 ? undefined : "has a default that is not a valid value of the field";
 }
 
 /** Converts a field that a library describes to the form of MCP. Unsupported parts remain for `problemOf` to report. */

@@ -22,7 +22,7 @@ export function questionProblem(request: InputRequest): McpError | undefined {
   const { method } = request;
   const problem = inputShapes.get(method)?.params(request.params) ?? findQuestionProblem(request);
   if (problem !== undefined) {
-    return new McpError("invalid_question", `${method} was not asked: ${problem.path} must be ${problem.expected}`);
+    return new McpError("invalid_question", `${method} was not sent: ${problem.path} must be ${problem.expected}`);
   }
   if (method !== "elicitation/create" || request.params.mode === "url") return undefined;
   try {
@@ -37,7 +37,10 @@ export function questionProblem(request: InputRequest): McpError | undefined {
 export function assertQuestions(requests: Readonly<Record<string, InputRequest>>): void {
   for (const [key, request] of Object.entries(requests)) {
     const problem = questionProblem(request);
-    if (problem !== undefined) throw new DefinitionError(`inputRequired, ${key}: ${problem.message}`);
+    if (problem !== undefined)
+      throw new DefinitionError(
+        `inputRequired: the input request ${JSON.stringify(key)} is invalid: ${problem.message}`,
+      );
   }
 }
 
@@ -47,7 +50,7 @@ export function findQuestionProblem(request: Pick<InputRequest, "method" | "para
   if (method === "sampling/createMessage") return findSamplingProblem(params as CreateMessageParams);
   if (method !== "elicitation/create" || (params as ElicitUrlParams).mode !== "url") return undefined;
   const isGood = isWebUrl((params as ElicitUrlParams).url);
-  return isGood ? undefined : { path: "/url", expected: "an absolute http or https address" };
+  return isGood ? undefined : { path: "/url", expected: "an absolute http or https URL" };
 }
 
 /** Returns the problem of an input response whose shape is valid. */
@@ -62,7 +65,7 @@ export function findAnswerProblem(
   const at = (answer as ListRootsResult).roots.findIndex(({ uri }) => !isRootUri(uri));
   return at < 0
     ? undefined
-    : { path: `/roots/${at}/uri`, expected: "a file:// address without .. or hidden separators" };
+    : { path: `/roots/${at}/uri`, expected: "a file:// URI without .. and without encoded separators" };
 }
 
 /** True for an absolute http or https URL. */

@@ -91,7 +91,7 @@ test("calls of different limits end each at its own", async () => {
   const errors = (await Promise.all(ended)) as Error[];
   deepEqual(
     errors.map(({ message }) => message),
-    scopes.map((_, index) => `call: nothing heard for ${10 + index} ms`),
+    scopes.map((_, index) => `call: nothing received for ${10 + index} ms (timeoutMs)`),
   );
 });
 
@@ -113,7 +113,7 @@ test("a process lives as long as a call waits", async () => {
   const code = `
     new CallLifetime("first", { timeoutMs: 50 }).close();
     new CallLifetime("second", { timeoutMs: 50 }).onAbort((reason) => console.log(reason.message));`;
-  equal(await outputOf(code), "second: nothing heard for 50 ms\n");
+  equal(await outputOf(code), "second: nothing received for 50 ms (timeoutMs)\n");
 });
 
 test("a process does not wait for the limits of calls that have ended", async () => {

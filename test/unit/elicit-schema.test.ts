@@ -201,7 +201,7 @@ describe("an answer", () => {
       const one = toRequestedSchema(form({ a: { type: "string", format } }), "ask");
       for (const [good, bad] of pairs) {
         deepEqual(checkAnswer(one, { a: good }), []);
-        deepEqual(checkAnswer(one, { a: bad }), [{ path: "/a", message: `must be of the format ${format}` }]);
+        deepEqual(checkAnswer(one, { a: bad }), [{ path: "/a", message: `must have the format ${format}` }]);
       }
     }
   });

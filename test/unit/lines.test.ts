@@ -89,13 +89,13 @@ describe("LineDecoder", () => {
   test("reports a line that is not UTF-8 and delivers the lines around it", () => {
     const { lines, problems } = decode([bytes("a\n"), Uint8Array.of(0xff, 0xfe, 0x0a), bytes("b\n")]);
     assert.deepEqual(lines, ["a", "b"]);
-    assert.deepEqual(problems, ["A line of 2 bytes is not valid UTF-8: skipped"]);
+    assert.deepEqual(problems, ["A line of 2 bytes is not valid UTF-8 and was skipped"]);
   });
 
   test("reports bytes without a terminator at the end, and does not repeat what they say", () => {
     const { lines, problems } = decode([bytes('a\n{"key":"secret"}')]);
     assert.deepEqual(lines, ["a"]);
-    assert.deepEqual(problems, ["The input ended within a line: its 16 bytes are dropped"]);
+    assert.deepEqual(problems, ["The input ended in the middle of a line; its 16 bytes were dropped"]);
   });
 
   test("accepts a line of exactly the limit, with a byte order mark and a CR around it", () => {
@@ -111,7 +111,7 @@ describe("LineDecoder", () => {
     for (const cuts of [[], [3], [5, 17, 19], [20, 21]]) {
       const { lines, problems } = decode(cutAt(bytes(`a\n${"x".repeat(30)}\nb\n`), cuts), 10);
       assert.deepEqual(lines, ["a"]);
-      assert.deepEqual(problems, ["A line is longer than the limit of 10 bytes; maxLineBytes raises it"]);
+      assert.deepEqual(problems, ["A line is longer than the limit of 10 bytes; raise maxLineBytes"]);
     }
   });
 

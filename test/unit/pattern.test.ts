@@ -173,7 +173,7 @@ describe("a pattern", () => {
     for (const source of ["(?=a)", "(?!a)b", "(?<=a)b", "(?<!a)b", "(a)\\1", "(?<x>a)\\k<x>", "^(?:(?:(?!b)a))$"]) {
       equal(
         readPattern(source, 10_000),
-        "looks around, refers back or sets flags, which cannot be matched in linear time",
+        "uses a lookaround, a backreference or flags, which cannot be matched in linear time",
       );
     }
   });
@@ -212,7 +212,7 @@ describe("a pattern", () => {
       "\\p{L}".repeat(500),
     ];
     for (const source of TOO_LARGE) {
-      equal(readPattern(source, 10_000), "makes for too many states (limits.maxPatternStates)", source.slice(0, 40));
+      equal(readPattern(source, 10_000), "needs too many states (limits.maxPatternStates)", source.slice(0, 40));
     }
     equal(typeof readPattern("a".repeat(8_800), 10_000), "object");
     equal(typeof readPattern("((((((((((a+)+)+)+)+)+)+)+)+)+)+", 100), "object");

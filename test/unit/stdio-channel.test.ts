@@ -96,7 +96,7 @@ describe("stdio client channel: frames", { timeout: 60_000 }, () => {
     assert.deepEqual(log.frames, ['{"whole":1}']);
     assert.deepEqual(
       log.problems.map((problem) => problem.message),
-      ["The input ended within a line: its 8 bytes are dropped"],
+      ["The input ended in the middle of a line; its 8 bytes were dropped"],
     );
     assert.equal(reason.exitCode, 0);
   });
@@ -110,7 +110,7 @@ describe("stdio client channel: frames", { timeout: 60_000 }, () => {
     assert.deepEqual(log.frames, ["x".repeat(10)]);
     assert.deepEqual([log.problems.length, reason.cause], [1, log.problems[0]]);
     // However the process takes the end of its input: that is not why it ended.
-    assert.match(reason.message, /wrote a line that is too long .* limit of 10 bytes; maxLineBytes raises it$/);
+    assert.match(reason.message, /wrote a line that is too long .* limit of 10 bytes; raise maxLineBytes$/);
     assert.equal(reason.likelyCause, undefined);
   });
 });

@@ -181,29 +181,29 @@ describe("an option of a wrong kind is refused where it is written", () => {
 
   it("of a server", () => {
     const wrong: readonly (readonly [options: object, message: string | RegExp])[] = [
-      [{ stateKeys: "secret" }, "McpServer: stateKeys must be of the kind array, not string"],
-      [{ stateKeys: { id: "a", secret } }, "McpServer: stateKeys must be of the kind array, not object"],
+      [{ stateKeys: "secret" }, "McpServer: stateKeys must be of type array, got string"],
+      [{ stateKeys: { id: "a", secret } }, "McpServer: stateKeys must be of type array, got object"],
       [{ stateKeys: [secret] }, /^each of stateKeys must be \{ id, secret \}/],
       [{ stateKeys: [null] }, /^each of stateKeys must be \{ id, secret \}/],
       [{ stateKeys: ["secret"] }, /^each of stateKeys must be \{ id, secret \}/],
       [{ stateKeys: [{ id: 1, secret }] }, /^each of stateKeys must be \{ id, secret \}/],
       [{ stateKeys: [{ id: "a", secret: "x".repeat(32) }] }, /^each of stateKeys must be \{ id, secret \}/],
       [{ stateCodec: { encode: handler } }, "stateCodec needs two functions: { encode, decode }"],
-      [{ stateCodec: handler }, "McpServer: stateCodec must be of the kind object, not function"],
-      [{ acceptState: true }, "McpServer: acceptState must be of the kind function, not boolean"],
-      [{ interceptors: handler }, "McpServer: interceptors must be of the kind array, not function"],
+      [{ stateCodec: handler }, "McpServer: stateCodec must be of type object, got function"],
+      [{ acceptState: true }, "McpServer: acceptState must be of type function, got boolean"],
+      [{ interceptors: handler }, "McpServer: interceptors must be of type array, got function"],
       [{ interceptors: [1] }, "interceptors needs a function: (call, next) => next(call)"],
-      [{ versions: "2026-07-28" }, "McpServer: versions must be of the kind array, not string"],
-      [{ onError: console }, "McpServer: onError must be of the kind function, not object"],
-      [{ limits: 5 }, "McpServer: limits must be of the kind object, not number"],
+      [{ versions: "2026-07-28" }, "McpServer: versions must be of type array, got string"],
+      [{ onError: console }, "McpServer: onError must be of type function, got object"],
+      [{ limits: 5 }, "McpServer: limits must be of type object, got number"],
       [{ limits: { maxCalls: "5" } }, /^McpServer: limits\.maxCalls must be a number/],
       [{ limits: { maxCalls: null } }, /^McpServer: limits\.maxCalls must be a number/],
-      [{ http: null }, "McpServer: http must be of the kind object, not null"],
-      [{ http: { gate: {} } }, "McpServer http: gate must be of the kind function, not object"],
+      [{ http: null }, "McpServer: http must be of type object, got null"],
+      [{ http: { gate: {} } }, "McpServer http: gate must be of type function, got object"],
       [{ http: { allowedHosts: "example.com" } }, 'allowedHosts must be an array of texts, "*" or false'],
       [{ http: { allowedOrigins: [1] } }, 'allowedOrigins must be an array of texts, "*" or false'],
-      [{ capabilities: [] }, "McpServer: capabilities must be of the kind object, not array"],
-      [{ pageSize: "10" }, "McpServer: pageSize must be of the kind number, not string"],
+      [{ capabilities: [] }, "McpServer: capabilities must be of type object, got array"],
+      [{ pageSize: "10" }, "McpServer: pageSize must be of type number, got string"],
       [{ pageSize: 0 }, "pageSize must be a number of 1 or more, not 0"],
     ];
     for (const [options, message] of wrong) refuses(() => build(options), message);
@@ -213,13 +213,10 @@ describe("an option of a wrong kind is refused where it is written", () => {
   it("of a definition", () => {
     const define = (kind: "tool" | "prompt" | "resource" | "method", options: object) => () =>
       (server() as unknown as Record<string, Untyped>)[kind]?.("a:b", options, handler);
-    refuses(define("tool", { description: 5 }), 'tool "a:b": description must be of the kind string, not number');
-    refuses(define("tool", { visible: true }), 'tool "a:b": visible must be of the kind function, not boolean');
-    refuses(define("prompt", { complete: handler }), 'prompt "a:b": complete must be of the kind object, not function');
-    refuses(
-      define("resource", { name: "a", list: [] }),
-      'resource "a:b": list must be of the kind function, not array',
-    );
-    refuses(define("method", { sealState: "no" }), 'method "a:b": sealState must be of the kind boolean, not string');
+    refuses(define("tool", { description: 5 }), 'tool "a:b": description must be of type string, got number');
+    refuses(define("tool", { visible: true }), 'tool "a:b": visible must be of type function, got boolean');
+    refuses(define("prompt", { complete: handler }), 'prompt "a:b": complete must be of type object, got function');
+    refuses(define("resource", { name: "a", list: [] }), 'resource "a:b": list must be of type function, got array');
+    refuses(define("method", { sealState: "no" }), 'method "a:b": sealState must be of type boolean, got string');
   });
 });

@@ -66,7 +66,9 @@ export class LineDecoder {
     const blank = isBlank(this.#buffer, this.#contentStart(this.#buffer, 0, rest), rest);
     this.#forget();
     if (!blank)
-      this.#events.onProblem(new ProtocolError(`The input ended within a line: its ${rest} bytes are dropped`));
+      this.#events.onProblem(
+        new ProtocolError(`The input ended in the middle of a line; its ${rest} bytes were dropped`),
+      );
   }
 
   #finishLine(chunk: Uint8Array, start: number, end: number): void {
@@ -98,7 +100,7 @@ export class LineDecoder {
       return this.#utf8.decode(bytes);
     } catch (cause) {
       this.#events.onProblem(
-        new ProtocolError(`A line of ${bytes.length} bytes is not valid UTF-8: skipped`, { cause }),
+        new ProtocolError(`A line of ${bytes.length} bytes is not valid UTF-8 and was skipped`, { cause }),
       );
       return undefined;
     }
@@ -129,7 +131,7 @@ export class LineDecoder {
   #overflow(): void {
     this.#ended = true;
     this.#forget();
-    const message = `A line is longer than the limit of ${this.#maxLineBytes} bytes; maxLineBytes raises it`;
+    const message = `A line is longer than the limit of ${this.#maxLineBytes} bytes; raise maxLineBytes`;
     this.#events.onOverflow(new ProtocolError(message));
   }
 

@@ -78,7 +78,7 @@ export function answerableId(parsed: Parsed): RequestId | undefined {
 function classifyResponse(message: Record<string, unknown>): Parsed {
   const id = isRequestId(message.id) ? message.id : undefined;
   if ("error" in message) {
-    if ("result" in message) return invalidAnswer("result and error exclude each other", id);
+    if ("result" in message) return invalidAnswer("a response must not have both result and error", id);
     if (!isErrorObject(message.error)) return invalidAnswer("error must have an integer code and a message", id);
     return { kind: "response", message: message as unknown as RpcResponse };
   }

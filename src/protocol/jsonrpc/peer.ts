@@ -55,7 +55,7 @@ export interface OutgoingRequest {
 }
 
 /** Reason to refuse a batch in protocol versions without batches. */
-export const NO_BATCHES = "batches are not part of this protocol version";
+export const NO_BATCHES = "batches are not supported in this protocol version";
 
 /** Number of ids chosen by callers to remember after their requests were abandoned. Late responses are not reported. */
 const REMEMBERED_ABANDONED = 64;
@@ -211,7 +211,7 @@ export class Peer {
   #settle(response: RpcResponse): void {
     if (response.id === undefined || response.id === null) {
       const said = "error" in response ? `: ${oneLine(response.error.message, 1_000)} (${response.error.code})` : "";
-      return this.#events.onProblem(new ProtocolError(`The peer reported an error that names no request${said}`));
+      return this.#events.onProblem(new ProtocolError(`The peer sent an error response without a request id${said}`));
     }
     const pending = this.#inflight.take(response.id);
     if (pending === undefined) return this.#unmatched(response.id);
@@ -228,7 +228,9 @@ export class Peer {
   #unmatched(id: RequestId): void {
     const late = this.#inflight.hasMinted(id) || this.#abandoned.includes(idKey(id));
     if (!late)
-      this.#events.onProblem(new ProtocolError(`An answer names no request of this side: id ${oneLine(String(id))}`));
+      this.#events.onProblem(
+        new ProtocolError(`The peer sent a response with an unknown request id: ${oneLine(String(id))}`),
+      );
   }
 
   #onClose(reason: Error | undefined): void {
@@ -271,7 +273,10 @@ function notWritten(cause: Error): McpError {
 
 function connectionLost(reason: Error | undefined): ConnectionError {
   if (!(reason instanceof ConnectionError)) {
-    return new ConnectionError("The connection was closed before the answer came", { delivery: "sent", cause: reason });
+    return new ConnectionError("The connection was closed before the response arrived", {
+      delivery: "sent",
+      cause: reason,
+    });
   }
   return new ConnectionError(reason.message, { ...endOf(reason), delivery: "sent", cause: reason });
 }

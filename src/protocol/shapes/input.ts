@@ -88,10 +88,7 @@ const sampling: InputShape = {
 
 /* Roots */
 
-export const root: Check = object(
-  { uri: pattern("a file:// address", /^file:\/\//) },
-  { name: string, _meta: anyObject },
-);
+export const root: Check = object({ uri: pattern("a file:// URI", /^file:\/\//) }, { name: string, _meta: anyObject });
 
 const roots: InputShape = { params: optional(params({})), result: result({ roots: array(root) }) };
 

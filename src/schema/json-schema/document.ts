@@ -74,7 +74,7 @@ export class SchemaDocument {
     const resource = uri === undefined ? undefined : this.#resources.get(hash < 0 ? uri : uri.slice(0, hash));
     if (uri === undefined || resource === undefined) {
       throw new DefinitionError(
-        `${where}: the reference ${JSON.stringify(reference)} points outside the schema; nothing is ever fetched, so copy the target into $defs`,
+        `${where}: the reference ${JSON.stringify(reference)} points outside the schema; references are not fetched, so copy the target into $defs`,
       );
     }
     const fragment = hash < 0 ? "" : decode(uri.slice(hash + 1));
@@ -83,7 +83,7 @@ export class SchemaDocument {
       ? this.#follow(resource, fragment)
       : this.#anchors.get(`${resource.base}#${fragment}`);
     if (found === undefined) {
-      throw new DefinitionError(`${where}: the reference ${JSON.stringify(reference)} leads nowhere`);
+      throw new DefinitionError(`${where}: the reference ${JSON.stringify(reference)} has no target in the schema`);
     }
     return { ...found, anchor: fragment.startsWith("/") ? undefined : fragment };
   }

@@ -53,10 +53,10 @@ export interface StepBudget {
  */
 export function spend(budget: StepBudget, steps: number): void {
   budget.left -= steps;
-  if (budget.left < 0) throw new RangeError("too much to check");
+  if (budget.left < 0) throw new RangeError("the check takes too many steps");
 }
 
 /** Describes a check that was aborted. */
 export function spentMessage(maxSteps: number): string {
-  return `takes more than ${maxSteps} steps to check, so the check was given up; limits.maxSteps of createValidator raises that`;
+  return `takes more than ${maxSteps} steps to check, so the check was aborted; raise limits.maxSteps of createValidator`;
 }

@@ -9,8 +9,8 @@ export interface PatternPart {
 export type PatternBranches = readonly (readonly PatternPart[])[];
 
 const MAX_NESTING = 200;
-export const NO_PATTERN = "is no regular expression";
-const TOO_LARGE = "makes for too many states (limits.maxPatternStates)";
+export const NO_PATTERN = "is not a valid regular expression";
+const TOO_LARGE = "needs too many states (limits.maxPatternStates)";
 /** Cost in states of a property class. The engine takes about 50 us to read one. */
 const PROPERTY_COST = 20;
 const TOKEN =
@@ -80,7 +80,7 @@ class PatternReader {
 
   #readPart(token: string, depth: number): PatternPart {
     if (/^\(\?(?:<?[=!]|[a-z-]+:)|^\\[1-9k]/.test(token)) {
-      this.problem = "looks around, refers back or sets flags, which cannot be matched in linear time";
+      this.problem = "uses a lookaround, a backreference or flags, which cannot be matched in linear time";
     }
     const branches = token.startsWith("(") ? this.readBranches(depth + 1) : undefined;
     const [, sign, least = "", comma, most = ""] = this.#next(QUANTIFIER) ?? [];

@@ -199,7 +199,7 @@ for (const era of ERAS) {
     };
     await rejects(judged(t, era, outputSchema, { a: new Array(20_000).fill(0) }), (error) => {
       ok(error instanceof OutputError);
-      match(error.issues[0]?.message ?? "", /given up; limits\.maxSteps of createValidator/);
+      match(error.issues[0]?.message ?? "", /aborted; raise limits\.maxSteps of createValidator/);
       return true;
     });
   });

@@ -79,7 +79,7 @@ verifies(
     for (const call of calls.slice(0, 2)) {
       await rejects(call, (error) => {
         ok(error instanceof ProtocolError, String(error));
-        match(error.message, /batches are not part of this protocol version/);
+        match(error.message, /batches are not supported in this protocol version/);
         return true;
       });
     }

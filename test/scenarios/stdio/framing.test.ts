@@ -242,7 +242,7 @@ verifies("transport:stdio:framing:partial-at-eof", stdioWires, async (world, t) 
   await rejects(answer, { name: "ConnectionError", delivery: "sent" });
   deepEqual(
     errors.map(({ message }) => message),
-    [`The input ended within a line: its ${Buffer.byteLength(whole)} bytes are dropped`],
+    [`The input ended in the middle of a line; its ${Buffer.byteLength(whole)} bytes were dropped`],
   );
 });
 
