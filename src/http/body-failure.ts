@@ -10,9 +10,9 @@ export class BodyTooLarge extends BodyFailure {
   override readonly status = 413;
   constructor(
     readonly limit: number,
-    body = "request body",
+    message = `request body is larger than ${limit} bytes (limits.maxBodyBytes)`,
   ) {
-    super(`${body} is larger than ${limit} bytes`);
+    super(message);
   }
 }
 
@@ -27,7 +27,7 @@ export class BodyNotText extends BodyFailure {
 export class BodyIncomplete extends BodyFailure {
   override readonly name = "BodyIncomplete";
   constructor(options?: ErrorOptions) {
-    super("the client went away before the whole request body had arrived", options);
+    super("the client disconnected before the whole request body arrived", options);
   }
 }
 
@@ -35,7 +35,7 @@ export class BodyTaken extends BodyFailure {
   override readonly name = "BodyTaken";
   override readonly status = 500;
   constructor() {
-    super("request body was read before it came here; take the body parser away or hand its result over as `body`");
+    super("request body has already been read; remove the body parser, or pass its result as `body`");
   }
 }
 
@@ -43,7 +43,7 @@ export class BodiesFull extends BodyFailure {
   override readonly name = "BodiesFull";
   override readonly status = 503;
   constructor(limit: number) {
-    super(`Too many request bodies are under way: this server keeps ${limit} bytes of them at a time`);
+    super(`Too many request bodies: this server holds at most ${limit} bytes of incomplete bodies`);
   }
 }
 
@@ -51,6 +51,6 @@ export class BodyTimeout extends BodyFailure {
   override readonly name = "BodyTimeout";
   override readonly status = 408;
   constructor(ms: number) {
-    super(`no byte of the request body came in ${ms} ms (bodyTimeoutMs)`);
+    super(`no data of the request body arrived for ${ms} ms (limits.bodyTimeoutMs)`);
   }
 }

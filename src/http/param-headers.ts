@@ -41,7 +41,7 @@ export function findParamHeaders(inputSchema: unknown): ParamHeaders {
     depth: number,
   ): string | undefined => {
     count += 1;
-    if (depth > MAX_DEPTH || count > MAX_SUBSCHEMAS) return "the schema is too large to be searched";
+    if (depth > MAX_DEPTH || count > MAX_SUBSCHEMAS) return "the schema is too large to search for header annotations";
     if (Object.hasOwn(schema, KEYWORD)) {
       const header = readHeader(schema, path);
       if (typeof header === "string") return `${at}: ${header}`;

@@ -201,7 +201,7 @@ class WebStream implements HttpStream {
   leave(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#controller.error(new DOMException("The client has gone", "AbortError"));
+    this.#controller.error(new DOMException("The client disconnected", "AbortError"));
     this.#release();
   }
 

@@ -67,5 +67,5 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): Fetch {
 }
 
 function refusal(hostname: string): Error {
-  return Object.assign(new Error(`${hostname} is, or stands for, a private address`), { code: PRIVATE_ADDRESS });
+  return Object.assign(new Error(`${hostname} is a private address, or resolves to one`), { code: PRIVATE_ADDRESS });
 }

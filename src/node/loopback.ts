@@ -85,7 +85,7 @@ export async function openLoopback(options: LoopbackOptions = {}): Promise<Loopb
   }
 
   const close = async () => {
-    const closed = new AuthError("callback", "Nobody listens any more for the browser to come back");
+    const closed = new AuthError("callback", "The loopback listener was closed before the browser returned");
     for (const { fail } of waiting.values()) fail(closed);
     server.closeAllConnections();
     await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -115,7 +115,7 @@ async function openBrowser(url: URL): Promise<void> {
         ? ["rundll32", "url.dll,FileProtocolHandler"]
         : ["xdg-open"];
   const child = spawn(command as string, [...args, url.href], { stdio: "ignore", detached: true });
-  const tell = () => process.stderr.write(`Open this address to log in: ${url.href}\n`);
+  const tell = () => process.stderr.write(`Open this URL to log in: ${url.href}\n`);
   child.once("error", tell);
   child.once("exit", (code) => code !== 0 && tell());
   child.unref();

@@ -39,7 +39,7 @@ for (const [what, script, code, signal, said] of [
       if (typeof said === "number") equal(error.stderr.length, said);
       else deepEqual(error.stderr, said);
       equal(error.command, process.execPath);
-      match(error.message, signal === null ? /exited with code/ : /ended by SIGKILL/);
+      match(error.message, signal === null ? /exited with code/ : /was terminated by SIGKILL/);
       return true;
     });
     equal(starts(), "start ");

@@ -72,7 +72,7 @@ describe("serveHttp says what to do", () => {
     const second = new McpServer({ name: "second", version: "1.0.0" });
     await assert.rejects(serveHttp(second, { port: first.port }), {
       code: "EADDRINUSE",
-      message: `serveHttp: listen EADDRINUSE: address already in use 127.0.0.1:${first.port}; give another port, or 0 for a free one`,
+      message: `serveHttp: listen EADDRINUSE: address already in use 127.0.0.1:${first.port}; choose another port, or 0 for a free one`,
     });
   });
 
@@ -131,7 +131,7 @@ describe("connect says what is wrong with its target", () => {
     await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
     const { port } = web.address() as AddressInfo;
     try {
-      const asked = /; is this the address of an MCP server\?$/;
+      const asked = /; is this the URL of an MCP server\?$/;
       await assert.rejects(connect(`http://127.0.0.1:${port}/`), { code: "protocol_error", message: asked });
       await assert.rejects(connect(`http://127.0.0.1:${port}/mcp`), {
         code: "connection_error",
@@ -140,7 +140,7 @@ describe("connect says what is wrong with its target", () => {
       });
       await assert.rejects(connect(`http://127.0.0.1:${port}/locked`), {
         status: 401,
-        message: /; it wants a token: see createOAuth of bowline\/auth\/client$/,
+        message: /; it requires a token: see createOAuth of bowline\/auth\/client$/,
       });
     } finally {
       web.closeAllConnections();
@@ -150,7 +150,7 @@ describe("connect says what is wrong with its target", () => {
 
   it("when the program has its arguments in its name", async () => {
     await assert.rejects(connect({ command: "no-such-program --fast" }), {
-      message: /what follows the program's name belongs into args$/,
+      message: /pass arguments in `args`, not in `command`$/,
     });
   });
 
@@ -160,9 +160,9 @@ describe("connect says what is wrong with its target", () => {
       args: ["-e", "throw new Error('no API key')"],
       stderr: () => {},
     };
-    await assert.rejects(connect(broken), { message: /exited with code 1; it said on stderr: Error: no API key$/ });
+    await assert.rejects(connect(broken), { message: /exited with code 1; it wrote to stderr: Error: no API key$/ });
     const quiet = { ...broken, args: ["-e", "console.error('out of luck'); process.exit(3)"] };
-    await assert.rejects(connect(quiet), { message: /exited with code 3; it said on stderr: out of luck$/ });
+    await assert.rejects(connect(quiet), { message: /exited with code 3; it wrote to stderr: out of luck$/ });
   });
 
   it("when there is no such era or version: with those that there are", async () => {

@@ -84,7 +84,7 @@ describe("guard: Host", () => {
 
   it("refuses entries that could never match", () => {
     for (const entry of ["https://example.com", "example.com/mcp", "", "*.", "a b", "[::1"]) {
-      throws(() => createGuard({ allowedHosts: [entry] }), /allowedHosts: .* names no host/);
+      throws(() => createGuard({ allowedHosts: [entry] }), /allowedHosts: .* is not a valid host/);
     }
   });
 
@@ -166,7 +166,7 @@ describe("guard: Origin", () => {
 
   it("refuses entries that could never match", () => {
     for (const entry of ["https://example.com/app", "https://", "a b"]) {
-      throws(() => createGuard({ allowedOrigins: [entry] }), /allowedOrigins: .* names no host/);
+      throws(() => createGuard({ allowedOrigins: [entry] }), /allowedOrigins: .* is not a valid origin or host/);
     }
   });
 

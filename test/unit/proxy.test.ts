@@ -66,11 +66,14 @@ test("a proxy that gives no tunnel is named in the error, and nothing was sent",
   proxy.refuseTunnels = "407 Proxy Authentication Required";
   const env = { HTTPS_PROXY: `http://user:secret-word@127.0.0.1:${proxy.port}` };
   const { message, delivery } = await visit(["https://mcp.example/mcp"], env);
-  match(String(message), new RegExp(`the proxy 127\\.0\\.0\\.1:${proxy.port} answered with HTTP status 407`));
+  match(
+    String(message),
+    new RegExp(`the proxy 127\\.0\\.0\\.1:${proxy.port} did not open a connection to the server: HTTP status 407`),
+  );
   equal(delivery, "not_sent");
   ok(!String(message).includes("secret-word"));
   const socks = await visit(["https://mcp.example/mcp"], { ALL_PROXY: "socks5://user:secret-word@127.0.0.1:1" });
-  match(String(socks.message), /kind socks5:.*option fetch/);
+  match(String(socks.message), /scheme socks5; .*option fetch/);
   ok(!String(socks.message).includes("secret-word"));
 });
 

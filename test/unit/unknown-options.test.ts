@@ -101,7 +101,7 @@ describe("what is missing is named, and what to give is shown", () => {
     for (const port of ["x", "3000", -1, 70_000, 1.5])
       await assert.rejects(
         async () => await (serveHttp as Untyped)(server(), { port }),
-        /^TypeError: serveHttp: the port .* must be a number from 0 to 65535/,
+        /^TypeError: serveHttp: the port .* must be an integer from 0 to 65535/,
       );
   });
 
@@ -200,8 +200,8 @@ describe("an option of a wrong kind is refused where it is written", () => {
       [{ limits: { maxCalls: null } }, /^McpServer: limits\.maxCalls must be a number/],
       [{ http: null }, "McpServer: http must be of type object, got null"],
       [{ http: { gate: {} } }, "McpServer http: gate must be of type function, got object"],
-      [{ http: { allowedHosts: "example.com" } }, 'allowedHosts must be an array of texts, "*" or false'],
-      [{ http: { allowedOrigins: [1] } }, 'allowedOrigins must be an array of texts, "*" or false'],
+      [{ http: { allowedHosts: "example.com" } }, 'allowedHosts must be an array of strings, "*" or false'],
+      [{ http: { allowedOrigins: [1] } }, 'allowedOrigins must be an array of strings, "*" or false'],
       [{ capabilities: [] }, "McpServer: capabilities must be of type object, got array"],
       [{ pageSize: "10" }, "McpServer: pageSize must be of type number, got string"],
       [{ pageSize: 0 }, "pageSize must be a number of 1 or more, not 0"],

@@ -13,7 +13,7 @@ export async function readText(reply: Reply, maxBytes: number, life: Life): Prom
   let size = 0;
   await sourceOf(reply.body, life).pump((chunk) => {
     size += chunk.byteLength;
-    if (size > maxBytes) throw new BodyTooLarge(maxBytes, "body");
+    if (size > maxBytes) throw new BodyTooLarge(maxBytes, `body is larger than ${maxBytes} bytes`);
     // Most bodies are a single chunk, which is decoded at once.
     if (size === chunk.byteLength) first = chunk;
     else {
@@ -92,7 +92,7 @@ export async function readEvents(
   };
   const reader = new SseReader(onEvent, { maxEventSize: maxChars });
   let giveUp: (reason: unknown) => void = () => {};
-  const pulse = new StreamWatchdog(clock, () => giveUp(new Error("the stream has fallen silent")));
+  const pulse = new StreamWatchdog(clock, () => giveUp(new Error("the stream no longer sends data or comments")));
   const onChunk = (give: (reason: unknown) => void) => {
     giveUp = give;
     pulse.beat(reader.comments);

@@ -20,7 +20,7 @@ export interface SseReaderOptions {
 export class SseEventTooLarge extends Error {
   override readonly name = "SseEventTooLarge";
   constructor(readonly limit: number) {
-    super(`event of the stream is larger than ${limit} characters`);
+    super(`an event of the stream is larger than ${limit} characters (limits.maxMessageBytes)`);
   }
 }
 

@@ -45,7 +45,8 @@ function formatLines(prefix: string, text: string): string {
 function assertField(name: string, value: string): string {
   for (let at = 0; at < value.length; at++) {
     const code = value.charCodeAt(at);
-    if (code === 10 || code === 13 || code === 0) throw new TypeError(`SSE ${name} must not hold a line break or NUL`);
+    if (code === 10 || code === 13 || code === 0)
+      throw new TypeError(`SSE ${name} must not contain a line break or NUL`);
   }
   return value;
 }

@@ -35,7 +35,7 @@ function parse(text: string, path: string): unknown {
   } catch (error) {
     const at = /position (\d+)/.exec((error as Error).message)?.[1];
     const line = at === undefined ? "" : `, line ${json.slice(0, Number(at)).split("\n").length}`;
-    throw new DefinitionError(`${path}: is not JSON${line}`);
+    throw new DefinitionError(`${path}: is not valid JSON${line}`);
   }
 }
 

@@ -29,7 +29,7 @@ export function createFileStore(path: string, secret: string | Uint8Array): Auth
       'createFileStore needs the path of a file, as in createFileStore("tokens", secret)',
     );
   if (secret === undefined || secret.length === 0)
-    throw new AuthError("configuration", `The secret of the file store ${path} is empty: what is kept there needs one`);
+    throw new AuthError("configuration", `createFileStore: the secret of ${path} must not be empty`);
   const keys = new Map<string, Promise<Buffer>>();
   const lock = `${path}.lock`;
 
@@ -81,7 +81,10 @@ async function load(path: string, secret: string | Uint8Array, keys: Map<string,
     const text = Buffer.concat([decipher.update(bytes.subarray(start + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
     return Object.assign(Object.create(null), JSON.parse(text.toString("utf8"))) as Values;
   } catch {
-    throw new AuthError("configuration", `${path} cannot be read: another secret, or not such a store`);
+    throw new AuthError(
+      "configuration",
+      `${path} cannot be decrypted: the secret is wrong, or the file is not a store`,
+    );
   }
 }
 

@@ -26,7 +26,7 @@ async function respond(
 ): Promise<void> {
   const gone = new AbortController();
   outgoing.once("close", () => {
-    if (!outgoing.writableFinished) gone.abort(new DOMException("The client has gone", "AbortError"));
+    if (!outgoing.writableFinished) gone.abort(new DOMException("The client disconnected", "AbortError"));
   });
   const request = toRequest(incoming, gone.signal);
   if (request === undefined) return void outgoing.writeHead(400, { "content-type": "text/plain" }).end("Bad request");
@@ -91,7 +91,7 @@ function toStream(incoming: IncomingMessage): ReadableStream<Uint8Array> {
         };
         const onCut = (cause?: unknown) => {
           stop();
-          controller.error(cause ?? new DOMException("The client has gone", "AbortError"));
+          controller.error(cause ?? new DOMException("The client disconnected", "AbortError"));
         };
         stop = () => {
           incoming.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut);

@@ -96,8 +96,8 @@ const QUIET_MS = 100;
 const IDLE_TURN_MS = 0.05;
 
 const MENDS: ReadonlyMap<string, string> = new Map([
-  ["EADDRINUSE", "give another port, or 0 for a free one"],
-  ["EACCES", "give a port above 1023"],
+  ["EADDRINUSE", "choose another port, or 0 for a free one"],
+  ["EACCES", "choose a port above 1023"],
   ["EADDRNOTAVAIL", "the host must be an address of this machine"],
   ["ENOTFOUND", "the host must be an address of this machine"],
 ]);
@@ -133,7 +133,7 @@ export async function serveHttp(server: HttpServerLike, options: ServeHttpOption
   const { port = 0, host = "127.0.0.1", path = "/mcp", clock = systemClock } = options;
   const { lameDuckMs, connectionIdleMs } = { ...SERVE_HTTP_LIMITS, ...options };
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new TypeError(`serveHttp: the port ${JSON.stringify(port)} must be a number from 0 to 65535`);
+    throw new TypeError(`serveHttp: the port ${JSON.stringify(port)} must be an integer from 0 to 65535`);
   if (!path.startsWith("/")) throw new TypeError(`serveHttp: the path ${JSON.stringify(path)} must begin with /`);
   const { createServer } = await import("node:http");
   const listener = toNodeListener(server);

@@ -36,8 +36,8 @@ export function parseProxy(value: string): URL {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
-  const problem = url === undefined ? "names no address" : `names a proxy of the kind ${url.protocol}`;
-  const message = `the environment ${problem}: http_proxy and https_proxy take http: and https:; option fetch takes others`;
+  const problem = url === undefined ? "is not a valid URL" : `has the unsupported scheme ${url.protocol.slice(0, -1)}`;
+  const message = `the proxy of the environment ${problem}; use http or https, or pass the option fetch for other proxies`;
   throw Object.assign(new Error(message), { code: "ERR_PROXY", syscall: "connect" });
 }
 

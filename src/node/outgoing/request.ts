@@ -101,13 +101,13 @@ async function createTunnels(proxy: URL): Promise<Agent> {
     const headers = { host: path, ...proxyHeaders(proxy) };
     const asked = request(proxy.origin, { method: "CONNECT", path, headers, agent: false, ...(signal && { signal }) });
     const fail = (error: Error) => done(error, undefined as never);
-    asked.setTimeout(TUNNEL_MS, () => asked.destroy(noTunnel(proxy, `gave no answer in ${TUNNEL_MS} ms`)));
+    asked.setTimeout(TUNNEL_MS, () => asked.destroy(noTunnel(proxy, `no response within ${TUNNEL_MS} ms`)));
     asked.on("error", fail);
     asked.once("connect", ({ statusCode }, socket) => {
       socket.setTimeout(0);
       if (statusCode === 200) return done(null, connect({ socket, host, servername, ALPNProtocols: ["http/1.1"] }));
       socket.destroy();
-      fail(noTunnel(proxy, `answered with HTTP status ${statusCode}`));
+      fail(noTunnel(proxy, `HTTP status ${statusCode}`));
     });
     asked.end();
     return undefined as never;
@@ -120,7 +120,7 @@ async function createTunnels(proxy: URL): Promise<Agent> {
  * the server.
  */
 function noTunnel({ host }: URL, why: string): Error {
-  const error = new Error(`the proxy ${host} ${why} when asked for a connection`);
+  const error = new Error(`the proxy ${host} did not open a connection to the server: ${why}`);
   return Object.assign(error, { code: "ERR_PROXY", syscall: "connect" });
 }
 

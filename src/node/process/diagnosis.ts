@@ -14,8 +14,8 @@ const SAYINGS: readonly (readonly [RegExp, string])[] = [
     "a module is missing: not installed or not built",
   ],
   [/ModuleNotFoundError|No module named/, "a Python module is missing"],
-  [/npm (error|ERR!) (code )?E?404/, "npm found no such package"],
-  [/could not determine executable to run/, "the package has no program of that name"],
+  [/npm (error|ERR!) (code )?E?404/, "npm did not find the package"],
+  [/could not determine executable to run/, "the package has no executable of that name"],
   [/heap out of memory/, "it ran out of memory"],
   [/EADDRINUSE/, "an address it listens on is in use"],
   [/(command )?not found|No such file or directory/, "a program or file that it needs is missing"],
@@ -26,7 +26,7 @@ const SAYINGS: readonly (readonly [RegExp, string])[] = [
 const SHELL_CODES: ReadonlyMap<number, string> = new Map([
   [126, "the program that it should run is not executable"],
   [127, "the program that it should run was not found"],
-  [137, "it was killed, perhaps for want of memory"],
+  [137, "it was killed, perhaps for lack of memory"],
 ]);
 
 /** Returns the probable cause of an exit, worded to follow "probably". Returns undefined if there is no sign of one. */
@@ -34,7 +34,7 @@ export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: Remains):
   for (const [saying, meaning] of SAYINGS) if (stderr.some((line) => saying.test(line))) return meaning;
   if (exitSignal === "SIGKILL") return SHELL_CODES.get(137);
   if (exitSignal === "SIGSEGV" || exitSignal === "SIGABRT") return "the program itself or a native library crashed";
-  if (exitCode === 0 && !spoke) return "it does not serve on its standard input: wrong program or arguments";
+  if (exitCode === 0 && !spoke) return "it does not serve over stdio: wrong program or arguments";
   return exitCode === null ? undefined : SHELL_CODES.get(exitCode);
 }
 

@@ -51,7 +51,7 @@ function findScript(command: string, { env, isFile }: LaunchPlatform): string | 
  * its arguments on.
  */
 function toScriptArgument(arg: string): string {
-  if (/[\r\n]/.test(arg)) throw new Error("a command script cannot be given an argument with a line break");
+  if (/[\r\n]/.test(arg)) throw new Error("an argument of a command script must not contain a line break");
   const quoted = `"${arg.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
   return escapeForShell(escapeForShell(quoted));
 }

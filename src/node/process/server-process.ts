@@ -161,13 +161,12 @@ function whyNotStarted(options: ServerProcessOptions, cause: NodeJS.ErrnoExcepti
   }
   switch (cause.code) {
     case "ENOENT":
-      if (/\s/.test(options.command))
-        return "no such program (ENOENT): what follows the program's name belongs into args";
+      if (/\s/.test(options.command)) return "no such program (ENOENT): pass arguments in `args`, not in `command`";
       return process.platform === "win32"
         ? "no such program (ENOENT)"
         : "no such program, or the interpreter named in its first line is missing (ENOENT)";
     case "EACCES":
-      return "it is not an executable file, or may not be run by this user (EACCES)";
+      return "it is not an executable file, or this user may not run it (EACCES)";
     default:
       return cause.message;
   }

@@ -205,7 +205,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
     const link: Link = { server, events, writer, decoder, silent, told: false };
     server.stdout.on("data", (chunk: Buffer) => decoder.push(chunk));
     server.stdout.on("end", () => lastHeard("closed its output"));
-    server.stdout.on("error", (cause) => lastHeard("broke its output", cause));
+    server.stdout.on("error", (cause) => lastHeard("failed to write its output", cause));
     server.stderr?.on("data", (chunk: Buffer) => this.#takeStderr(chunk));
     server.stderr?.on("error", () => {});
     server.exited.then(() => lastHeard("exited"));
@@ -263,7 +263,7 @@ class StdioClientChannelImpl implements StdioClientChannel {
     const message = [
       `The server process "${command}" ${describeEnd(server, ending)}`,
       ...(likelyCause === undefined ? [] : [`probably ${likelyCause}`]),
-      ...(lastWords === undefined ? [] : [`it said on stderr: ${oneLine(lastWords, 200)}`]),
+      ...(lastWords === undefined ? [] : [`it wrote to stderr: ${oneLine(lastWords, 200)}`]),
     ].join("; ");
     const details = { exitCode, exitSignal, stderr, command, likelyCause };
     return new ConnectionError(message, {
@@ -290,9 +290,9 @@ function notSent(cause: ConnectionError): ConnectionError {
 
 function describeEnd(server: ServerProcess, ending: Ending & { by: "server" }): string {
   // The exit that follows is not the cause of the end.
-  if (ending.cause instanceof ProtocolError) return `${ending.sign} and is ended: ${ending.cause.message}`;
-  if (server.exit === undefined) return `${ending.sign} and is being ended`;
+  if (ending.cause instanceof ProtocolError) return `${ending.sign} and is terminated: ${ending.cause.message}`;
+  if (server.exit === undefined) return `${ending.sign} and is being terminated`;
   if (server.forced) return `${ending.sign} and was terminated`;
-  if (server.exit.signal !== null) return `was ended by ${server.exit.signal}`;
+  if (server.exit.signal !== null) return `was terminated by ${server.exit.signal}`;
   return `exited with code ${server.exit.code}`;
 }

@@ -148,7 +148,7 @@ export function refusal(reason: Error | Promise<Error>): Promise<never> {
  * it.
  */
 export function tooFarBehind(side: "client" | "server", waiting: number, most: number): ConnectionError {
-  const message = `${waiting} bytes wait to be read by the ${side}, more than the limit of ${most}; maxBehindBytes raises it`;
+  const message = `The ${side} has not read ${waiting} bytes, more than the limit of ${most}; raise maxBehindBytes`;
   return new ConnectionError(message, { delivery: "not_sent" });
 }
 

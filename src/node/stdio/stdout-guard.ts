@@ -65,7 +65,7 @@ function nameCulprit(named: Set<string>, writer: (...args: Parameters<Write>) =>
   if (place === undefined || named.has(place) || named.size >= MOST_CULPRITS) return;
   named.add(place);
   process.stderr.write(
-    `bowline: stdout belongs to the protocol; the text above was written there\n${places.join("\n")}\n`,
+    `bowline: stdout is reserved for the protocol; the text above was written to it by:\n${places.join("\n")}\n`,
   );
 }
 

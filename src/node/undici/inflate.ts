@@ -37,7 +37,7 @@ export async function inflate(packed: ByteSource, encoding: string, onChunk: OnC
     () => source.push(null),
     (reason: unknown) => {
       broken = { reason };
-      source.destroy(new Error("the packed bytes broke off"));
+      source.destroy(new Error("the compressed body is incomplete"));
     },
   );
   try {
@@ -61,10 +61,12 @@ function unpackersOf(encoding: string): Transform[] {
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "" && name !== "identity");
-  if (names.length > MOST_LAYERS) throw new Error(`the server packed it ${names.length} times over`);
+  if (names.length > MOST_LAYERS)
+    throw new Error(`the response has ${names.length} content encodings, more than the limit of ${MOST_LAYERS}`);
   return names.reverse().map((name) => {
     const unpacker = UNPACKERS.get(name);
-    if (unpacker === undefined) throw new Error(`the server packed it as ${JSON.stringify(name)}, unasked`);
+    if (unpacker === undefined)
+      throw new Error(`the response has the unsupported content encoding ${JSON.stringify(name)}`);
     return unpacker();
   });
 }

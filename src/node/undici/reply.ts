@@ -126,13 +126,13 @@ export class DirectReply implements Reply, ByteSource {
   }
 
   onUpgrade(): void {
-    this.#fail(new Error("the server wants another protocol"));
+    this.#fail(new Error("the server requested a protocol upgrade"));
   }
 
   onRequestStart(controller: Controller): void {
     this.#pause = () => controller.pause();
     this.#resume = () => controller.resume();
-    this.onConnect(() => controller.abort(new Error("the request was given up")));
+    this.onConnect(() => controller.abort(new Error("the request was aborted")));
   }
 
   onResponseStart(_: Controller, status: number, headers: HeaderTable): void {

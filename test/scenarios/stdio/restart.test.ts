@@ -32,7 +32,7 @@ verifies("transport:stdio:restart", stdioWires, async ({ era }, t) => {
   notEqual(second, first);
   ok(exists(second) && !exists(first));
   deepEqual([errors.length, closes], [1, []]);
-  match(String(errors[0]?.message), /ended by SIGKILL/);
+  match(String(errors[0]?.message), /was terminated by SIGKILL/);
   await client.close();
   equal(exists(second), false);
   deepEqual(closes, [undefined]);

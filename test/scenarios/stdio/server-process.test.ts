@@ -90,7 +90,7 @@ proves(
     server.process.stdin.end();
     await server.gone;
     const places = server.stderr.all.filter((line) => /^\s+at .*mcp-server\.mjs:\d+/.test(line));
-    equal(server.stderr.all.filter((line) => line.startsWith("bowline: stdout belongs")).length, 2);
+    equal(server.stderr.all.filter((line) => line.startsWith("bowline: stdout is reserved")).length, 2);
     match(String(places[0]), /mcp-server\.mjs:\d+/);
   },
 );

@@ -125,7 +125,7 @@ for (const [name, host] of [
       deepEqual([status, retryAfter], [503, "1"]);
       const { error } = JSON.parse(text);
       deepEqual([error.code, error.data], [-32005, { limit: "maxBodiesBytes", retryAfterMs: 1000 }]);
-      match(error.message, /keeps 100000 bytes of them at a time \(limits\.maxBodiesBytes\)/);
+      match(error.message, /holds at most 100000 bytes of incomplete bodies \(limits\.maxBodiesBytes\)/);
       deepEqual([bodiesOf(server), server.stats().refused], [[3, 90_000], 1]);
       for (const sender of senders) {
         sender.send(body.slice(30_000));
@@ -163,7 +163,7 @@ for (const [name, host] of [
       clock.advance(5_000);
       const [status, , text] = await slow.answer;
       equal(status, 408);
-      match(text, /no byte of the request body came in 5000 ms \(bodyTimeoutMs\)/);
+      match(text, /no data of the request body arrived for 5000 ms \(limits\.bodyTimeoutMs\)/);
       deepEqual([bodiesOf(server), sizes, clock.pending], [[0, 0], [], 0]);
     });
   }

@@ -111,7 +111,7 @@ test("a file", async (t) => {
   await writeFile(path, '{\n  "mcpServers": {\n    "a": { "url": secret }\n  }\n}');
   await rejects(readServers(path), (error: Error) => {
     equal(error.name, "DefinitionError");
-    match(error.message, /mcp\.json: is not JSON(, line 3)?$/);
+    match(error.message, /mcp\.json: is not valid JSON(, line 3)?$/);
     return true;
   });
   await writeFile(path, '{ "mcpServers": { "a": { "command": ["x"] } } }');
