@@ -1,5 +1,5 @@
 /**
- * Progress of a failed call, as far as the caller can prove it:
+ * Delivery state of a failed call, as far as the caller can prove it:
  *
  * - `not_sent`: no part of the request was written.
  * - `refused`: the response to the call's own request proves that no handler ran.

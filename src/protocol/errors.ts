@@ -51,7 +51,7 @@ export class RpcError extends McpError {
   readonly method: string | undefined;
   /** True if this side rejected the call and sent nothing. */
   readonly local: boolean;
-  /** Progress of the call when it failed. See {@link Delivery}. */
+  /** Delivery state of the call when it failed. */
   readonly delivery: Delivery;
   /** True if sending the same call again cannot run a handler twice. */
   readonly retrySafe: boolean;
@@ -182,7 +182,7 @@ export class ProtocolError extends McpError {
 /** Details of a {@link ConnectionError}. */
 export interface ConnectionErrorDetails extends ErrorOptions {
   /**
-   * Progress of the call when the connection failed.
+   * Delivery state of the call when the connection failed.
    * @default "sent"
    */
   readonly delivery?: Exclude<Delivery, "answered"> | undefined;

@@ -40,7 +40,7 @@ const BOM = 0xfeff;
  * is delivered.
  */
 export class SseReader {
-  /** Id of the last event that had one. Empty if there was none. */
+  /** Id of the last complete block that had one, with or without data. Empty if there was none. */
   lastEventId = "";
   /** Reconnection time that the stream requests with `retry`. */
   retryMs: number | undefined;
