@@ -18,6 +18,7 @@ export interface HttpStream {
   destroy(): void;
 }
 
+/** Headers of a response, by name. */
 export type HttpHeaders = { readonly [name: string]: string };
 
 export const JSON_HEADERS: HttpHeaders = { "content-type": "application/json" };

@@ -1,8 +1,8 @@
 /**
- * Implements `instanceof`, as a class's own `Symbol.hasInstance`: an instance of the same class of another copy of the package
- * counts. A program loads two copies when two of its dependencies need different versions, or when one of them is bundled. The
- * text in `bowline` tells the class, since bundlers rename classes. A class without such a text of its own, as a user derives
- * one, has ordinary instances only.
+ * Implements `instanceof` as `Symbol.hasInstance` of a class. An instance of the same class from another copy of the
+ * package counts. A program loads two copies if two of its dependencies need different versions, or if one of them is
+ * bundled. The static member `bowline` identifies the class, since bundlers rename classes. A class without its own
+ * `bowline`, such as a subclass of a user, has ordinary instances only.
  */
 export function isInstance(this: object, value: unknown): boolean {
   if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;

@@ -22,6 +22,7 @@ type FieldSchema = {
   readonly [keyword: string]: unknown;
 };
 
+/** Answers of the user, by the names of the fields. */
 export type AnswerContent = { readonly [name: string]: string | number | boolean | readonly string[] };
 
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -32,6 +33,7 @@ const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   array: Array.isArray,
 };
 
+/** Formats that forms support, with their checks. */
 export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
   uri: (text) => /^[A-Za-z][A-Za-z0-9+.-]*:/.test(text) && URL.canParse(text),
@@ -187,10 +189,12 @@ export function choicesOf(field: JsonSchema): readonly string[] | undefined {
   return items.anyOf === undefined ? (items.type === "string" ? texts(items.enum) : undefined) : titled(items.anyOf);
 }
 
+/** Returns the list if it is a non-empty list of strings. */
 export function texts(list: unknown): readonly string[] | undefined {
   return isTextList(list) && list.length > 0 ? list : undefined;
 }
 
+/** Returns the values of a list of choices that all have a title. */
 export function titled(list: unknown): readonly string[] | undefined {
   if (!Array.isArray(list) || !list.every((item) => isObject(item) && typeof item.title === "string")) return undefined;
   return texts(list.map((item: JsonSchema) => item.const));

@@ -12,21 +12,25 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
+/** Conversion of a schema to JSON Schema, for values before (`input`) and after (`output`) validation. */
 export interface StandardConverter {
   readonly input: (options: ConverterOptions) => Record<string, unknown>;
   readonly output: (options: ConverterOptions) => Record<string, unknown>;
 }
 
+/** Options of a conversion. */
 export interface ConverterOptions {
   readonly target: "draft-2020-12" | "draft-07";
   /** Options that only one library understands. */
   readonly libraryOptions?: Record<string, unknown> | undefined;
 }
 
+/** Result of a validation: the value, or the issues. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
+/** Problem that a validation reports, with its place in the value. */
 export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;

@@ -100,6 +100,7 @@ function parseRetryAfter(value: string | null, clock: Clock): number | undefined
   return Number.isNaN(at) ? undefined : Math.max(0, at - (clock.timeOfDay?.() ?? Date.now()));
 }
 
+/** Creates the error for a response with an error status. */
 export function statusError(what: string, refusal: Omit<HttpErrorResponse, "rpcError">): ConnectionError {
   const { status, retryAfterMs, delivery, excerpt, redirect } = refusal;
   const doubt = status === 404 || status === 405 ? NOT_MCP : status === 401 ? NEEDS_TOKEN : "";

@@ -27,8 +27,10 @@ export interface FetchInit extends RequestInit {
   readonly server?: URL | undefined;
 }
 
+/** Function that a client uses in place of the global `fetch`. */
 export type Fetch = (url: URL, init: FetchInit) => Promise<Response>;
 
+/** Converts a `fetch` to a {@link Send}. Redirects are not followed. */
 export function sendBy(fetch: Fetch): Send {
   return (url, { end, ...init }) => fetch(url, { ...init, signal: end.signal, redirect: "manual" });
 }
@@ -93,6 +95,7 @@ export interface ClientHeaders {
   readonly bare: Readonly<HeaderRecord>;
 }
 
+/** Merges the headers of the caller with those of the protocol. The protocol's headers have precedence. */
 export function createClientHeaders(own: HeadersInit): ClientHeaders {
   const bare: HeaderRecord = {};
   let accept: string[] = [];

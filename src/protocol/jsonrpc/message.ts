@@ -3,6 +3,7 @@ import type { RequestId } from "../types/index.js";
 
 export type { RequestId };
 
+/** Params of a request or notification, or members of a result. */
 export type Params = { readonly [key: string]: unknown };
 
 export interface RpcRequest {

@@ -12,6 +12,7 @@ export interface ParseFailure {
   readonly batch?: boolean;
 }
 
+/** JSON-RPC message by its kind, a batch, or a failure. */
 export type Parsed =
   | { readonly kind: "request"; readonly message: RpcRequest }
   | { readonly kind: "notification"; readonly message: RpcNotification }

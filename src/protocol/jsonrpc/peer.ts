@@ -27,6 +27,7 @@ export interface PendingRequest {
   cancel?(reason: unknown): boolean;
 }
 
+/** Events of a {@link Peer}. */
 export interface PeerEvents {
   onRequest(request: RpcRequest): void;
   onNotification(notification: RpcNotification): void;
@@ -45,6 +46,7 @@ export interface PeerEvents {
   onClose(reason: Error | undefined): void;
 }
 
+/** Request to send. Without an id, the next free number is used. */
 export interface OutgoingRequest {
   readonly id?: RequestId | undefined;
   readonly method: string;
@@ -122,7 +124,9 @@ export class Peer {
     return this.#inflight.findExactly(id)?.cancel?.(reason) === true;
   }
 
-  /** A notification that cannot be written is reported as a problem; with `mustArrive` this rejects instead. */
+  /**
+   * Writes a notification. A failure to write is reported as a problem. With `mustArrive`, the promise rejects instead.
+   */
   notify(method: string, params: Params | undefined, mustArrive?: boolean): void | Promise<void> {
     if (mustArrive) return this.#deliver(formatNotification(method, params));
     if (this.#closed === undefined) return this.#write(formatNotification(method, params));

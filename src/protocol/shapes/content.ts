@@ -10,6 +10,7 @@ export const base64: Check = satisfying("base64", (value) => typeof value === "s
 
 /* Resources */
 
+/** Optional members of resources, tools and prompts. */
 export const described = { title: string, description: string, icons, _meta: anyObject };
 
 export const resource: Check = object(

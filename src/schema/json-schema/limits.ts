@@ -33,6 +33,7 @@ export interface SchemaLimits {
   readonly maxIssues: number;
 }
 
+/** Default limits. */
 export const SCHEMA_LIMITS: SchemaLimits = {
   maxDepth: 64,
   maxSubschemas: 10_000,

@@ -6,6 +6,7 @@ export interface PatternPart {
   readonly max: number;
 }
 
+/** Alternatives, each a sequence of parts. */
 export type PatternBranches = readonly (readonly PatternPart[])[];
 
 const MAX_NESTING = 200;
