@@ -61,10 +61,10 @@ export function compileSchema(
 ): UsableSchema {
   const jsonSchema = toJsonSchema(schema, where, direction);
   if (direction === "input" && jsonSchema.type !== "object") {
-    const mend = Object.values(jsonSchema).some(isStandardSchema)
+    const remedy = Object.values(jsonSchema).some(isStandardSchema)
       ? "put these schemas into an object schema, such as z.object({ ... })"
       : "describe an object whose members are the arguments";
-    throw new DefinitionError(`${where}: the schema must have type: "object" at its root; ${mend}`);
+    throw new DefinitionError(`${where}: the schema must have type: "object" at its root; ${remedy}`);
   }
   if (isStandardSchema(schema)) return { jsonSchema, parse: (value) => parseStandard(schema, value) };
   if (validator === undefined) throw new DefinitionError(`${where}: ${NO_VALIDATOR}`);

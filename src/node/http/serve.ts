@@ -95,7 +95,7 @@ const SWEEP_MS = 10;
 const QUIET_MS = 100;
 const IDLE_TURN_MS = 0.05;
 
-const MENDS: ReadonlyMap<string, string> = new Map([
+const REMEDIES: ReadonlyMap<string, string> = new Map([
   ["EADDRINUSE", "choose another port, or 0 for a free one"],
   ["EACCES", "choose a port above 1023"],
   ["EADDRNOTAVAIL", "the host must be an address of this machine"],
@@ -191,8 +191,8 @@ function listen(http: Server, port: number, host: string): Promise<void> {
 
 /** Adds the remedy to an error of the platform. */
 function explain(error: NodeJS.ErrnoException): Error {
-  const mend = MENDS.get(error.code ?? "");
-  error.message = `serveHttp: ${error.message}${mend === undefined ? "" : `; ${mend}`}`;
+  const remedy = REMEDIES.get(error.code ?? "");
+  error.message = `serveHttp: ${error.message}${remedy === undefined ? "" : `; ${remedy}`}`;
   return error;
 }
 

@@ -1,5 +1,5 @@
 /** Facts about a process that has ended. */
-export interface Remains {
+export interface ProcessEnd {
   readonly exitCode: number | null;
   readonly exitSignal: string | null;
   readonly stderr: readonly string[];
@@ -8,7 +8,7 @@ export interface Remains {
 }
 
 /** Messages of runtimes and launchers, with their meaning. The first match counts. */
-const SAYINGS: readonly (readonly [RegExp, string])[] = [
+const KNOWN_MESSAGES: readonly (readonly [RegExp, string])[] = [
   [
     /ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (module|package)/,
     "a module is missing: not installed or not built",
@@ -30,8 +30,8 @@ const SHELL_CODES: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** Returns the probable cause of an exit, worded to follow "probably". Returns undefined if there is no sign of one. */
-export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: Remains): string | undefined {
-  for (const [saying, meaning] of SAYINGS) if (stderr.some((line) => saying.test(line))) return meaning;
+export function likelyCauseOf({ exitCode, exitSignal, stderr, spoke }: ProcessEnd): string | undefined {
+  for (const [message, meaning] of KNOWN_MESSAGES) if (stderr.some((line) => message.test(line))) return meaning;
   if (exitSignal === "SIGKILL") return SHELL_CODES.get(137);
   if (exitSignal === "SIGSEGV" || exitSignal === "SIGABRT") return "the program itself or a native library crashed";
   if (exitCode === 0 && !spoke) return "it does not serve over stdio: wrong program or arguments";

@@ -21,7 +21,7 @@ done
 `;
 
 const watched = new Set<number>();
-let dog: ChildProcess | undefined;
+let shell: ChildProcess | undefined;
 
 /**
  * Ends a process group when this process dies for any reason, since a killed process runs no code. Returns a function
@@ -30,15 +30,15 @@ let dog: ChildProcess | undefined;
  */
 export function endGroupWithHost(group: number): () => void {
   if (process.platform === "win32") return () => {};
-  dog ??= startDog();
+  shell ??= startShell();
   watched.add(group);
-  dog.stdin?.write(`+ ${group}\n`);
+  shell.stdin?.write(`+ ${group}\n`);
   return () => {
     if (!watched.delete(group)) return;
-    dog?.stdin?.write(`- ${group}\n`);
+    shell?.stdin?.write(`- ${group}\n`);
     if (watched.size > 0) return;
-    dog?.stdin?.end();
-    dog = undefined;
+    shell?.stdin?.end();
+    shell = undefined;
   };
 }
 
@@ -46,7 +46,7 @@ export function endGroupWithHost(group: number): () => void {
  * Starts the shell in a group of its own, so that signals of the terminal do not reach it. It does not keep this
  * process alive.
  */
-function startDog(): ChildProcess {
+function startShell(): ChildProcess {
   const started = spawn("/bin/sh", ["-c", SCRIPT], {
     stdio: ["pipe", "ignore", "ignore"],
     cwd: "/",
@@ -54,7 +54,7 @@ function startDog(): ChildProcess {
     detached: true,
   });
   const gone = () => {
-    if (dog === started) dog = undefined;
+    if (shell === started) shell = undefined;
   };
   started.on("error", gone).on("exit", gone).unref();
   started.stdin.on("error", () => {});

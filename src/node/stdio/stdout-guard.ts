@@ -15,10 +15,10 @@ interface Diversion {
   readonly replacement: Write;
   guards: number;
   /** Places that have been reported. */
-  readonly culprits: Set<string>;
+  readonly reported: Set<string>;
 }
 
-const MOST_CULPRITS = 100;
+const MAX_REPORTED = 100;
 
 let diversion: Diversion | undefined;
 
@@ -49,21 +49,21 @@ function divert(): Diversion {
   const replacement = function divertedWrite(...args: Parameters<Write>): boolean {
     if (made.guards === 0) return original.apply(process.stdout, args);
     const taken = process.stderr.write(...args);
-    if (process.env.NODE_ENV === "development") nameCulprit(made.culprits, divertedWrite);
+    if (process.env.NODE_ENV === "development") reportWriter(made.reported, divertedWrite);
     return taken;
   } as Write;
-  const made: Diversion = { original, replacement, guards: 0, culprits: new Set() };
+  const made: Diversion = { original, replacement, guards: 0, reported: new Set() };
   process.stdout.write = replacement;
   return made;
 }
 
-function nameCulprit(named: Set<string>, writer: (...args: Parameters<Write>) => boolean): void {
+function reportWriter(reported: Set<string>, writer: (...args: Parameters<Write>) => boolean): void {
   const trace: { stack?: string } = {};
   Error.captureStackTrace(trace, writer);
   const places = (trace.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && !line.includes("node:"));
   const place = places[0];
-  if (place === undefined || named.has(place) || named.size >= MOST_CULPRITS) return;
-  named.add(place);
+  if (place === undefined || reported.has(place) || reported.size >= MAX_REPORTED) return;
+  reported.add(place);
   process.stderr.write(
     `bowline: stdout is reserved for the protocol; the text above was written to it by:\n${places.join("\n")}\n`,
   );
