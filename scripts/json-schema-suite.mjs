@@ -1,12 +1,13 @@
 /**
- * Runs the required draft2020-12 tests of the JSON-Schema-Test-Suite against the built validator.
+ * Runs the required tests of the JSON-Schema-Test-Suite, of each dialect, against the built validator.
  * Usage: node scripts/json-schema-suite.mjs <folder of the suite>
  *
- * The suite's remote documents are put into `$defs`, since references are never fetched. Tests that need more than that
- * are listed in REFUSED: the validator must refuse their schemas. Anything else that fails, fails the run.
+ * The suite's remote documents of 2020-12 are put into `$defs`, since references are never fetched. Tests that need more than
+ * that are in `refRemote.json` of older dialects, or listed in REFUSED: the validator must refuse their schemas. Anything else that fails, fails the run.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { JSON_SCHEMA_DIALECTS } from "../dist/schema/json-schema/dialect.js";
 import { createValidator } from "../dist/schema/json-schema/validator.js";
 
 const REFUSED = new Set([
@@ -57,23 +58,36 @@ function compile(schema) {
   }
 }
 
+/** The folder of each dialect. */
+const DIALECTS = ["draft2020-12", "draft2019-09", "draft7", "draft6", "draft4"];
 const counts = { passed: 0, refused: 0, failed: 0 };
-const tests = join(folder, "tests", "draft2020-12");
-for (const file of readdirSync(tests).filter((name) => name.endsWith(".json"))) {
-  for (const { description, schema, tests: cases } of read(join(tests, file))) {
-    let check;
-    let refusal = "";
-    try {
-      check = compile(schema);
-    } catch (error) {
-      refusal = error.message;
-    }
-    for (const { description: name, data, valid } of cases) {
-      const outcome = check === undefined ? "refused" : (check(data).length === 0) === valid ? "passed" : "failed";
-      const isExpected = outcome === "passed" || (outcome === "refused" && REFUSED.has(description));
-      if (!isExpected) console.error(`${file}: ${description} / ${name}: ${outcome} ${refusal}`);
-      counts[isExpected ? outcome : "failed"] += 1;
-    }
+const groups = DIALECTS.flatMap((dialect, index) => {
+  const tests = join(folder, "tests", dialect);
+  const $schema = JSON_SCHEMA_DIALECTS[index];
+  const named = (schema) => (typeof schema === "object" ? { $schema, ...schema } : schema);
+  const files = readdirSync(tests).filter((name) => name.endsWith(".json"));
+  return files.flatMap((name) =>
+    read(join(tests, name)).map((group) => ({
+      ...group,
+      schema: named(group.schema),
+      file: `${dialect}/${name}`,
+      isRemote: index > 0 && name === "refRemote.json",
+    })),
+  );
+});
+for (const { file, isRemote, description, schema, tests } of groups) {
+  let check;
+  let refusal = "";
+  try {
+    check = compile(schema);
+  } catch (error) {
+    refusal = error.message;
+  }
+  for (const { description: name, data, valid } of tests) {
+    const outcome = check === undefined ? "refused" : (check(data).length === 0) === valid ? "passed" : "failed";
+    const isExpected = outcome === "passed" || (outcome === "refused" && (isRemote || REFUSED.has(description)));
+    if (!isExpected) console.error(`${file}: ${description} / ${name}: ${outcome} ${refusal}`);
+    counts[isExpected ? outcome : "failed"] += 1;
   }
 }
 console.log(`${counts.passed} passed, ${counts.refused} refused as expected, ${counts.failed} failed`);

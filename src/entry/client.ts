@@ -116,7 +116,7 @@ export type { Channel, ChannelEvents } from "../protocol/jsonrpc/channel.js";
 export type { Params } from "../protocol/jsonrpc/message.js";
 export { toolChoiceOf } from "../protocol/sampling-rules.js";
 export type { TemplateValue } from "../protocol/uri-expand.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialect.js";
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export type {
   ConverterOptions,

@@ -1,4 +1,4 @@
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialect.js";
 export { SCHEMA_LIMITS } from "../schema/json-schema/limits.js";
 export type {
   CompiledSchema,

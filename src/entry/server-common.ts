@@ -26,7 +26,7 @@ export type { Params } from "../protocol/jsonrpc/message.js";
 export { type AnySchema, withJsonSchema } from "../schema/compile.js";
 export type { RequestedSchema } from "../schema/elicitation-answer.js";
 export type { FormSchema } from "../schema/elicitation-form.js";
-export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/document.js";
+export { JSON_SCHEMA_DIALECTS } from "../schema/json-schema/dialect.js";
 export type { CompiledSchema, JsonSchema, JsonSchemaValidator, SchemaIssue } from "../schema/json-schema/types.js";
 export type {
   ConverterOptions,

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
-import { baseOf, draft7View, expectDialect, JSON_SCHEMA_DIALECTS, type Place, SchemaDocument } from "./document.js";
+import { expectDialect, findDialect, translate, unsupportedDialect } from "./dialect.js";
+import { type Place, SchemaDocument } from "./document.js";
 import type { SchemaLimits } from "./limits.js";
 import { Patterns, quotePattern, skippedMessage } from "./pattern.js";
 import { NO_PATTERN } from "./pattern-syntax.js";
@@ -8,7 +9,6 @@ import { NO_PATTERN } from "./pattern-syntax.js";
 /** Schema that has been checked. */
 export interface CheckedSchema {
   readonly document: SchemaDocument;
-  readonly draft7: boolean;
   readonly patterns: Patterns;
 }
 
@@ -56,12 +56,16 @@ const NEEDED_BY = new Map([
 
 /**
  * Checks a schema. Throws a `DefinitionError` with the place of the problem if values cannot be validated by it. With
- * `onSkip`, patterns that cannot be matched are reported and not applied instead.
+ * `onSkip`, patterns that cannot be matched and schemas of an unknown dialect are reported and not applied instead.
  */
 export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (problem: string) => void): CheckedSchema {
   const uri = isObject(root) ? root.$schema : undefined;
-  const draft7 = uri !== undefined && expectDialect(uri) !== JSON_SCHEMA_DIALECTS[0];
-  const document = new SchemaDocument(root, limits);
+  if (uri !== undefined && onSkip !== undefined && findDialect(uri) === undefined) {
+    onSkip(`its schema: the ${unsupportedDialect(uri)}`);
+    return checkSchema(true, limits);
+  }
+  const dialect = uri === undefined ? 0 : expectDialect(uri);
+  const document = new SchemaDocument(root, limits, dialect);
   const patterns = new Patterns(limits.maxPatternStates);
   const readPattern = (source: string, at: string): void => {
     const read = patterns.read(source);
@@ -81,9 +85,9 @@ export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (probl
     if (there.has(schema)) return;
     seen.set(base, there.add(schema));
     document.count(depth, where);
-    const view = draft7 ? draft7View(schema) : schema;
+    const view = translate(schema, dialect);
     const part = (value: unknown, at: string) =>
-      visit(value, isObject(value) ? baseOf(value, base) : base, at, depth + 1);
+      visit(value, isObject(value) ? document.baseOf(value, base) : base, at, depth + 1);
     for (const [keyword, value] of Object.entries(view)) {
       const needed = NEEDED_BY.get(keyword) ?? keyword;
       if (value === undefined || view[needed] === undefined) continue;
@@ -113,7 +117,7 @@ export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (probl
   for (const { schema, base, where } of queue) visit(schema, base, where, 0);
   const skipped = skippedMessage(patterns.skipped);
   if (skipped !== undefined) onSkip?.(skipped);
-  return { document, draft7, patterns };
+  return { document, patterns };
 }
 
 function isTypes(value: unknown): boolean {

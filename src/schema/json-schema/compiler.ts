@@ -4,7 +4,8 @@ import { ASSERTIONS } from "./assertions.js";
 import { branchNodes } from "./branch-keywords.js";
 import type { CheckedSchema } from "./check-schema.js";
 import { all, inScope, never, pass, withOwnSeen } from "./combine.js";
-import { draft7View, type Place, type SchemaDocument } from "./document.js";
+import { translate } from "./dialect.js";
+import type { Place, SchemaDocument } from "./document.js";
 import { spend } from "./limits.js";
 import { objectNodes } from "./object-keywords.js";
 import type { Patterns } from "./pattern.js";
@@ -19,16 +20,14 @@ interface Slot {
 /** Compiles each schema of a checked document to a closure, once. */
 export class Compiler implements SubschemaCompiler {
   readonly #document: SchemaDocument;
-  readonly #draft7: boolean;
   readonly #slots = new Map<string, Map<unknown, Slot>>();
   readonly #queue: (() => void)[] = [];
   /** Targets of dynamic references by anchor, and by the base URI of their schema resource. */
   readonly #dynamic = new Map<string, Map<string, Node>>();
   readonly patterns: Patterns;
 
-  constructor({ document, draft7, patterns }: CheckedSchema) {
+  constructor({ document, patterns }: CheckedSchema) {
     this.#document = document;
-    this.#draft7 = draft7;
     this.patterns = patterns;
   }
 
@@ -47,6 +46,10 @@ export class Compiler implements SubschemaCompiler {
     const slot = this.#slot(schema, base);
     if (slot.node === pass) slot.node = this.#compileObject(schema, base);
     return slot.node;
+  }
+
+  compileBelow(schema: unknown, outer: string): Node {
+    return this.compile(schema, isObject(schema) ? this.#document.baseOf(schema, outer) : outer);
   }
 
   /** Returns a closure for the target of a reference, which may not be compiled yet. */
@@ -73,7 +76,7 @@ export class Compiler implements SubschemaCompiler {
   }
 
   #compileObject(raw: Record<string, unknown>, base: string): Node {
-    const schema = this.#draft7 ? draft7View(raw) : raw;
+    const schema = translate(raw, this.#document.dialect);
     const site = new Site(this, schema, base);
     const objects = objectNodes(site);
     const arrays = arrayNodes(site);
@@ -90,10 +93,11 @@ export class Compiler implements SubschemaCompiler {
     if ($dynamicRef === undefined) return nodes;
     const target = this.#target($dynamicRef, base);
     const fixed = this.#refer(target);
-    if (!isObject(target.schema) || target.anchor === undefined || target.schema.$dynamicAnchor !== target.anchor) {
-      return [...nodes, fixed];
-    }
-    const byBase = this.#dynamicTargets(target.anchor);
+    const { schema, anchor } = target;
+    const isDynamic =
+      isObject(schema) && (anchor === "" ? schema.$recursiveAnchor === true : schema.$dynamicAnchor === anchor);
+    if (anchor === undefined || !isDynamic) return [...nodes, fixed];
+    const byBase = this.#dynamicTargets(anchor);
     nodes.push((value, run, seen) => {
       spend(run, run.scope.length);
       const outermost = run.scope.find((scope) => byBase.has(scope));

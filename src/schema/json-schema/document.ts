@@ -1,16 +1,11 @@
 import { DefinitionError } from "../../protocol/errors.js";
-import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
+import { isObject, pointerTo } from "../../protocol/json.js";
+import { type Dialect, DRAFT_4, isBareReference } from "./dialect.js";
 import type { SchemaLimits } from "./limits.js";
 
 const ROOT = "bowline:///";
 /** Maximum length of a URI. Each schema below it holds a copy. */
 const MAX_URI = 2048;
-
-/** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
-export const JSON_SCHEMA_DIALECTS: readonly string[] = [
-  "https://json-schema.org/draft/2020-12/schema",
-  "http://json-schema.org/draft-07/schema#",
-];
 
 /** Keywords whose value is a schema or a list of schemas. */
 const ONE_OR_LIST = [
@@ -43,7 +38,7 @@ export interface Place {
 /** Parts of a schema by the names that references use. Nothing outside the schema is looked up. */
 export class SchemaDocument {
   readonly root: Place;
-  /** Places of each `$dynamicAnchor`, by its name. */
+  /** Places of each `$dynamicAnchor`, by its name. The name of a `$recursiveAnchor` is empty. */
   readonly dynamicAnchors = new Map<string, Place[]>();
   readonly #resources = new Map<string, Place>();
   readonly #anchors = new Map<string, Place>();
@@ -52,6 +47,7 @@ export class SchemaDocument {
   constructor(
     schema: unknown,
     readonly limits: SchemaLimits,
+    readonly dialect: Dialect,
   ) {
     this.root = { schema, base: this.#index(schema, ROOT, "#", 0) };
     this.#resources.set(ROOT, this.root);
@@ -78,7 +74,7 @@ export class SchemaDocument {
       );
     }
     const fragment = hash < 0 ? "" : decode(uri.slice(hash + 1));
-    if (fragment === "") return { ...resource, anchor: undefined };
+    if (fragment === "") return { ...resource, anchor: fragment };
     const found = fragment.startsWith("/")
       ? this.#follow(resource, fragment)
       : this.#anchors.get(`${resource.base}#${fragment}`);
@@ -94,21 +90,34 @@ export class SchemaDocument {
       const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
       schema = (schema as Record<string, unknown>)[key];
-      if (!isObject(schema) || schema.$id === undefined) continue;
+      if (!isObject(schema) || this.#idOf(schema) === undefined) continue;
       this.count(0, pointer);
-      base = baseOf(schema, base);
+      base = this.baseOf(schema, base);
     }
     return { schema, base };
+  }
+
+  /** The base inside a schema: its own id where it has one that names a resource. */
+  baseOf(schema: Record<string, unknown>, outer: string): string {
+    const id = this.#idOf(schema);
+    if (id === undefined || id.startsWith("#")) return outer;
+    return resolveUri(id, outer)?.replace(/#$/, "") ?? outer;
+  }
+
+  #idOf(schema: Record<string, unknown>): string | undefined {
+    const id = this.dialect === DRAFT_4 ? schema.id : schema.$id;
+    return typeof id === "string" && !isBareReference(schema, this.dialect) ? id : undefined;
   }
 
   #index(schema: unknown, outer: string, where: string, depth: number): string {
     if (!isObject(schema)) return outer;
     this.count(depth, where);
-    const base = baseOf(schema, outer);
+    const base = this.baseOf(schema, outer);
     const place: Place = { schema, base };
     if (base !== outer) this.#resources.set(base, place);
-    const { $id, $anchor, $dynamicAnchor } = schema;
-    if (typeof $id === "string" && $id.startsWith("#")) this.#anchors.set(base + $id, place);
+    const { $anchor, $recursiveAnchor, $dynamicAnchor = $recursiveAnchor === true ? "" : undefined } = schema;
+    const id = this.#idOf(schema);
+    if (id?.startsWith("#")) this.#anchors.set(base + id, place);
     if (typeof $anchor === "string") this.#anchors.set(`${base}#${$anchor}`, place);
     if (typeof $dynamicAnchor === "string") {
       this.#anchors.set(`${base}#${$dynamicAnchor}`, place);
@@ -119,13 +128,6 @@ export class SchemaDocument {
     eachSubschema(schema, (child, pointer) => this.#index(child, base, where + pointer, depth + 1));
     return base;
   }
-}
-
-/** Returns the base URI inside a schema: that of its own `$id` if it names a resource, otherwise the outer one. */
-export function baseOf(schema: Record<string, unknown>, outer: string): string {
-  const { $id } = schema;
-  if (typeof $id !== "string" || $id.startsWith("#")) return outer;
-  return resolveUri($id, outer)?.replace(/#$/, "") ?? outer;
 }
 
 /** Receives a subschema, its pointer from its parent, its keyword and, inside a map or list, its key. */
@@ -142,27 +144,6 @@ export function eachSubschema(schema: Record<string, unknown>, visit: Visit): vo
     const value = schema[keyword];
     if (isObject(value)) visitAll(Object.entries(value), keyword, visit);
   }
-}
-
-/** The dialect that a `$schema` names; one that is not understood is an error, after `where` if that is given. */
-export function expectDialect(uri: unknown, where?: string): string {
-  const dialect = findDialect(uri);
-  if (dialect !== undefined) return dialect;
-  const problem = `the dialect ${JSON.stringify(uri)} ($schema) is not supported; use JSON Schema 2020-12`;
-  throw new DefinitionError(where === undefined ? problem : `${where}: ${problem}`);
-}
-
-/** A draft-07 schema object in the keywords of 2020-12. */
-export function draft7View(schema: Record<string, unknown>): Record<string, unknown> {
-  // In draft-07 a reference stands alone: what is beside it does not count.
-  if (schema.$ref !== undefined) return { $ref: schema.$ref, definitions: schema.definitions };
-  const { items, additionalItems, dependencies, ...rest } = schema;
-  const view = Array.isArray(items) ? { ...rest, prefixItems: items, items: additionalItems } : { ...rest, items };
-  if (!isObject(dependencies)) return view;
-  const entries = Object.entries(dependencies);
-  const names = entries.filter(([, needs]) => isTextList(needs));
-  const schemas = entries.filter(([, needs]) => !isTextList(needs));
-  return { ...view, dependentRequired: Object.fromEntries(names), dependentSchemas: Object.fromEntries(schemas) };
 }
 
 function resolveUri(reference: string, base: string): string | undefined {
@@ -184,11 +165,4 @@ function visitAll(entries: Iterable<readonly [PropertyKey, unknown]>, keyword: s
   for (const [key, child] of entries) {
     if (isObject(child)) visit(child, `/${keyword}${pointerTo(key)}`, keyword, key);
   }
-}
-
-/** The dialect that a `$schema` names, whichever way its URI is written; undefined for one that is not understood. */
-function findDialect(uri: unknown): string | undefined {
-  if (typeof uri !== "string") return undefined;
-  const plain = (text: string) => text.replace(/^http:/, "https:").replace(/#$/, "");
-  return JSON_SCHEMA_DIALECTS.find((dialect) => plain(dialect) === plain(uri));
 }

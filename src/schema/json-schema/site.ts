@@ -1,12 +1,11 @@
-import { isObject } from "../../protocol/json.js";
-import { baseOf } from "./document.js";
 import type { Patterns } from "./pattern.js";
 import type { Node } from "./types.js";
 
 /** Compiles a subschema to a closure. */
 export interface SubschemaCompiler {
   readonly patterns: Patterns;
-  compile(schema: unknown, base: string): Node;
+  /** `outer` is the base of the schema that it is a part of. */
+  compileBelow(schema: unknown, outer: string): Node;
 }
 
 /** Schema object that is being compiled, as the groups of keywords see it. */
@@ -38,6 +37,6 @@ export class Site {
   }
 
   #compile(schema: unknown): Node {
-    return this.compiler.compile(schema, isObject(schema) ? baseOf(schema, this.base) : this.base);
+    return this.compiler.compileBelow(schema, this.base);
   }
 }

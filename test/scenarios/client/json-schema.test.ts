@@ -10,7 +10,12 @@ interface Offered {
 }
 
 /** A client that has listed tools of these output schemas; each returns its value. */
-async function listed(t: TestContext, era: "modern" | "legacy", tools: Record<string, Offered>): Promise<Client> {
+async function listed(
+  t: TestContext,
+  era: "modern" | "legacy",
+  tools: Record<string, Offered>,
+  warn: (message: string) => void = () => {},
+): Promise<Client> {
   const server = new RawServer({
     era,
     capabilities: { tools: {} },
@@ -25,7 +30,7 @@ async function listed(t: TestContext, era: "modern" | "legacy", tools: Record<st
       "tools/call": ({ name }) => ({ content: [], structuredContent: tools[String(name)]?.value }),
     },
   });
-  const client = await server.connect(t);
+  const client = await server.connect(t, { logger: { warn } });
   const { tools: found } = await client.listTools();
   deepEqual(
     found.map(({ name }) => name),
@@ -62,20 +67,18 @@ for (const era of ["modern", "legacy"] as const) {
   );
 
   proves(
-    ["client:jsonschema:unsupported-dialect-graceful", "client:jsonschema:bad-schema-isolates-tool"],
+    "client:jsonschema:bad-schema-isolates-tool",
     { wire },
     "a schema that cannot be used fails its own tool alone",
     async (t) => {
       const good = { outputSchema: { type: "object", required: ["n"] }, value: { n: 1 } };
       const client = await listed(t, era, {
         before: good,
-        dialect: { outputSchema: { type: "object", $schema: "https://example.com/d" }, value: {} },
         broken: { outputSchema: { type: "object", properties: { n: { $ref: "#/$defs/gone" } } }, value: {} },
         wrong: { outputSchema: { type: "object", properties: { n: { type: "nothing" } } }, value: {} },
         after: good,
       });
       for (const [tool, words] of [
-        ["dialect", /dialect "https:\/\/example\.com\/d" .*not supported/],
         ["broken", /cannot be checked: .*gone/],
         ["wrong", /cannot be checked: #\/properties\/n\/type/],
       ] as const) {
@@ -86,6 +89,32 @@ for (const era of ["modern", "legacy"] as const) {
         });
         for (const name of ["before", "after"]) deepEqual((await client.callTool(name)).structured, { n: 1 });
       }
+    },
+  );
+
+  proves(
+    "client:jsonschema:unsupported-dialect-graceful",
+    { wire },
+    "a schema of an unknown dialect checks nothing, and is reported once",
+    async (t) => {
+      const warnings: string[] = [];
+      const unknown = { type: "object", required: ["n"], $schema: "https://example.com/d" };
+      const old = { type: "object", required: ["n"], $schema: "http://json-schema.org/draft-04/schema#" };
+      const client = await listed(
+        t,
+        era,
+        { unknown: { outputSchema: unknown, value: {} }, old: { outputSchema: old, value: {} } },
+        (message) => warnings.push(message),
+      );
+      deepEqual(warnings, []);
+      for (let time = 0; time < 2; time++) {
+        deepEqual((await client.callTool("unknown")).structured, {});
+        await client.listTools();
+      }
+      deepEqual(warnings, [
+        'tool unknown: its output is checked without its schema: the dialect "https://example.com/d" ($schema) is not supported',
+      ]);
+      await rejects(client.callTool("old"), OutputError);
     },
   );
 

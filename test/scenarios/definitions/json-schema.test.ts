@@ -99,9 +99,9 @@ for (const era of ERAS) {
         { type: "object", properties: { a: { $ref: url } } },
         { type: "object", properties: { a: { $dynamicRef: `${url}#a` } } },
         { type: "object", $id: url, properties: { a: { $ref: "other.json" } } },
-        { type: "object", $schema: url },
         { type: "object", properties: { a: { $ref: "file:///etc/hostname" } } },
       ];
+      const dialect = { type: "object", $schema: url };
       const reports: unknown[] = [];
       const server = new McpServer(me, { onError: (error) => reports.push(error) });
       for (const schema of schemas) {
@@ -109,6 +109,8 @@ for (const era of ERAS) {
         throws(() => server.tool("out", { output: schema }, () => ({})), { code: "definition_error" });
         await rejects(judged(t, era, schema, { a: 1 }), OutputError);
       }
+      throws(() => server.tool("in", { input: dialect }, () => ""), { code: "definition_error" });
+      ok((await judged(t, era, dialect, { a: 1 })).structured);
       ok(
         (
           await judged(

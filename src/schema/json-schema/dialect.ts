@@ -1,0 +1,65 @@
+import { DefinitionError } from "../../protocol/errors.js";
+import { isObject, isTextList } from "../../protocol/json.js";
+
+/** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
+export const JSON_SCHEMA_DIALECTS: readonly string[] = [
+  "https://json-schema.org/draft/2020-12/schema",
+  "https://json-schema.org/draft/2019-09/schema",
+  "http://json-schema.org/draft-07/schema#",
+  "http://json-schema.org/draft-06/schema#",
+  "http://json-schema.org/draft-04/schema#",
+];
+
+/** A dialect, by its place in the list: older ones have higher numbers. */
+export type Dialect = number;
+
+/** The dialect in which keywords beside `$ref` count. */
+const DRAFT_2019: Dialect = 1;
+/** The dialect with `id`, and with bounds that are exclusive by a boolean. */
+export const DRAFT_4: Dialect = 4;
+
+/** The dialect that a `$schema` names, whichever way its URI is written; undefined for one that is not understood. */
+export function findDialect(uri: unknown): Dialect | undefined {
+  const plain = (text: unknown) =>
+    String(text)
+      .replace(/^http:/, "https:")
+      .replace(/#$/, "");
+  const found = JSON_SCHEMA_DIALECTS.findIndex((dialect) => plain(dialect) === plain(uri));
+  return found < 0 ? undefined : found;
+}
+
+export function unsupportedDialect(uri: unknown): string {
+  return `dialect ${JSON.stringify(uri)} ($schema) is not supported`;
+}
+
+/** The dialect that a `$schema` names; one that is not understood is an error, after `where` if that is given. */
+export function expectDialect(uri: unknown, where = ""): Dialect {
+  const dialect = findDialect(uri);
+  if (dialect !== undefined) return dialect;
+  throw new DefinitionError(`${where}the ${unsupportedDialect(uri)}; use JSON Schema 2020-12`);
+}
+
+/** Whether a reference stands alone in a dialect: keywords beside it do not count. */
+export function isBareReference(schema: Record<string, unknown>, dialect: Dialect): boolean {
+  return dialect > DRAFT_2019 && schema.$ref !== undefined;
+}
+
+/** A schema object in the keywords of the newest dialect. */
+export function translate(schema: Record<string, unknown>, dialect: Dialect): Record<string, unknown> {
+  if (dialect === 0) return schema;
+  if (isBareReference(schema, dialect)) return { $ref: schema.$ref, definitions: schema.definitions };
+  const { items, additionalItems, dependencies, $recursiveRef, ...rest } = schema;
+  const list = Array.isArray(items) ? { prefixItems: items, items: additionalItems } : { items };
+  const view: Record<string, unknown> = { ...rest, ...list, $dynamicRef: $recursiveRef };
+  if (dialect === DRAFT_4) {
+    for (const bound of ["Minimum", "Maximum"]) {
+      const limit = view[bound.toLowerCase()];
+      view[`exclusive${bound}`] = view[`exclusive${bound}`] === true ? limit : undefined;
+    }
+  }
+  if (!isObject(dependencies)) return view;
+  const entries = Object.entries(dependencies);
+  const names = entries.filter(([, needs]) => isTextList(needs));
+  const schemas = entries.filter(([, needs]) => !isTextList(needs));
+  return { ...view, dependentRequired: Object.fromEntries(names), dependentSchemas: Object.fromEntries(schemas) };
+}
