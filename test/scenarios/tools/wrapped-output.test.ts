@@ -83,6 +83,28 @@ verifies("2025:jsonschema:schemaless-non-object-sc-wrapped", eachWire, async ({ 
   deepEqual(await structured("failed"), seen([3]));
 });
 
+verifies("2025:jsonschema:non-object-structured-content-wrapped", eachWire, async ({ connect, era }) => {
+  const date = new Date(0);
+  const asList = { n: 1, toJSON: () => [1] };
+  const asObject = Object.assign([1], { toJSON: () => ({ n: 1 }) });
+  const server = new McpServer(me)
+    .tool("date", {}, () => date)
+    .tool("list", {}, () => toolResult({ structuredContent: asList }))
+    .tool("boxed", {}, () => new String("text"))
+    .tool("declared", { output: { type: "string" } }, () => "text" as never)
+    .tool("object", {}, () => asObject)
+    .tool("nothing", {}, () => toolResult({ structuredContent: { toJSON: () => undefined }, content: [text("none")] }));
+  const client = await connect(server);
+  const structured = async (tool: string) => (await client.callTool(tool)).structured;
+  const seen = (value: unknown) => (era === "legacy" ? { result: value } : value);
+  deepEqual(await structured("date"), seen(date.toJSON()));
+  deepEqual(await structured("list"), seen([1]));
+  deepEqual(await structured("boxed"), seen("text"));
+  deepEqual(await structured("declared"), seen("text"));
+  deepEqual(await structured("object"), { n: 1 });
+  equal(await structured("nothing"), undefined);
+});
+
 verifies("2025:jsonschema:ref-rewrite-on-wrap", legacyWires, async ({ connect }) => {
   const tree = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -100,6 +122,9 @@ verifies("2025:jsonschema:ref-rewrite-on-wrap", legacyWires, async ({ connect })
   equal(fits({ result: [[{ name: 1 }]] }), false);
   equal(fits({ result: [1] }), false);
 });
+
+const draft4 = { $schema: "http://json-schema.org/draft-04/schema#" };
+const draft2019 = { $schema: "https://json-schema.org/draft/2019-09/schema" };
 
 /** What an author writes, and what it is inside the envelope. */
 const MOVED: Readonly<Record<string, readonly [written: object, moved: object]>> = {
@@ -143,6 +168,15 @@ const MOVED: Readonly<Record<string, readonly [written: object, moved: object]>>
     { anyOf: [{ $id: "urn:example:part", items: { $ref: "#" } }, { items: { $ref: "#/properties/result" } }] },
   ],
   "a root with an id": same({ $id: "urn:example:whole", type: "array", items: { $ref: "#" } }),
+  "a root with an id of draft-04": same({ ...draft4, id: "urn:example:whole", type: "array", items: { $ref: "#" } }),
+  "a keyword that is the id of draft-04 alone": [
+    { id: "urn:example:whole", type: "array", items: { $ref: "#" } },
+    { id: "urn:example:whole", type: "array", items: { $ref: "#/properties/result" } },
+  ],
+  "a recursive reference": [
+    { ...draft2019, type: "array", items: { $recursiveRef: "#" } },
+    { ...draft2019, type: "array", items: { $ref: "#/properties/result" } },
+  ],
 };
 
 function same(schema: object): readonly [object, object] {
@@ -154,7 +188,8 @@ verifies("2025:jsonschema:ref-rewrite-scope", legacyWires, async ({ connect }) =
     const before = structuredClone(written);
     const client = await connect(new McpServer(me).tool(name, { output: written as AnySchema }, () => [] as never));
     await client.listTools();
-    deepEqual(advertised(client, name), envelope(moved), name);
+    const { $schema, ...result } = moved as JsonSchema;
+    deepEqual(advertised(client, name), { ...($schema === undefined ? {} : { $schema }), ...envelope(result) }, name);
     deepEqual(written, before, `${name}: the author's own is left as it was`);
   }
 });

@@ -2,6 +2,7 @@ import { isObject } from "../../../protocol/json.js";
 import { type JsonText, writeResult } from "../../../protocol/jsonrpc/format.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../../protocol/types/index.js";
+import { DRAFT_4, findDialect } from "../../../schema/json-schema/dialect.js";
 import { eachSubschema } from "../../../schema/json-schema/document.js";
 import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 
@@ -79,7 +80,7 @@ type Schema = { readonly [key: string]: unknown };
 
 /** Where a wrapped schema lies in its envelope. */
 const PLACE = "#/properties/result";
-const REFERENCES = ["$ref", "$dynamicRef"];
+const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 const envelopes = new WeakMap<Schema, Schema>();
 
@@ -94,7 +95,7 @@ export function wrapSchema(schema: Schema): Schema {
   if (envelope === undefined) {
     // Written and read, not cloned: parts that the author used twice become two, and each is redirected once.
     const { $schema, ...result } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-    redirect(result);
+    redirect(result, findDialect($schema) === DRAFT_4 ? "id" : "$id");
     const dialect = $schema === undefined ? undefined : { $schema };
     envelope = { ...dialect, type: "object", properties: { result }, required: ["result"] };
     envelopes.set(schema, envelope);
@@ -103,19 +104,33 @@ export function wrapSchema(schema: Schema): Schema {
 }
 
 /** Makes references from the document's root start at the place it has moved to. What has an id is a root of its own. */
-function redirect(schema: Record<string, unknown>): void {
-  if (typeof schema.$id === "string" && !schema.$id.startsWith("#")) return;
+function redirect(schema: Record<string, unknown>, idKeyword: string): void {
+  const id = schema[idKeyword];
+  if (typeof id === "string" && !id.startsWith("#")) return;
   for (const keyword of REFERENCES) {
     const reference = schema[keyword];
     if (reference === "#" || (typeof reference === "string" && reference.startsWith("#/"))) {
-      schema[keyword] = PLACE + reference.slice(1);
+      // A recursive reference leads to the root only.
+      const moved = keyword === "$recursiveRef" ? "$ref" : keyword;
+      delete schema[keyword];
+      schema[moved] ??= PLACE + reference.slice(1);
     }
   }
-  eachSubschema(schema, redirect);
+  eachSubschema(schema, (part) => redirect(part, idKeyword));
 }
 
 /** A value as structured content of this era. Its schema decides; without one, only an object goes as it is. */
 export function wrapValue(value: unknown, outputSchema: Schema | undefined): unknown {
-  const fits = isObject(value) && (outputSchema === undefined || !isWrapped(outputSchema));
-  return fits ? value : { result: value };
+  const written = toWritten(value);
+  const fits = isObject(written) && (outputSchema === undefined || !isWrapped(outputSchema));
+  return fits || written === undefined ? written : { result: written };
+}
+
+/** A value as JSON writes it, where that may be of another kind. */
+function toWritten(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const isBoxed = value instanceof String || value instanceof Number || value instanceof Boolean;
+  if (!isBoxed && typeof (value as { toJSON?: unknown }).toJSON !== "function") return value;
+  const text: string | undefined = JSON.stringify(value);
+  return text === undefined ? undefined : JSON.parse(text);
 }
