@@ -32,8 +32,11 @@ export interface DiscoverOptions {
   readonly selectIssuer?: ((issuers: readonly string[]) => string) | undefined;
   /** Returns the `resource` to send, in place of the comparison with the server's URL. Throws to reject the server. */
   readonly validateResource?: ((server: URL, resource: string | undefined) => string | undefined) | undefined;
-  /** Uses metadata whose issuer is not the one asked for. Weakens security. */
-  readonly allowIssuerMismatch?: boolean | undefined;
+  /**
+   * The issuer that the metadata of an authorization server states, by the one that the MCP server names (or by the MCP server's
+   * origin, where it names none). Any other issuer than the named one or its entry here is refused.
+   */
+  readonly allowIssuerMismatch?: { readonly [issuer: string]: string } | undefined;
   /**
    * Accepts an authorization server whose responses do not name it (`iss`): it gets the common redirect URI and the
    * client's metadata document. Weakens security if several authorization servers are used.

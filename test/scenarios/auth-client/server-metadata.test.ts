@@ -129,15 +129,20 @@ verifies(
 );
 
 verifies("client-auth:iss:opt-out", anyEra, async (world) => {
+  const allowIssuerMismatch = { "https://as.example": "https://renamed.example" };
   world.as.metadata = { ...world.as.metadata, issuer: "https://renamed.example" };
   const callback = (iss: string) => async (url: URL) => {
     const back = new URL(await world.browse(url));
     back.searchParams.set("iss", iss);
     return back;
   };
-  await world.call(world.oauth({ allowIssuerMismatch: true, authorize: callback("https://renamed.example") }));
+  await world.call(world.oauth({ allowIssuerMismatch, authorize: callback("https://renamed.example") }));
   equal(world.count("POST https://as.example/token"), 1);
-  const wrong = world.oauth({ allowIssuerMismatch: true, authorize: callback("https://evil.example") });
+  world.as.metadata = { ...world.as.metadata, issuer: "https://other.example" };
+  const other = world.oauth({ allowIssuerMismatch, authorize: callback("https://other.example") });
+  await rejects(world.call(other), failsAt("issuer"));
+  world.as.metadata = { ...world.as.metadata, issuer: "https://renamed.example" };
+  const wrong = world.oauth({ allowIssuerMismatch, authorize: callback("https://evil.example") });
   await rejects(world.call(wrong), failsAt("issuer"));
   equal(world.count("POST https://as.example/token"), 1);
 });

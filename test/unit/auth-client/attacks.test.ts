@@ -102,7 +102,7 @@ test("text of servers does nothing where errors are shown", async (t) => {
     [
       "stated issuer, allowed",
       () => Object.assign(world.as, { metadata: { ...metadata, issuer: EVIL } }),
-      { allowIssuerMismatch: true },
+      { allowIssuerMismatch: { "https://as.example": "https://renamed.example" } },
     ],
     [
       "proofs",

@@ -157,9 +157,34 @@ test("a server without metadata speaks for its own origin, whatever issuer it ma
   const metadata = { ...evil.metadata, issuer: "https://as.example" };
   world.routes.set("GET https://mcp.example/.well-known/oauth-authorization-server", () => ({ json: metadata }));
   const client = { id: "known", secret: SECRET, issuer: "https://as.example" };
-  const auth = world.oauth({ client, allowIssuerMismatch: true });
+  const allowIssuerMismatch = { "https://mcp.example": "https://as.example" };
+  const auth = world.oauth({ client, allowIssuerMismatch });
   await rejects(world.call(auth), failsAt("issuer", /guarded by https:\/\/mcp\.example/));
   equal(world.count("POST https://mcp.example/token"), 0);
+});
+
+test("an issuer may state another name only where that very name is allowed to it", async (t) => {
+  const world = await AuthWorld.open(t, "modern");
+  const { metadata } = world.as;
+  const allowIssuerMismatch = {
+    "https://as.example": "https://renamed.example",
+    "https://x.example": "https://y.example",
+  };
+  for (const stated of ["https://evil.example", "https://y.example", "https://renamed.example/"]) {
+    world.as.metadata = { ...metadata, issuer: stated };
+    await rejects(world.call(world.oauth({ allowIssuerMismatch })), failsAt("issuer", /allowIssuerMismatch/), stated);
+    await rejects(world.call(world.oauth({ allowIssuerMismatch: true as never })), failsAt("issuer"), stated);
+  }
+  for (const stated of ["https://as.example", "https://renamed.example"]) {
+    world.as.metadata = { ...metadata, issuer: stated };
+    const authorize = async (url: URL) => {
+      const back = new URL(await world.browse(url));
+      back.searchParams.set("iss", stated);
+      return back;
+    };
+    await world.call(world.oauth({ allowIssuerMismatch, authorize }));
+  }
+  equal(world.count("POST https://as.example/token"), 2);
 });
 
 test("step by step, tokens of one authorization server go to no other", async (t) => {
