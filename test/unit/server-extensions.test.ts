@@ -1,4 +1,4 @@
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { connect, RpcError } from "bowline/client";
 import { detachCall, McpServer, type RequestStrategy, ServerExtension } from "bowline/server";
@@ -65,6 +65,47 @@ test("a topic is served after the acknowledgment and until the subscription ends
   deepEqual(job?._meta, { "io.modelcontextprotocol/subscriptionId": 1 });
   send({ method: "notifications/cancelled", params: { requestId: 1 } });
   await stopped.opened;
+});
+
+test("a topic of an extension that is the server's alone is served to clients that declare nothing", async (t) => {
+  const stopped = gate();
+  const topic = () => ({ honoured: true, start: () => stopped.open });
+  const server = new McpServer(me).extend(new ServerExtension(ID, { serverOnly: true }).topic("jobs", topic));
+  t.after(() => server.close());
+  const { heard, until, send } = await byHand(server);
+  send(enveloped(1, "subscriptions/listen", { notifications: { jobs: true } }));
+  await until(() => heard.length === 1);
+  equal(heard[0]?.method, "notifications/subscriptions/acknowledged");
+  deepEqual((heard[0]?.params as Heard | undefined)?.notifications, { jobs: true });
+  send({ method: "notifications/cancelled", params: { requestId: 1 } });
+  await stopped.opened;
+});
+
+test("an extension that is the server's alone has no types of results, which clients must know", () => {
+  throws(
+    () => new ServerExtension(ID, { serverOnly: true, results: { job: "tools/call" } }),
+    /com\.example\/jobs: serverOnly .*results/,
+  );
+});
+
+/** How many turns of the queue of microtasks a call of a tool takes. */
+async function turnsOf(extension?: ServerExtension): Promise<number> {
+  const server = new McpServer(me).tool("t", {}, () => "done");
+  if (extension !== undefined) server.extend(extension);
+  const { heard, send } = await byHand(server);
+  send(enveloped(1, "tools/call", { name: "t", arguments: {} }));
+  let turns = 0;
+  for (; turns < 100 && heard.length === 0; turns++) await Promise.resolve();
+  await server.close();
+  return turns;
+}
+
+test("an extension that is the server's alone and has methods only costs other calls nothing", async () => {
+  const methods = (serverOnly: boolean) =>
+    new ServerExtension(ID, { serverOnly }).method("com.example/get", {}, () => ({}));
+  const plain = await turnsOf();
+  equal(await turnsOf(methods(true)), plain);
+  ok((await turnsOf(methods(false))) > plain);
 });
 
 test("topics that throw leave no subscription behind", async (t) => {

@@ -21,6 +21,11 @@ import type { ServerInterceptor } from "../options.js";
 import { claim, expectOwnType } from "./conflicts.js";
 
 export interface ExtensionOptions<S extends StandardSchema | undefined = undefined> {
+  /**
+   * The extension is the server's alone: all of it is for every client, whether or not the client declares it.
+   * @default false
+   */
+  readonly serverOnly?: boolean;
   /** What clients are told about it; nothing beyond its name unless given. */
   readonly settings?: JsonObject;
   /** What the settings of a client must fit: one whose settings do not has not got the extension. */
@@ -53,7 +58,8 @@ type Definition = readonly [options: MethodOptions<AnySchema>, handler: CustomMe
 
 /**
  * An extension of the protocol, for `server.extend`: what it announces, the methods, notifications, types of results and
- * subscriptions that are its own, and what it does around calls. All of it is for clients that declare the extension.
+ * subscriptions that are its own, and what it does around calls. All of it is for clients that declare the extension, or for
+ * every client where it is the server's alone.
  */
 export class ServerExtension<S extends StandardSchema | undefined = undefined> {
   readonly #methods = new Map<string, Definition>();
@@ -68,9 +74,11 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     readonly options: ExtensionOptions<S> = {},
   ) {
     assertExtensionIds("extension", { [id]: {} });
+    if (options.serverOnly === true && options.results !== undefined)
+      throw new DefinitionError(`${id}: serverOnly excludes results, whose types only clients that declare it know`);
   }
 
-  /** Answers a method. A client that did not declare the extension is told that it is missing. */
+  /** Answers a method. A client that should have declared the extension is told that it is missing. */
   method<P extends AnySchema | undefined = undefined>(
     name: string,
     options: MethodOptions<P>,
@@ -130,7 +138,9 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
     for (const [name, [options, handler]] of this.#methods) registry.addMethod(name, options, handler);
     for (const [name, [options, handler]] of this.#notifications) registry.addNotification(name, options, handler);
     registry.extensions = { ...registry.extensions, [this.id]: this.options.settings ?? {} };
-    runtime.use((call, next) => this.#around(call, next, registry));
+    // An interceptor makes all calls asynchronous.
+    const isForAll = this.options.serverOnly === true && this.#interceptors.length + this.#topics.size === 0;
+    if (!isForAll) runtime.use((call, next) => this.#around(call, next, registry));
     for (const listener of this.#onInstall) listener(runtime);
   }
 
@@ -147,7 +157,7 @@ export class ServerExtension<S extends StandardSchema | undefined = undefined> {
       if (owned) throw methodNotFound(method);
       return method === "initialize" ? this.#unannounced(await next(call)) : next(call);
     }
-    const declared = this.settingsOf(call) !== undefined;
+    const declared = this.options.serverOnly === true || this.settingsOf(call) !== undefined;
     if (owned && !declared) throw this.#missing();
     if (method === "subscriptions/listen") this.#addTopics(call, declared);
     if (!declared || this.#interceptors.length === 0) return next(call);

@@ -60,6 +60,39 @@ verifies("extensions:methods:owned", "they are for those who declare it", modern
   });
 });
 
+/** An extension that clients need not declare. */
+const berths = () =>
+  new ServerExtension(TIDE, {
+    serverOnly: true,
+    settings: { unit: "m" },
+    clientSettings: z.object({ datum: z.string() }),
+  }).method("com.example/berths/list", { params: z.object({ pier: z.number() }) }, ({ pier }) => ({ free: [pier] }));
+
+verifies("ext:server-only", "its methods are for all clients", eachWire, async ({ connect }: World) => {
+  for (const options of [{}, declaring(TIDE), declaring(TIDE, { datum: 7 }), declaring(PARCEL)]) {
+    const client = await connect(new McpServer(me).extend(berths()), options);
+    deepEqual(client.server.capabilities.extensions, { [TIDE]: { unit: "m" } });
+    deepEqual((await client.request("com.example/berths/list", { pier: 2 })).free, [2]);
+    await rejects(client.request("com.example/berths/list", { pier: "two" }), hasCode(-32602));
+  }
+});
+
+verifies("ext:server-only", "all calls pass what it wraps around them", eachWire, async ({ connect }: World) => {
+  const wrapped: string[] = [];
+  const extension = berths().use((call, next) => {
+    wrapped.push(call.method);
+    return next(call);
+  });
+  const server = new McpServer(me)
+    .extend(extension)
+    .tool("datum", {}, (_, ctx) => extension.settingsOf(ctx)?.datum ?? "none");
+  const client = await connect(server);
+  equal((await client.callTool("datum")).text, "none");
+  const declares = await connect(server, declaring(TIDE, { datum: "NN" }));
+  equal((await declares.callTool("datum")).text, "NN");
+  equal(wrapped.filter((method) => method === "tools/call").length, 2);
+});
+
 verifies(
   "extensions:untrusted-input",
   "what does not fit its schemas is not used",
