@@ -270,7 +270,10 @@ export class Client<S extends AnyServer = AnyServer> {
     );
   }
 
-  /** Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. */
+  /**
+   * Sends a notification; rejects where it may not be sent. After the connection has ended it does nothing. While a server
+   * process is being started again it waits for that, and rejects if the process cannot be started.
+   */
   async notify(method: string, params?: Params): Promise<void> {
     if (method === "notifications/progress") {
       throw new McpError("unknown_progress_token", "Progress is reported by the handler of the request it belongs to");

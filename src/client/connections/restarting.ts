@@ -103,8 +103,12 @@ export class RestartingConnection extends WrappedConnection implements Connectio
     return this.connection.call(call, lifetime);
   }
 
+  /** While there is no process, it waits for the next one. The calls that a cancellation could name ended with theirs. */
   notify(method: string, params: Params | undefined): void | Promise<void> {
-    if (this.#state?.name === "up") return this.connection.notify(method, params);
+    const state = this.#state;
+    if (state?.name === "up") return this.connection.notify(method, params);
+    if (state?.name === "down" && method !== "notifications/cancelled")
+      return state.up.then(() => this.notify(method, params));
   }
 
   async setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void> {

@@ -2,9 +2,11 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConnectionError } from "bowline/client";
+import type { TestContext } from "node:test";
+import { type Client, type ClientOptions, ConnectionError } from "bowline/client";
 import { FakeClock } from "bowline/testing";
 import { stdioWires } from "../../support/each-wire.js";
+import type { Era } from "../../support/raw-end.js";
 import { child, connectChild, exists } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 
@@ -129,6 +131,111 @@ proves(
     deepEqual(closes, [undefined]);
   },
 );
+
+/** A client whose server process has exited, and is started again when the clock says so. */
+async function connectDown(
+  t: TestContext,
+  era: Era,
+  options: ClientOptions = {},
+  prepare?: (client: Client) => unknown,
+) {
+  const clock = new FakeClock();
+  const target = { ...child("recorder", era), restart: { delayMs: 100 } };
+  const limits = { clock, timeoutMs: Number.POSITIVE_INFINITY, ...options };
+  const { client, stderr } = await connectChild(t, era, target, limits);
+  await prepare?.(client);
+  await rejects(client.callTool("exit", { code: 1 }), { exitCode: 1 });
+  while (clock.delays.at(-1) !== 100) await clock.started(clock.delays.length + 1);
+  const before = stderr.all.length;
+  return { clock, client, stderr, sinceDown: () => stderr.all.slice(before) };
+}
+
+verifies(
+  "transport:stdio:restart",
+  "a notification waits for the next process, and a cancellation of a lost call does not",
+  stdioWires,
+  async ({ era }, t) => {
+    const { clock, client, stderr, sinceDown } = await connectDown(t, era);
+    let isSent = false;
+    const sent = client.notify("vendor/late", { n: 1 }).then(() => {
+      isSent = true;
+    });
+    await client.notify("notifications/cancelled", { requestId: 1 });
+    await new Promise(setImmediate);
+    equal(isSent, false);
+    clock.advance(100);
+    await sent;
+    await stderr.until(/"vendor\/late"/);
+    await client.callTool("any");
+    await stderr.until(/"any"/);
+    equal(sinceDown().filter((line) => line.includes("vendor/late")).length, 1);
+    equal(
+      sinceDown().some((line) => line.includes("cancelled")),
+      false,
+    );
+  },
+);
+
+verifies(
+  "transport:stdio:restart",
+  "a notification that waits for a process rejects when there will be none",
+  stdioWires,
+  async ({ era }, t) => {
+    const { client } = await connectDown(t, era);
+    const late = rejects(client.notify("vendor/late"), { name: "ConnectionError", delivery: "not_sent" });
+    await client.close();
+    await late;
+    await client.notify("vendor/later");
+  },
+);
+
+verifies("transport:stdio:restart", "the next process learns the log level", stdioWires, async ({ era }, t) => {
+  const { clock, client, stderr, sinceDown } = await connectDown(t, era, {}, (client) => client.setLogLevel("error"));
+  clock.advance(100);
+  await client.callTool("any");
+  await stderr.until(/"any"/);
+  const told = sinceDown().find((line) => line.includes('"error"')) ?? "";
+  const { method, params } = JSON.parse(told.slice(2)) as {
+    method: string;
+    params: { level?: string; _meta?: object };
+  };
+  if (era === "legacy") deepEqual([method, params.level], ["logging/setLevel", "error"]);
+  else {
+    equal(method, "tools/call");
+    equal(Object.entries(params._meta ?? {}).find(([key]) => key.endsWith("/logLevel"))?.[1], "error");
+  }
+});
+
+for (const [maxMissedPings, wires] of [
+  [undefined, ["legacy"]],
+  [3, ["legacy", "modern"]],
+] as const) {
+  for (const era of wires) {
+    const title = `the next process is pinged as well, with maxMissedPings ${maxMissedPings}`;
+    proves("transport:stdio:restart", { wire: `${era}-stdio` }, title, async (t) => {
+      const clock = new FakeClock();
+      const target = {
+        ...child("recorder", era),
+        restart: { delayMs: 100, ...(maxMissedPings && { maxMissedPings }) },
+      };
+      const pings = { intervalMs: 1000, timeoutMs: 500 };
+      const { client, stderr } = await connectChild(t, era, target, { clock, pings, timeoutMs: 60_000 });
+      await rejects(client.callTool("exit", { code: 1 }), { exitCode: 1 });
+      while (clock.delays.at(-1) !== 100) await clock.started(clock.delays.length + 1);
+      const before = stderr.all.length;
+      clock.advance(100);
+      const { text: pid } = await client.callTool("any");
+      const pinged = () =>
+        stderr.all.slice(before).filter((line) => /"method":"(ping|server\/discover)"/.test(line)).length;
+      for (let round = 1; round <= 2; round++) {
+        clock.advance(pings.intervalMs);
+        while (pinged() < round) await new Promise(setImmediate);
+        // The ping is answered before this.
+        equal((await client.callTool("any")).text, pid);
+      }
+    });
+  }
+}
 
 verifies("transport:stdio:restart-relisten", stdioWires, async ({ era }, t) => {
   const target = { ...child("mcp-server"), restart: quick };
