@@ -77,7 +77,8 @@ export class ServerAuth {
     { refresh, mark, signal }: { refresh: boolean; mark: number; signal: AbortSignal | undefined },
   ): Promise<TokenRecord | undefined> {
     const held = this.#tokens;
-    if (held !== undefined && isNewAndEnough(held, used, challenge)) return held;
+    // Tokens whose refresh was refused are kept for their scope, and are due.
+    if (held !== undefined && !this.#isDue(held) && isNewAndEnough(held, used, challenge)) return held;
     this.#runs.throwFailureSince(mark);
     return await this.#share(challenge.scope, (run) => this.#renew(used, challenge, refresh, run), signal);
   }
