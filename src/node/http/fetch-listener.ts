@@ -54,10 +54,9 @@ function toRequest(
   }
 }
 
-/** Serializes a body that a parser has already read, in its original content type. */
-function toBody(body: unknown, type = ""): string {
-  if (typeof body === "string") return body;
-  if (body instanceof Uint8Array) return new TextDecoder().decode(body);
+/** Serializes a body that a parser has already read, in its original content type. Text and bytes stay unchanged. */
+function toBody(body: unknown, type = ""): BodyInit {
+  if (typeof body === "string" || body instanceof Uint8Array) return body as BodyInit;
   if (!type.includes("x-www-form-urlencoded")) return JSON.stringify(body);
   const form = new URLSearchParams();
   for (const [name, value] of Object.entries(body as object)) {
