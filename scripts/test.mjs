@@ -1,49 +1,87 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { at, filesBelow, wantsJson } from "./lib/project.mjs";
+import { selectTests } from "./lib/select-tests.mjs";
 import { runTestFile } from "./lib/test-file.mjs";
+import { affectedBy, watchAndBuild } from "./lib/watch-tests.mjs";
 
 /**
- * Runs the built tests, two files at a time: `node scripts/test.mjs [filter ...] [--json]`. A filter is a part of a
- * file's path, or, when no file has it, a part of tests' titles. A run without filters is a full run: it replaces the
- * proofs in build/proofs, which the requirements gate reads, and build/test-titles.json, which scripts/compare-titles.mjs
- * reads; a filtered run leaves them alone.
+ * Runs the built tests, two files at a time: `node scripts/test.mjs [filter ...] [--title <part>] [--wire <wire>] [--watch]
+ * [--json]`. A filter is a part of a file's path, or, when no file has it, a part of tests' titles; `--title` is a part of a
+ * title in any case. `--wire` chooses a wire (`modern-stdio`), an era or a transport. `--watch` builds after each change and
+ * runs again: the chosen files, or, when none are chosen, the files that import the change.
+ *
+ * A run without filters is a full run: it replaces the proofs in build/proofs, which the requirements gate reads, and
+ * build/test-titles.json, which scripts/compare-titles.mjs reads; a filtered run leaves them alone.
  */
-const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
+const { values: options, positionals: filters } = parseArgs({
+  allowPositionals: true,
+  options: {
+    title: { type: "string", multiple: true, default: [] },
+    wire: { type: "string" },
+    watch: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
 const json = wantsJson();
-const isFull = filters.length === 0;
-
-const all = [at("build/test"), at("interop/dist")].flatMap((folder) => filesBelow(folder, ".test.js"));
-const byPath = all.filter((file) => filters.some((filter) => shown(file).includes(filter)));
-const byTitle = !isFull && byPath.length === 0;
-const files = byPath.length > 0 ? byPath : all;
-const patterns = byTitle ? filters.map(escaped) : [];
+const isChosen = filters.length > 0 || options.title.length > 0 || options.wire !== undefined;
+const isFull = !isChosen && !options.watch;
 const proofs = isFull ? at("build/proofs") : undefined;
 
-for (const folder of [at("build/test-events"), ...(isFull ? [proofs] : [])]) {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+if (options.watch) {
+  const { files } = selection();
+  if (isChosen) await run(files);
+  console.log(`\nwaiting for a change; ${files.length} files are chosen`);
+  await watchAndBuild(async (changed) => {
+    const { files } = selection();
+    const next = isChosen ? files : affectedBy(changed, files);
+    if (next.length === 0) console.log("no test imports the change");
+    else await run(next);
+  });
+} else {
+  const ok = await run(selection().files);
+  process.exitCode = ok ? 0 : 1;
 }
 
-const results = await runAll();
-const tests = results.flatMap(({ file, tests }) => tests.map((test) => ({ file, ...test })));
-const failures = tests.filter(({ error }) => error !== undefined);
-if (tests.length === 0)
-  failures.push({ file: "", title: filters.join(" "), error: "no such test; npm test builds first" });
-const totals = { passed: tests.filter(({ error }) => error === undefined).length, failed: failures.length };
-if (isFull) {
-  writeFileSync(at("build/proofs/run.json"), JSON.stringify({ ...totals, files: files.length }));
-  const titles = results.map(({ file, tests }) => [file, tests.map(({ title }) => title)]).sort();
-  writeFileSync(at("build/test-titles.json"), `${JSON.stringify(Object.fromEntries(titles), null, 2)}\n`);
+function selection() {
+  const all = [at("build/test"), at("interop/dist")].flatMap((folder) => filesBelow(folder, ".test.js"));
+  const { files, patterns } = selectTests(all, { filters, titles: options.title, wire: options.wire });
+  return { files: options.wire === undefined ? files : files.filter(hasWires), patterns };
 }
-report();
 
-async function runAll() {
+/** True if the tests of the file can have a wire: only `verifies` and `proves` write one into a title. */
+function hasWires(file) {
+  return readFileSync(file, "utf8").includes("/support/verifies.js");
+}
+
+async function run(files) {
+  for (const folder of [at("build/test-events"), ...(isFull ? [proofs] : [])]) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+  }
+  const results = await runAll(files);
+  const tests = results.flatMap(({ file, tests }) => tests.map((test) => ({ file, ...test })));
+  const failures = tests.filter(({ error }) => error !== undefined);
+  if (tests.length === 0)
+    failures.push({ file: "", title: process.argv.slice(2).join(" "), error: "no such test; npm test builds first" });
+  const totals = { passed: tests.filter(({ error }) => error === undefined).length, failed: failures.length };
+  if (isFull) {
+    writeFileSync(at("build/proofs/run.json"), JSON.stringify({ ...totals, files: files.length }));
+    const titles = results.map(({ file, tests }) => [file, tests.map(({ title }) => title)]).sort();
+    writeFileSync(at("build/test-titles.json"), `${JSON.stringify(Object.fromEntries(titles), null, 2)}\n`);
+  }
+  report(totals, failures);
+  return failures.length === 0;
+}
+
+async function runAll(files) {
+  const { patterns } = selection();
   const queue = files.map((path, number) => ({ path, number }));
   const done = [];
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const result = await runTestFile(next.path, { number: next.number, patterns, proofs });
-      if (byTitle) result.tests = result.tests.filter(({ title }) => title !== "has no tests");
+      if (patterns.length > 0) result.tests = result.tests.filter(({ title }) => title !== "has no tests");
       done.push(result);
       if (!json) show(result);
     }
@@ -60,12 +98,7 @@ function show({ file, tests, written }) {
   if (written !== "") process.stderr.write(`${written}\n`);
 }
 
-function escaped(text) {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-}
-
-function report() {
-  process.exitCode = failures.length === 0 ? 0 : 1;
+function report(totals, failures) {
   const told = failures.map(({ file, title, error }) => ({ file, title, message: error }));
   if (json) return console.log(JSON.stringify({ ...totals, full: isFull, failures: told }, null, 2));
   for (const { file, title, message } of told) console.log(`\nFAIL ${file}: ${title}\n${message}`);

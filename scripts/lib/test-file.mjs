@@ -14,7 +14,7 @@ const limitMs = 300_000;
  */
 export async function runTestFile(path, { number, patterns, proofs }) {
   const events = at("build/test-events", `${number}.jsonl`);
-  const options = [`--test-reporter=${reporter}`, `--test-reporter-destination=${events}`];
+  const options = [...sourceMaps(path), `--test-reporter=${reporter}`, `--test-reporter-destination=${events}`];
   const chosen = patterns.map((pattern) => `--test-name-pattern=${pattern}`);
   const env = { ...process.env, ...(proofs === undefined ? {} : { BOWLINE_PROOFS: proofs }) };
   const { code, output } = await execNode([...options, ...chosen, path], { env, timeoutMs: limitMs });
@@ -30,6 +30,9 @@ export async function runTestFile(path, { number, patterns, proofs }) {
     tests.push({ title: "has no tests", nesting: 0, ms: 0, error: "a test file registers tests" });
   return { file: shown(path), tests: tests.filter((test) => test !== undefined), written };
 }
+
+/** Stack traces name the lines of the sources, except where a test measures memory or counts what a call makes. */
+const sourceMaps = (path) => (/\/(leaks|hot-path)\//.test(shown(path)) ? [] : ["--enable-source-maps"]);
 
 /** With a title filter node 20 reports the tests that were not chosen as skipped; they are no part of the result. */
 function state({ name, nesting, ms, isLeftOut, error }, patterns) {

@@ -46,7 +46,7 @@ export function verifies<World>(
   }
 }
 
-/** Proves requirements by one test that runs on one wire or on none. */
+/** Proves requirements by one test that runs on one wire or on none, named `<ids>: <title> [wire]`. */
 export function proves(
   ids: string | readonly string[],
   options: ProvesOptions,
@@ -54,7 +54,8 @@ export function proves(
   body: (t: TestContext) => Promise<void> | void,
 ): void {
   const proved = listed(ids);
-  register(proved, options.wire, `${proved.join(", ")}: ${title}`, body);
+  const name = `${proved.join(", ")}: ${title}${options.wire === undefined ? "" : ` [${options.wire}]`}`;
+  register(proved, options.wire, name, body);
 }
 
 function listed(ids: string | readonly string[]): readonly string[] {
