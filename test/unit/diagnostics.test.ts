@@ -46,7 +46,7 @@ test("requests are published on both sides, from their start to their end", asyn
   const client = await connect(harbour(), diagnoseClient({ era: "modern" }));
   t.after(() => client.close());
   await client.callTool("greet");
-  await rejects(client.request("x/fail"));
+  await rejects(client.request("x/fail"), { rpcCode: -32603 });
   deepEqual(sent, [
     ["start", "tools/call"],
     ["asyncEnd", "tools/call"],

@@ -96,7 +96,7 @@ test("on the server's own stream a late answer is ignored and a pending call is 
   const cancelled = call({}, { signal: abort.signal });
   const first = await script.next("tools/call");
   abort.abort("no");
-  await rejects(cancelled);
+  await rejects(cancelled, /^no$/);
   const pending = call();
   const second = await script.next("tools/call");
   own.event({ jsonrpc: "2.0", id: first.message.id, result: {} });

@@ -178,7 +178,7 @@ test("connections are used again, and none is left behind", async (t) => {
     await call({ params: { name: "json" } });
     await call({ params: { name: "sse" } });
     await link.notify("notifications/x", {});
-    await rejects(call({ params: { name: "refused" } }));
+    await rejects(call({ params: { name: "refused" } }), { name: "ConnectionError", status: 500 });
   }
   ok(script.connections <= 4, `${script.connections} connections for 200 exchanges`);
 });

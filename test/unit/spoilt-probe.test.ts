@@ -51,6 +51,6 @@ test("a process that refuses the handshake when it comes first is not started a 
 
 test("a process that was not probed is started once, whatever it answers", async (t) => {
   const { target, starts } = bridgeIn(t, "always");
-  await rejects(connect(target, { era: "legacy" }));
+  await rejects(connect(target, { era: "legacy" }), { name: "RpcError", message: "already initialized" });
   equal(starts(), "start ");
 });

@@ -86,9 +86,9 @@ verifies("client-auth:token-not-leaked", "a redirect to another origin", everyTr
   const away = () => ({ status: 307, headers: { location: "https://evil.example/" } });
   const client = await world.connect(auth);
   world.routes.set(world.posts, away);
-  await rejects(client.callTool("echo", {}));
+  await rejects(client.callTool("echo", {}), { name: "ConnectionError", delivery: "sent" });
   world.routes.set(world.entrance, away);
-  await rejects(world.connect(auth));
+  await rejects(world.connect(auth), { name: "ConnectionError", status: world.wire === "sse" ? 405 : 307 });
   deepEqual(
     world.arrivals.filter(({ url }) => url.origin === "https://evil.example"),
     [],

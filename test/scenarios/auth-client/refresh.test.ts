@@ -276,7 +276,7 @@ verifies("client-auth:token-provenance", everyTransport, async (world) => {
   const others = ["https://other.example/mcp", "https://mcp.example/second"];
   for (const url of others) {
     for (const method of ["POST", "GET"]) world.routes.set(`${method} ${url}`, () => ({ status: 405 }));
-    await rejects(connect(url, { ...world.oauth({ store }), era: world.era }));
+    await rejects(connect(url, { ...world.oauth({ store }), era: world.era }), /status 405/);
   }
   const reached = new Set(world.arrivals.map(({ method, url }) => `${method} ${url.href}`));
   for (const url of others) {

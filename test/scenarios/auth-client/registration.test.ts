@@ -172,7 +172,10 @@ verifies(
       failsAt("redirected"),
     );
     equal(registered(world).application_type, "web");
-    await rejects(world.call(world.oauth({ authorize, registration: { redirect_uris: [] } })));
+    await rejects(world.call(world.oauth({ authorize, registration: { redirect_uris: [] } })), {
+      name: "AuthError",
+      step: "configuration",
+    });
     ok(["native", "web"].includes(registered(world).application_type));
   },
 );

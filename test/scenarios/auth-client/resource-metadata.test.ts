@@ -111,7 +111,11 @@ verifies("client-auth:prm-discovery:header-first", anyEra, async (world) => {
 
 verifies("client-auth:prm-discovery:root-server-single-probe", anyEra, async (world) => {
   world.routes.set("POST https://mcp.example/", () => ({ status: 401 }));
-  await rejects(world.call(world.oauth(), {}, "https://mcp.example/"));
+  await rejects(world.call(world.oauth(), {}, "https://mcp.example/"), {
+    name: "AuthError",
+    step: "registration",
+    status: 404,
+  });
   equal(world.count(`GET ${ROOT}`), 1);
   ok(world.count("GET https://mcp.example/.well-known/oauth-authorization-server") === 1);
 });

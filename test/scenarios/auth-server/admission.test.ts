@@ -75,11 +75,11 @@ verifies("hosting:auth:every-request", "an earlier success is no credential", gu
   const connected = await client(() => header);
   equal((await connected.callTool("who")).isError, false);
   header = "";
-  await rejects(connected.callTool("who"));
+  await rejects(connected.callTool("who"), { name: "ConnectionError", status: 401 });
   header = "Bearer good";
   await connected.callTool("who");
   world.tokens.delete("good");
-  await rejects(connected.callTool("who"));
+  await rejects(connected.callTool("who"), { name: "ConnectionError", status: 401 });
   equal(seen.length, 2);
 });
 

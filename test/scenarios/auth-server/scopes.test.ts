@@ -133,7 +133,7 @@ verifies("hosting:auth:scope-403:per-operation", guardedHttp, async (world) => {
   equal(seen.splice(0).length, 1);
   if (world.era === "legacy") {
     const connected = await guarded.client(() => "Bearer a");
-    await rejects(connected.callTool("write"));
+    await rejects(connected.callTool("write"), { name: "ConnectionError", status: 403 });
     return;
   }
   // Headers that say something else than the body change nothing, or are found out.

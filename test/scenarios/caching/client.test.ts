@@ -246,7 +246,7 @@ proves("caching:client:errors-not-cached", modern, "a failure is asked for again
   const { client, sent } = await setting(t, {
     "resources/read": ({ uri }) => (found ? text(uri, 1000) : rawError(-32602, "Resource not found", { uri })),
   });
-  await rejects(client.readResource("r://1"));
+  await rejects(client.readResource("r://1"), { rpcCode: -32602 });
   found = true;
   await client.readResource("r://1");
   equal(sent("resources/read"), 2);
@@ -373,7 +373,7 @@ proves("caching:client:refetch-early", modern, "a refused call is evidence", asy
   for (let n = 1; codes.length > 0; codes.shift(), n++) {
     await client.listTools();
     equal(sent("tools/list"), n);
-    await rejects(client.callTool("t"));
+    await rejects(client.callTool("t"), { rpcCode: codes[0] as number });
   }
   await client.listTools();
   equal(sent("tools/list"), 3);

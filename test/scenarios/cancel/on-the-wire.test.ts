@@ -236,7 +236,7 @@ verifies("protocol:cancel:reason-logged", [...channelWires, ...legacyHttp], asyn
   const call = client.callTool("wait", {}, { id: "the-id", signal: abort.signal });
   await started.opened;
   abort.abort("changed my mind");
-  await rejects(call);
+  await rejects(call, /^changed my mind$/);
   await stopped.opened;
   await client.listTools();
   const entry = logged.find(([, fields]) => fields?.id === "the-id");

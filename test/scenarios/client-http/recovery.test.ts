@@ -346,7 +346,7 @@ proves(
     await steady.callTool("hi");
     asked.length = 0;
     await rejects(steady.request("made/up"), { rpcCode: -32601 });
-    await rejects(steady.callTool("missing"));
+    await rejects(steady.callTool("missing"), { rpcCode: -32602 });
     deepEqual([steady.era, asked], ["modern", ["made/up", "tools/call"]]);
     await steady.close();
   },

@@ -61,7 +61,7 @@ proves(
     const resumed = await script.next("GET");
     equal(resumed.headers["last-event-id"], "e1");
     abort.abort("no");
-    await rejects(answered);
+    await rejects(answered, /^no$/);
     (await script.next("notifications/cancelled")).status(202);
     const closing = link.close();
     (await script.next("DELETE")).status(204);

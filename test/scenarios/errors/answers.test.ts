@@ -308,7 +308,7 @@ verifies("protocol:error:unexpected-reported", eachWire, async ({ connect }) => 
   const call = client.request("vendor/late-bug", {}, { signal: abort.signal });
   await entered.opened;
   abort.abort("meanwhile");
-  await rejects(call);
+  await rejects(call, /^meanwhile$/);
   release.open();
   await ended.opened;
   equal(reported.length, 1);

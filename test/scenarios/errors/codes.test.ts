@@ -195,7 +195,7 @@ verifies("protocol:error:legacy-range-not-emitted", modernWires, async (world) =
     ["tools/list", { cursor: "x" }],
     ["tools/call", { name: "fail", arguments: { code: -32050 } }],
   ] as const) {
-    await rejects(client.request(method as string, params));
+    await rejects(client.request(method as string, params), RpcError);
   }
   const other = await world.connect(blocked);
   const call = other.callTool("wait").catch((error: unknown) => error);

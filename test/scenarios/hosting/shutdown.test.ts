@@ -70,7 +70,7 @@ for (const era of ["modern", "legacy"]) {
       equal((await quick).text, "done");
       deepEqual(ended, []);
       clock.advance(5000);
-      await rejects(endless);
+      await rejects(endless, era === "modern" ? { rpcCode: -32603 } : { delivery: "answer_lost" });
       await drained;
       deepEqual(ended, ["endless"]);
       if (watching !== undefined) for await (const change of watching) ok(change === undefined, "nothing changed");

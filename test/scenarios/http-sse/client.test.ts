@@ -199,7 +199,7 @@ proves(
       ["a", "b", "c", "d\u00e9\u{1f600}"].map((name) => `notifications/${name}`),
     );
     equal(problems.length, 1);
-    const lost = rejects(client.callTool("t"));
+    const lost = rejects(client.callTool("t"), { name: "ConnectionError", delivery: "sent" });
     const last = await script.next("tools/call");
     last.status(202);
     stream
@@ -282,7 +282,7 @@ for (const wire of ["http", "sse"]) {
       const unsupported = { code: -32022, message: "Unsupported", data: { supported: ["2099-01-01"] } };
       const modern = await oldServer(t);
       modern.onRequest = (r) => r.json({ jsonrpc: "2.0", id: r.message?.id, error: unsupported }, 400);
-      await rejects(connect(modern.url));
+      await rejects(connect(modern.url), { code: "no_common_version" });
       equal(modern.all("GET").length, 0);
       for (const reply of [
         (r: Received) => r.status(404, "nothing here"),

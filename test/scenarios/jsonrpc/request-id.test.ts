@@ -119,7 +119,7 @@ verifies("protocol:request-id:caller-supplied-collision", "reuse after every end
   const given = client.callTool("wait", {}, { id: "7", signal: abort.signal });
   await state.entered.opened;
   abort.abort("enough");
-  await rejects(given);
+  await rejects(given, /^enough$/);
   await again();
 });
 

@@ -156,7 +156,7 @@ verifies("protocol:response:unknown-id", scriptedServers, async ({ peer, connect
   const abandoned = client.callTool("any", {}, { id: "chosen", signal: abort.signal });
   await peer.asked("tools/call");
   abort.abort("enough");
-  await rejects(abandoned);
+  await rejects(abandoned, /^enough$/);
   peer.send({ id: "chosen", result: toolText("late") });
   const next = client.callTool("next");
   const last = await peer.asked("tools/call");

@@ -274,7 +274,7 @@ verifies("protocol:meta:identity-no-behaviour", modernWires, async ({ connect: d
     const client = await dial(server, { info, roots: [] });
     await client.callTool("ask", {}, { onProgress: () => {} });
     await client.listTools();
-    await rejects(client.readResource("a:b"));
+    await rejects(client.readResource("a:b"), { rpcCode: -32601 });
     traffic.push(client.wire.frames.map(({ from, message }) => [from, anonymous(message)]));
     await client.close();
   }

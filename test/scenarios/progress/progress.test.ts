@@ -220,12 +220,12 @@ verifies("protocol:progress:stops-after-completion", eachWire, async ({ connect 
   const client = await connect(server);
   const onProgress = () => {};
   await client.callTool("returns", {}, { onProgress });
-  await rejects(client.callTool("throws", {}, { onProgress }));
+  await rejects(client.callTool("throws", {}, { onProgress }), { name: "RpcError", message: "no" });
   const abort = new AbortController();
   const call = client.callTool("cancelled", {}, { onProgress, signal: abort.signal });
   await entered.opened;
   abort.abort("x");
-  await rejects(call);
+  await rejects(call, /^x$/);
   await ended.opened;
   await new Promise((resolve) => setTimeout(resolve, 0));
   for (const ctx of kept) await ctx.progress(10);
@@ -282,7 +282,7 @@ verifies("protocol:progress:late-dropped-by-client", scriptedServers, async ({ p
   const second = client.callTool("x", {}, { onProgress, signal: abort.signal });
   const two = await peer.asked("tools/call");
   abort.abort("x");
-  await rejects(second);
+  await rejects(second, /^x$/);
   for (const request of [one, two]) {
     peer.send({ method: "notifications/progress", params: { progressToken: tokenOf(request), progress: 9 } });
   }

@@ -153,8 +153,8 @@ verifies("resources:uri:exact-match", eachWire, async ({ connect }) => {
   deepEqual(await read("note:A"), { uri: "note:A", text: "upper" });
   deepEqual(await read("note:a"), { uri: "note:a", text: "lower" });
   deepEqual(await read("HTTP://Example.TEST:80/%7e"), { uri: "HTTP://Example.TEST:80/%7e", text: "odd" });
-  await rejects(read("file:///a/../b"));
-  await rejects(read("http://example.test/~"));
+  await rejects(read("file:///a/../b"), /not found/);
+  await rejects(read("http://example.test/~"), /not found/);
 });
 
 verifies("resources:read:input-required", modernWires, async ({ connect }) => {

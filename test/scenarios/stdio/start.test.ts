@@ -135,10 +135,12 @@ verifies("transport:stdio:write-after-exit", stdioWires, async ({ era }, t) => {
 verifies(
   ["transport:stdio:default-env-safelist", "transport:stdio:env-explicit", "transport:stdio:no-shell"],
   stdioWires,
-  async () => {
+  async (_, t) => {
     process.env.BOWLINE_TEST_SECRET = "secret";
+    t.after(() => delete process.env.BOWLINE_TEST_SECRET);
     const args = ["a b", "$HOME", '"; exit 1', "*", "a;b", "`id`", "é", ""];
     const plain = createStdioClientChannel({ ...child("facts", ...args), stderr: "ignore" });
+    t.after(() => plain.close());
     const [first] = await (await ChannelLog.open(plain)).received(1);
     const given = createStdioClientChannel({
       ...child("facts"),
@@ -146,8 +148,8 @@ verifies(
       env: { EXTRA: "1", HOME: "/elsewhere" },
       stderr: "ignore",
     });
+    t.after(() => given.close());
     const [second] = await (await ChannelLog.open(given)).received(1);
-    delete process.env.BOWLINE_TEST_SECRET;
     type Facts = { readonly args: string[]; readonly env: Record<string, string>; readonly cwd: string };
     const [inherited, explicit] = [JSON.parse(first!) as Facts, JSON.parse(second!) as Facts];
     deepEqual(inherited.args, args);
@@ -156,13 +158,13 @@ verifies(
     equal(inherited.env.PATH, process.env.PATH);
     deepEqual(explicit.env, { ...defaultEnvironment(), EXTRA: "1", HOME: "/elsewhere" });
     equal(explicit.cwd, realpathSync(tmpdir()));
-    await Promise.all([plain.close(), given.close()]);
     deepEqual(childEnvironment({}, { PATH: "/bin", HOME: "() { :; }", TOKEN: "secret" }, "linux"), { PATH: "/bin" });
   },
 );
 
 verifies(["transport:stdio:pid", "transport:stdio:pre-started-tolerated"], stdioWires, async ({ era }, t) => {
   const channel = createStdioClientChannel({ ...child("recorder", era), stderr: "ignore", shutdown: NEVER });
+  t.after(() => channel.close());
   equal(channel.pid, undefined);
   await channel.open({ onFrame() {}, onProblem() {}, onClose() {} });
   const { pid } = channel;
@@ -189,11 +191,12 @@ verifies("lifecycle:connect:onerror-pre-handshake", stdioWires, async ({ era }, 
   deepEqual(errors, [`Parse error: not JSON: ${written}; a stdio server must log to stderr`]);
 });
 
-verifies("transport:stdio:stderr-passthrough", stdioWires, async ({ era }) => {
+verifies("transport:stdio:stderr-passthrough", stdioWires, async ({ era }, t) => {
   const channel = createStdioClientChannel({ ...child("recorder", era, "early"), stderr: "pipe", shutdown: NEVER });
   ok(channel.stderr);
   const text = channel.stderr.setEncoding("utf8").toArray();
   const client = await connect({ channel }, speaking(era));
+  t.after(() => client.close());
   await client.callTool("any");
   await client.close();
   const lines = (await text).join("").split("\n");
@@ -203,6 +206,7 @@ verifies("transport:stdio:stderr-passthrough", stdioWires, async ({ era }) => {
 
   const ignoring = createStdioClientChannel({ ...child("recorder", era, "early"), stderr: "ignore", shutdown: NEVER });
   equal(ignoring.stderr, undefined);
+  t.after(() => ignoring.close());
   await (await connect({ channel: ignoring }, speaking(era))).close();
   deepEqual(ignoring.stderrTail, []);
 });
@@ -211,7 +215,7 @@ proves(
   "transport:stdio:stderr-passthrough",
   { wire: "stdio" },
   "inherited, it appears on the host's own; ignored, nowhere",
-  async () => {
+  async (t) => {
     for (const [stderr, expected] of [
       ["inherit", ["early words"]],
       ["ignore", []],
@@ -222,6 +226,7 @@ proves(
         stderr: told.take,
         shutdown: NEVER,
       });
+      t.after(() => host.close());
       const log = await ChannelLog.open(host);
       await log.closed;
       deepEqual(told.all.slice(0, 1), expected);
@@ -229,10 +234,10 @@ proves(
   },
 );
 
-verifies("transport:stdio:stderr-drained", stdioWires, async ({ era }) => {
+verifies("transport:stdio:stderr-drained", stdioWires, async ({ era }, t) => {
   const channel = createStdioClientChannel({ ...child("mcp-server"), stderr: "pipe", shutdown: NEVER });
   const client = await connect({ channel }, speaking(era));
+  t.after(() => client.close());
   equal((await client.callTool("log", { size: 2 ** 20 })).text, "logged");
   equal((await client.callTool("log", { size: 2 ** 21 })).text, "logged");
-  await client.close();
 });

@@ -227,7 +227,7 @@ test("metadata, or the rest of it, that does not come is not waited for", async 
   await begun.opened;
   while (!places.includes(world.metadataAt)) await new Promise(setImmediate);
   t.mock.timers.tick(15_000);
-  await rejects(second);
+  await rejects(second, failsAt("registration"));
   equal(places[places.indexOf(world.metadataAt) + 1], "https://mcp.example/.well-known/oauth-protected-resource");
 });
 

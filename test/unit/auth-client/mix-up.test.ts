@@ -80,14 +80,14 @@ test("each issuer whose answers do not name it has a redirect address of its own
 test("an attacker whose metadata names the honest issuer's endpoint gets no code", async (t) => {
   const { world, evil, store } = await setUp(t);
   evil.metadata = { ...evil.metadata, authorization_endpoint: `${HONEST}/authorize` };
-  await rejects(world.call(world.oauth({ store })));
+  await rejects(world.call(world.oauth({ store })), failsAt("callback"));
   deepEqual(stolen(world), []);
 });
 
 test("an attacker who passes the user on to the honest issuer gets no code", async (t) => {
   const { world, store, ours } = await setUp(t);
   const keep = passedOn(world, () => {});
-  await rejects(world.call(world.oauth({ store, authorize: keep })));
+  await rejects(world.call(world.oauth({ store, authorize: keep })), failsAt("callback"));
   for (const redirect of [ours.get("redirect_uri") ?? "", CALLBACK]) {
     const authorize = passedOn(world, (asked) => asked.set("redirect_uri", redirect));
     const why = failsAt("issuer", /redirect address of https:\/\/evil\.example/);

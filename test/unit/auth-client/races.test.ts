@@ -199,9 +199,9 @@ test("users who never come back are forgotten, and one who gives up at once", as
   await rejects(world.call(failing), { step: "authorize", cause: broken });
   const denied = world.oauth({
     store,
-    authorize: (url) => ({ state: url.searchParams.get("state") ?? "", error: "x" }),
+    authorize: (url) => ({ state: url.searchParams.get("state") ?? "", error: "x", iss: "https://as.example" }),
   });
-  await rejects(world.call(denied));
+  await rejects(world.call(denied), failsAt("authorize"));
   equal(attempts().length, 1);
 });
 

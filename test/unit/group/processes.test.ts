@@ -5,6 +5,7 @@ import { type TestContext, test } from "node:test";
 import { createGroup, type GroupOptions, ServerUnavailableError } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
+import { FakeClock } from "bowline/testing";
 import { child, exists, Lines, SOON } from "../../support/server-child.js";
 
 /** Counts who is connected: each child keeps one connection while it lives. */
@@ -57,10 +58,11 @@ test("a process is started when it is first needed, and its lines are known by i
 
 test("a process that dies is left alone for a while and then started again", async (t) => {
   const errors: string[] = [];
+  const clock = new FakeClock();
   const { group } = ofChildren(
     t,
     { a: child("mcp-server"), b: child("mcp-server") },
-    { backoff: { delayMs: 20 }, onError: (error, server) => void errors.push(`${server}: ${error.message}`) },
+    { clock, backoff: { delayMs: 1000 }, onError: (error, server) => void errors.push(`${server}: ${error.message}`) },
   );
   const [first, other] = [await group.callTool("a__pid"), await group.callTool("b__pid")];
   await rejects(group.callTool("a__die"), { exitSignal: "SIGKILL" });
@@ -69,11 +71,13 @@ test("a process that dies is left alone for a while and then started again", asy
   match(failure.message, /Server "a" is not available .* SIGKILL/);
   equal(errors.length, 1);
   match(errors[0] ?? "", /^a: Server "a" is not available/);
-  let second = first;
-  while (second === first) {
-    second = await group.callTool("a__pid").catch(() => first);
-    await new Promise(setImmediate);
-  }
+  const { a: status } = group.status();
+  ok(status?.state === "failed");
+  ok(status.retryInMs >= 500 && status.retryInMs <= 1000, `${status.retryInMs} ms`);
+  clock.advance(status.retryInMs - 1);
+  await rejects(group.callTool("a__pid"), ServerUnavailableError);
+  clock.advance(1);
+  const second = await group.callTool("a__pid");
   ok(second.text !== first.text);
   equal((await group.callTool("b__pid")).text, other.text);
 });

@@ -166,7 +166,7 @@ test("a guarded fetch reaches what it may, follows no redirect, and refuses the 
   deepEqual(seen, ["GET /moved text/x"]);
   const abort = new AbortController();
   abort.abort(new Error("enough"));
-  await rejects(local(new URL(`http://localhost:${port}/`), { signal: abort.signal }));
+  await rejects(local(new URL(`http://localhost:${port}/`), { signal: abort.signal }), { name: "AbortError" });
 });
 
 test("a function of web requests is served by node:http with cookies, bodies and departures", async (t) => {
@@ -209,7 +209,7 @@ test("a function of web requests is served by node:http with cookies, bodies and
   const waiting = fetch(`${base}/waits`, { signal: abort.signal });
   await started.opened;
   abort.abort();
-  await rejects(waiting);
+  await rejects(waiting, { name: "AbortError" });
   await left.opened;
   const early = await fetch(`${base}/early`, { method: "POST", body: "x".repeat(20_000_000) });
   equal(early.status, 413);

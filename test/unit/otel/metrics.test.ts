@@ -50,8 +50,8 @@ test("the durations of requests are measured on both sides, by few attributes", 
   await client.callTool("greet");
   await client.callTool("fail");
   for (const name of ["made-up-1", "made-up-2"]) {
-    await rejects(client.callTool(name));
-    await rejects(client.request(`vendor/${name}`));
+    await rejects(client.callTool(name), { rpcCode: -32602 });
+    await rejects(client.request(`vendor/${name}`), { rpcCode: -32601 });
   }
   await client.close();
 
