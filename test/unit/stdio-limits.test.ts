@@ -26,6 +26,18 @@ test("a server gives up a client that is too far behind, and says which limit th
   await channel.close();
 });
 
+test("exactly as many bytes may wait for a client as the limit says", async () => {
+  const [input, output] = [new PassThrough(), new StuckOutput()];
+  const channel = createStdioServerChannel({ input, output, maxBehindBytes: 10_000, drainMs: 1 });
+  const log = await ChannelLog.open(channel);
+  void channel.send("x".repeat(9_999));
+  equal(output.writableLength, 10_000);
+  void channel.send("");
+  deepEqual(log.closes, []);
+  await rejects(async () => channel.send("{}"), { name: "ConnectionError", message: /10001 bytes wait/ });
+  await channel.close();
+});
+
 test("what a server sends by itself is bounded, too, where the client does not read", async (t) => {
   const [input, output] = [new PassThrough(), new StuckOutput()];
   const reports: string[] = [];

@@ -303,3 +303,22 @@ describe("a URI template is refused with", () => {
     throws(() => parseUriTemplate("a".repeat(2049)), /longer than 2048/);
   });
 });
+
+describe("a query that begins with literal text", () => {
+  const template = parseUriTemplate("r://{id}?v=1{&q}");
+  it("is matched as it stands, with the variables behind it", () => {
+    deepEqual(matchUri(template, "r://a?v=1&q=2"), { id: "a", q: "2" });
+    deepEqual(matchUri(template, "r://a?v=1"), { id: "a" });
+  });
+  it("matches nothing else", () => {
+    for (const uri of ["r://a", "r://a?", "r://a?v=2&q=2", "r://a?v=12", "r://a?q=2", "r://a?q=2&v=1", "r://?v=1"]) {
+      equal(matchUri(template, uri), undefined, uri);
+    }
+  });
+  it("must have no variable of the path behind its question mark, and a question mark before &", () => {
+    for (const text of ["r://{id}?v={v}{&q}", "r://{id}{&q}", "r://{id}?v=1{?q}", "r://{id}{?p}{?q}"]) {
+      throws(() => parseUriTemplate(text), DefinitionError, text);
+    }
+    deepEqual(matchUri(parseUriTemplate("r://{id}{?p}{&q}"), "r://a?q=1&p=2"), { id: "a", p: "2", q: "1" });
+  });
+});
