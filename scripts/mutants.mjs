@@ -1,0 +1,72 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { at, readJson, wantsJson } from "./lib/project.mjs";
+import { baseline } from "./mutants/baseline.mjs";
+import { chooseMutants, layers } from "./mutants/choose.mjs";
+import { hunt } from "./mutants/hunt.mjs";
+import { judged, ledgerOf, told } from "./mutants/report.mjs";
+import { allMutants, makeTree, testFiles } from "./mutants/tree.mjs";
+
+/**
+ * Measures the tests by mutants, which are small faults in the built code: `node scripts/mutants.mjs [--layer <layer>] [--only
+ * <id>] [--sample <n>] [--seed <seed>] [--workers <n>] [--seconds <n>] [--update] [--json]`. All mutants are written into
+ * one copy of the build, build/mutants/tree; BOWLINE_MUTANT turns one on. Tests run once without a mutant to learn which
+ * files reach which mutants, and only these files run on a mutant, until one fails.
+ *
+ * mutants/survivors.json has the seed, and the survivors, those that change no behaviour with a `reason`. The command fails
+ * if a layer is below the bound there, or if a mutant survives that is not in the list. `--update` writes the list anew,
+ * for the layers that ran. `--sample` takes the first of each layer; `--seed` tries others and fails nothing.
+ */
+const { values } = parseArgs({
+  options: {
+    layer: { type: "string", multiple: true, default: [] },
+    only: { type: "string", multiple: true, default: [] },
+    sample: { type: "string" },
+    seed: { type: "string" },
+    workers: { type: "string", default: "2" },
+    seconds: { type: "string", default: "60" },
+    update: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+const json = wantsJson();
+const ledgerFile = at("mutants/survivors.json");
+const ledger = readJson(ledgerFile);
+for (const layer of values.layer) {
+  if (!layers.some(([name]) => name === layer)) {
+    throw new Error(`unknown layer ${layer}; the layers are ${layers.map(([name]) => name).join(", ")}`);
+  }
+}
+if (!existsSync(at("build/test"))) throw new Error("build/test is missing; npm run mutants builds it");
+
+const chosen = makeTree(
+  chooseMutants(allMutants(), { seed: values.seed ?? ledger.seed, count: ledger.mutantsPerLayer }),
+);
+const taken = chosen
+  .filter(({ layer }) => values.layer.length === 0 || values.layer.includes(layer))
+  .filter(({ id }) => values.only.length === 0 || values.only.includes(id))
+  .filter(({ layer, id }) => {
+    const own = chosen.filter((mutant) => mutant.layer === layer);
+    return values.sample === undefined || own.findIndex((mutant) => mutant.id === id) < Number(values.sample);
+  });
+
+const workers = Number(values.workers);
+const files = await baseline(testFiles(chosen), { workers, tell: progress });
+const left = files.filter(({ failure }) => failure !== undefined);
+for (const { name, failure } of left) console.error(`${name} fails without a mutant and is left out: ${failure}`);
+const results = await hunt(taken, files, { workers, seconds: Number(values.seconds), tell: progress });
+
+const verdict = judged(results, ledger);
+if (json) console.log(JSON.stringify({ ...verdict, results }, null, 2));
+else console.log(told(verdict));
+if (values.update && values.seed === undefined) {
+  writeFileSync(ledgerFile, `${JSON.stringify(ledgerOf(results, ledger), null, 2)}\n`);
+}
+process.exitCode = verdict.problems.length === 0 || values.seed !== undefined ? 0 : 1;
+
+function progress(text, result) {
+  if (result !== undefined && result.killer === undefined && !json) {
+    console.error(`survives: ${result.id} ${result.file}:${result.line} ${result.operator}`);
+  }
+  if (process.stderr.isTTY) process.stderr.write(`\r${text} `);
+}

@@ -1,0 +1,55 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { at, readJson } from "../lib/project.mjs";
+import { eachOf, runTests } from "./run-tests.mjs";
+import { folderFor } from "./tree.mjs";
+
+const kept = at("build/mutants/killers.json");
+
+/**
+ * Looks for a test that fails with each mutant: `{ ...mutant, killer?, reached, ran }`, where `reached` and `ran` count files.
+ * The files that reach a mutant run in the order of {@link orderOf} until one fails, or until files that take `seconds` ran.
+ * A file that also fails without the mutant kills nothing.
+ */
+export async function hunt(mutants, files, { workers, seconds, tell }) {
+  const killers = existsSync(kept) ? readJson(kept) : {};
+  const results = new Map();
+  await eachOf(mutants, workers, async (mutant) => {
+    const reaching = files.filter(({ failure, reached }) => failure === undefined && reached.includes(mutant.id));
+    const result = await killed(mutant, orderOf(mutant, reaching, killers[mutant.id]), seconds);
+    if (result.killer !== undefined) killers[mutant.id] = result.killer.file;
+    writeFileSync(folderFor(kept), JSON.stringify(killers));
+    results.set(mutant.id, { ...mutant, reached: reaching.length, ...result });
+    tell(`${results.size} of ${mutants.length} mutants`, results.get(mutant.id));
+  });
+  return mutants.map(({ id }) => results.get(id));
+}
+
+async function killed(mutant, files, seconds) {
+  let spentMs = 0;
+  let ran = 0;
+  for (const { path, name, ms } of files) {
+    if (ran > 0 && spentMs + ms > seconds * 1000) break;
+    const timeoutMs = ms * 4 + 10_000;
+    const { failure } = await runTests(path, { env: { BOWLINE_MUTANT: mutant.id }, timeoutMs });
+    spentMs += ms;
+    ran += 1;
+    if (failure === undefined) continue;
+    const without = await runTests(path, { timeoutMs });
+    if (without.failure === undefined) return { ran, killer: { file: name, test: failure } };
+  }
+  return { ran };
+}
+
+/** The killer of the run before comes first; then quick files, with a head start for those that share a word of the path. */
+export function orderOf({ file }, files, killer) {
+  const words = wordsOf(file);
+  const cost = ({ name, ms }) => {
+    if (name === killer) return 0;
+    const shared = wordsOf(name).filter((word) => words.includes(word)).length;
+    return ms / (1 + 2 * shared);
+  };
+  return [...files].sort((a, b) => cost(a) - cost(b));
+}
+
+const common = ["src", "test", "build", "unit", "scenarios", "ts", "js"];
+const wordsOf = (path) => path.split(/[^a-z0-9]+/).filter((word) => !common.includes(word));

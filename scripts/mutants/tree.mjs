@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { at, filesBelow } from "../lib/project.mjs";
+import { findMutants } from "./find.mjs";
+import { instrument, placeOf, switchFile, switchModule } from "./instrument.mjs";
+
+/** The copy of the project in which mutants run. */
+export const tree = at("build/mutants/tree");
+
+/** The folders of tests that run on mutants. The others measure memory and time, or look at the project's files. */
+const suites = ["unit", "scenarios", "faults"];
+
+/** Copied, since node follows links to the project's own `dist`; everything else is linked. */
+const copied = ["package.json", "dist", "build", "examples", "node_modules"];
+
+/** Every mutant of the build, without its place in the sources. */
+export function allMutants() {
+  return filesBelow(at("dist"), ".js").flatMap((file) =>
+    findMutants(relative(at("dist"), file).split(sep).join("/"), readFileSync(file, "utf8")),
+  );
+}
+
+/** Makes the copy with these mutants in it. Returns the mutants with file and line of the sources. */
+export function makeTree(mutants) {
+  rmSync(tree, { recursive: true, force: true });
+  mkdirSync(join(tree, "build"), { recursive: true });
+  for (const name of readdirSync(at())) {
+    if (!copied.includes(name) && name !== ".git") symlinkSync(at(name), join(tree, name));
+  }
+  cpSync(at("package.json"), join(tree, "package.json"));
+  cpSync(at("build/test"), join(tree, "build/test"), { recursive: true });
+  cpSync(at("dist"), join(tree, "dist"), { recursive: true });
+  cpSync(at("examples"), join(tree, "examples"), { recursive: true });
+  linkModules();
+  writeFileSync(join(tree, "dist", switchFile), switchModule);
+  return [...new Set(mutants.map(({ file }) => file))].flatMap((file) => {
+    const own = mutants.filter((mutant) => mutant.file === file);
+    const code = readFileSync(at("dist", file), "utf8");
+    writeFileSync(join(tree, "dist", file), instrument(code, own, file.split("/").length - 1));
+    return own.map((mutant) => ({
+      ...mutant,
+      from: code.slice(mutant.start, mutant.end),
+      ...placeOf(mutant, at("dist", file), code),
+    }));
+  });
+}
+
+/** The packages by links, and Bowline itself by the copy. */
+function linkModules() {
+  mkdirSync(join(tree, "node_modules"));
+  for (const name of readdirSync(at("node_modules"))) {
+    const target = name === "bowline" ? tree : at("node_modules", name);
+    symlinkSync(target, join(tree, "node_modules", name));
+  }
+}
+
+/** The test files of the copy, each with a digest of all that its verdict depends on. */
+export function testFiles(mutants) {
+  const shared = createHash("sha256").update(mutants.map(({ id }) => id).join(" "));
+  for (const file of [...filesBelow(at("dist"), ".js"), ...filesBelow(at("build/test/support"), ".js")]) {
+    shared.update(readFileSync(file));
+  }
+  const base = shared.digest("hex");
+  return suites.flatMap((suite) =>
+    filesBelow(join(tree, "build/test", suite), ".test.js").map((path) => ({
+      path,
+      name: relative(tree, path).split(sep).join("/"),
+      digest: createHash("sha256").update(base).update(readFileSync(path)).digest("hex"),
+    })),
+  );
+}
+
+export const folderFor = (path) => {
+  mkdirSync(dirname(path), { recursive: true });
+  return path;
+};
