@@ -19,7 +19,7 @@ export async function withinTime<T>(
 ): Promise<T> {
   const limit = new AbortController();
   const onAbort = () => limit.abort(signal.reason);
-  const onLate = () => limit.abort(new DOMException(`not within ${ms} ms`, "TimeoutError"));
+  const onLate = () => limit.abort(new DOMException(`timed out after ${ms} ms`, "TimeoutError"));
   const timer = setTimeout(onLate, ms);
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();

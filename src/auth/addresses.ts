@@ -105,9 +105,9 @@ export async function addressProblem(url: URL, policy: AddressPolicy): Promise<s
   if (!/^https?:$/.test(url.protocol)) return `${url.protocol} is not HTTP`;
   const secure = url.protocol === "https:" || isLoopback(url.hostname) || allowInsecure;
   if (!secure) return "it is not https";
-  if (url.username !== "" || url.password !== "") return "it carries credentials";
+  if (url.username !== "" || url.password !== "") return "it contains credentials";
   const refused = (host: string) => !allowPrivate && isPrivate(host) && !(allowLoopback && isLoopback(host));
   if (refused(url.hostname)) return "it is a private address";
   const addresses = allowPrivate ? [] : ((await resolve?.(url.hostname)) ?? []);
-  return addresses.some(refused) ? "its name stands for a private address" : undefined;
+  return addresses.some(refused) ? "its host name resolves to a private address" : undefined;
 }

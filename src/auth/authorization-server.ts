@@ -23,8 +23,8 @@ export function isIssuer(text: unknown): text is string {
 /** Throws unless the text is a valid issuer identifier. */
 export function assertIssuer(issuer: string): void {
   if (isIssuer(issuer)) return;
-  const wanted = "is not the plain http(s) address of an authorization server, without user, query and fragment";
-  throw new AuthError("configuration", `issuer: ${quoted(String(issuer))} ${wanted}`);
+  const wanted = "issuer must be a normalized http(s) URL without user, query and fragment";
+  throw new AuthError("configuration", `${wanted}, got ${quoted(String(issuer))}`);
 }
 
 /** Returns the well-known URLs of an authorization server's metadata, in the order in which they are tried. */
@@ -62,7 +62,9 @@ export async function findServerMetadata(
     return document.json as unknown as AuthorizationServer;
   }
   if (unasked === undefined || options.isOrigin) return undefined;
-  throw new AuthError("server_metadata", `${issuer} has no metadata: ${unasked}`, { tried: run.tried });
+  throw new AuthError("server_metadata", `The metadata of ${issuer} cannot be fetched: ${unasked}`, {
+    tried: run.tried,
+  });
 }
 
 function assertStated(stated: string, asked: string, options: ServerMetadataOptions, run: AuthRun): void {
@@ -117,14 +119,14 @@ export class AuthorizationServerClient {
     const run = this.#run();
     const found = await findServerMetadata(this.#http, issuer, { isOrigin: false }, run);
     if (found !== undefined) return found;
-    throw new AuthError("server_metadata", `${issuer} has no metadata`, { tried: run.tried });
+    throw new AuthError("server_metadata", `The authorization server ${issuer} has no metadata`, { tried: run.tried });
   }
 
   async get(url: string, step: AuthStep): Promise<{ readonly [member: string]: unknown }> {
     const run = this.#run();
     const document: Document = await this.#http.getDocument(new URL(url), run, step);
     if (document.kind === "found") return document.json;
-    throw new AuthError(step, `${url}: no usable answer (${document.why})`, { tried: run.tried });
+    throw new AuthError(step, `${url}: no usable response (${document.why})`, { tried: run.tried });
   }
 
   post(url: string, init: RequestInit, step: AuthStep): Promise<Response> {

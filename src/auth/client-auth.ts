@@ -76,7 +76,7 @@ export async function toClientAuth(
         ? await signing(signer ?? {}, metadata)
         : presenting(signer.assertion, metadata.issuer, signal);
     default:
-      throw new AuthError("configuration", `The client cannot authenticate by ${quoted(method)}`);
+      throw new AuthError("configuration", `The client authentication method ${quoted(method)} is not supported`);
   }
 }
 
@@ -108,7 +108,7 @@ export function basicCredentials(id: string, secret: string): string {
 
 function needed(secret: string | undefined, method: string): string {
   if (secret !== undefined) return secret;
-  throw new AuthError("configuration", `The client has no secret to authenticate by ${method}`);
+  throw new AuthError("configuration", `The client needs a secret for ${method} (option client.secret)`);
 }
 
 function presenting(source: string | AssertionSource, audience: string, signal: AbortSignal): ClientAuth {
@@ -124,12 +124,16 @@ async function signing(
   { key, keyId, alg = "ES256" }: NonNullable<Authentication["signer"]>,
   metadata: AuthorizationServer,
 ): Promise<ClientAuth> {
-  if (key === undefined) throw new AuthError("configuration", "The client has no key to sign its assertion with");
+  if (key === undefined)
+    throw new AuthError(
+      "configuration",
+      "The client needs a key for private_key_jwt (option client.key or clientKey.key)",
+    );
   const listed: unknown = metadata.token_endpoint_auth_signing_alg_values_supported;
   if (Array.isArray(listed) && !listed.includes(alg)) {
     throw new AuthError(
       "configuration",
-      `${metadata.issuer} takes assertions signed by ${oneLine(listed.join(", "))}, not ${alg}`,
+      `${metadata.issuer} accepts client assertions signed with ${oneLine(listed.join(", "))}, not with ${alg}`,
     );
   }
   // Loaded only here because it is an optional peer dependency. A server that introspects with a secret does not need
@@ -140,7 +144,7 @@ async function signing(
     return PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
   } catch {
     // The cause is left out because it may quote the key.
-    throw new AuthError("configuration", `The client's key cannot sign by ${alg}`);
+    throw new AuthError("configuration", `The client's key is not a private key for ${alg} (option alg)`);
   }
 }
 

@@ -3,10 +3,10 @@ export function clientDocumentUrlProblem(text: string): string | undefined {
   if (!URL.canParse(text)) return "is not a URL";
   const url = new URL(text);
   if (url.protocol !== "https:") return "is not https";
-  if (url.username !== "" || url.password !== "") return "carries credentials";
+  if (url.username !== "" || url.password !== "") return "contains credentials";
   if (text.includes("#")) return "has a fragment";
   if (url.pathname === "/") return "has no path";
   // The URL is the client id, which is compared as text. Only the normalized form is accepted, so that a document has
   // one id.
-  return url.href === text ? undefined : `is not spelt as ${url.href}`;
+  return url.href === text ? undefined : `is not normalized: write ${url.href}`;
 }

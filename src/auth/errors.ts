@@ -54,7 +54,7 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
     return false;
   };
   const forms = secrets.filter(({ length }) => length >= SHORTEST_SECRET).flatMap((each) => [each, formEncoded(each)]);
-  return forms.some(repeats) ? "left out: it repeats a secret of the request" : text;
+  return forms.some(repeats) ? "omitted, because it repeats a secret of the request" : text;
 }
 
 /** Form parameters that are not secret. Any other parameter may be secret in an unknown grant. */

@@ -133,14 +133,14 @@ function notAsked(url: URL, why: string, { tried }: AuthRun): AuthError {
 
 function refusalOf(url: URL, why: string): string {
   const remedy = why.endsWith("private address") ? " (option allowPrivateAddresses)" : "";
-  return `${url.href} is not asked: ${why}${remedy}`;
+  return `${url.href} must not be requested: ${why}${remedy}`;
 }
 
 /** Returns the reason of the signal if the run has ended, or else an error that names the URL. */
 function failure(url: URL, cause: unknown, run: AuthRun, step: AuthStep): unknown {
   if (run.signal.aborted) return run.signal.reason;
   const { code } = (cause ?? {}) as { code?: unknown };
-  if (code === PRIVATE_ADDRESS) return notAsked(url, "its name stands for a private address", run);
-  const what = `${url.origin}${url.pathname}: no usable answer (${messageOf(cause)})`;
+  if (code === PRIVATE_ADDRESS) return notAsked(url, "its host name resolves to a private address", run);
+  const what = `${url.origin}${url.pathname}: no usable response (${messageOf(cause)})`;
   return new AuthError(step, what, { tried: run.tried, cause });
 }

@@ -124,11 +124,11 @@ export class RemoteKeys {
 /** Removes symmetric keys. A published key is no secret, so it must not verify anything. */
 function withoutSecrets({ keys }: JSONWebKeySet, { maxKeys }: KeyLimits): JSONWebKeySet {
   const isList = Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
-  if (!isList) throw new AuthError("server_metadata", "The document at the jwks_uri has no keys");
+  if (!isList) throw new AuthError("server_metadata", "The document at the jwks_uri is not a JWK set");
   if (keys.length > maxKeys)
     throw new AuthError(
       "server_metadata",
-      `The document at the jwks_uri has over ${maxKeys} keys; raise limits.maxKeys`,
+      `The document at the jwks_uri has more than ${maxKeys} keys; raise limits.maxKeys`,
     );
   return { keys: keys.filter(({ kty }) => kty !== "oct") };
 }
@@ -167,7 +167,8 @@ export class IssuerKeys {
 
   constructor(options: IssuerKeyOptions, limits: KeyLimits) {
     const { issuer, keys } = options;
-    if (typeof issuer !== "string" || issuer === "") throw new DefinitionError("issuer is missing");
+    if (typeof issuer !== "string" || issuer === "")
+      throw new DefinitionError("issuer is missing; set it to the iss of the tokens");
     this.issuer = issuer;
     this.#algorithms = toAlgorithms("algorithms", options.algorithms ?? ASYMMETRIC);
     this.#server = new AuthorizationServerClient(options, limits);
@@ -218,7 +219,7 @@ function createRemote(options: IssuerKeyOptions, server: AuthorizationServerClie
 async function findKeys(issuer: string, server: AuthorizationServerClient): Promise<string> {
   const { jwks_uri } = await server.metadata(issuer);
   if (typeof jwks_uri === "string" && URL.canParse(jwks_uri)) return jwks_uri;
-  throw new AuthError("server_metadata", `The metadata of ${issuer} names no jwks_uri`);
+  throw new AuthError("server_metadata", `The metadata of ${issuer} has no jwks_uri; set jwksUri or keys`);
 }
 
 /** Verifies a token. A token without a key id may be signed by any of the matching keys, so each of them is tried. */

@@ -130,7 +130,10 @@ describe("what is missing is named, and what to give is shown", () => {
     };
     const client = { issuer: "https://a.example", id: "c" };
     const { fetch: send } = createOAuth({ fetch: fetch as never, client });
-    await assert.rejects(send("https://a.example/mcp", { method: "POST" }), /authorize and redirectUrl are missing/);
+    await assert.rejects(
+      send("https://a.example/mcp", { method: "POST" }),
+      /set the options authorize and redirectUrl/,
+    );
     assert.equal(typeof (createOAuth as () => { fetch: unknown })().fetch, "function");
   });
 

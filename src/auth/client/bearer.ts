@@ -48,5 +48,5 @@ export function isHeaderSafe(token: string): boolean {
 
 function unauthorized(response: Response): AuthError {
   discard(response);
-  return new AuthError("unauthorized", "The server refuses the token", { status: 401 });
+  return new AuthError("unauthorized", "The MCP server rejected the token", { status: 401 });
 }

@@ -75,12 +75,12 @@ function assertCodeFlow(metadata: AuthorizationServer, guessed: boolean): void {
   if (guessed) return;
   const { response_types_supported: types, code_challenge_methods_supported: methods, issuer } = metadata;
   if (Array.isArray(types) && !types.includes("code")) {
-    throw new AuthError("authorize", `The authorization server ${issuer} gives out no codes`);
+    throw new AuthError("authorize", `The authorization server ${issuer} does not support the response type code`);
   }
   if (!Array.isArray(methods) || !methods.includes("S256")) {
     throw new AuthError(
       "authorize",
-      `The authorization server ${issuer} does not say that it supports PKCE with S256. If it does, option serverMetadata can say so`,
+      `The metadata of ${issuer} does not list S256 in code_challenge_methods_supported (option serverMetadata)`,
     );
   }
 }
@@ -89,12 +89,12 @@ function authorizationUrl(endpoint: unknown, issuer: string): URL {
   const url = URL.canParse(String(endpoint)) ? new URL(String(endpoint)) : undefined;
   const safe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
   if (url !== undefined && safe) return url;
-  throw new AuthError("configuration", `No user is sent to the authorization endpoint of ${issuer}: it is not https`);
+  throw new AuthError("configuration", `The authorization endpoint of ${issuer} is missing or not https`);
 }
 
 function assertRegistered(redirectUrl: string, registered: readonly string[] | undefined): void {
   if (registered === undefined || registered.includes(redirectUrl)) return;
-  throw new AuthError("configuration", `The client is not registered for ${redirectUrl}`);
+  throw new AuthError("configuration", `The client is not registered for the redirect URI ${redirectUrl}`);
 }
 
 /** Returns the parameters of a callback. Throws if its URL is not the redirect URI. */
@@ -110,7 +110,10 @@ export function parseCallback(callback: Callback, redirectUrl?: string): URLSear
   // A server sees only the path of its URL.
   const url = URL.canParse(text, redirectUrl) ? new URL(text, redirectUrl) : undefined;
   if (url === undefined || !isSamePlace(url, new URL(redirectUrl))) {
-    throw new AuthError("callback", `The answer came to ${url?.origin}${url?.pathname}, not to ${redirectUrl}`);
+    throw new AuthError(
+      "callback",
+      `The authorization response arrived at ${url?.origin}${url?.pathname}, not at ${redirectUrl}`,
+    );
   }
   return url.searchParams;
 }
@@ -125,17 +128,19 @@ function isSamePlace(a: URL, b: URL): boolean {
  */
 export function readCallback(params: URLSearchParams, attempt: Attempt): string {
   for (const name of ["state", "iss", "code", "error"]) {
-    if (params.getAll(name).length > 1) throw new AuthError("callback", `The answer repeats the parameter ${name}`);
+    if (params.getAll(name).length > 1)
+      throw new AuthError("callback", `The authorization response repeats the parameter ${name}`);
   }
   if (params.get("state") !== attempt.state) {
-    throw new AuthError("callback", "The answer's state is not that of this attempt");
+    throw new AuthError("callback", "The state of the authorization response is not that of the request");
   }
   assertOwnRedirect(params, attempt.redirectUrl, attempt.discovery.issuer);
   assertIss(params.get("iss"), attempt.discovery);
   const error = params.get("error");
   if (error !== null) throw refused(error, params);
   const code = params.get("code");
-  if (code === null || code === "") throw new AuthError("callback", "The answer has neither a code nor an error");
+  if (code === null || code === "")
+    throw new AuthError("callback", "The authorization response has neither a code nor an error");
   return code;
 }
 
@@ -143,12 +148,15 @@ export function readCallback(params: URLSearchParams, attempt: Attempt): string 
 function assertIss(iss: string | null, { metadata, guessed }: Discovery): void {
   if (iss === null || iss === "") {
     if (metadata.authorization_response_iss_parameter_supported !== true && iss === null) return;
-    throw new AuthError("issuer", `The answer does not say that it comes from ${metadata.issuer}`);
+    throw new AuthError("issuer", `The authorization response lacks the iss of ${metadata.issuer}`);
   }
   if (guessed)
-    throw new AuthError("issuer", "The answer names an issuer, but the server published none to compare with");
+    throw new AuthError(
+      "issuer",
+      "The authorization response has an iss, but the server has no metadata to compare it with",
+    );
   if (iss !== metadata.issuer)
-    throw new AuthError("issuer", `The answer comes from another issuer than ${metadata.issuer}`);
+    throw new AuthError("issuer", `The iss of the authorization response is not ${metadata.issuer}`);
 }
 
 function refused(error: string, params: URLSearchParams): AuthError {
@@ -158,7 +166,7 @@ function refused(error: string, params: URLSearchParams): AuthError {
     description: line(params.get("error_description")),
     uri: line(params.get("error_uri")),
   };
-  return new AuthError("authorize", `The authorization was refused: ${formatOAuthError(said)}`, said);
+  return new AuthError("authorize", `The authorization was denied: ${formatOAuthError(said)}`, said);
 }
 
 /** Milliseconds after which an attempt expires. */
@@ -200,7 +208,7 @@ export class AttemptStore {
     const attempt = state === null ? undefined : await this.#records.read<Attempt>("attempt", state);
     if (attempt !== undefined && !this.#isVoid(attempt)) return attempt;
     if (attempt !== undefined) await this.drop(attempt);
-    throw new AuthError("callback", "The answer belongs to no attempt that is known here");
+    throw new AuthError("callback", "The state of the authorization response is unknown or has expired");
   }
 
   async #open(server: string): Promise<Open> {

@@ -89,7 +89,7 @@ export async function discover(
   if (metadata !== undefined) return { issuer, resource, scopes, metadata, guessed: false };
   throw new AuthError(
     "server_metadata",
-    `The authorization server ${issuer} has no metadata: tried ${run.tried.join(", ")}. If you know what it would say, give it (option serverMetadata)`,
+    `The authorization server ${issuer} has no metadata at ${run.tried.join(", ")} (option serverMetadata)`,
     {
       tried: run.tried,
     },
@@ -109,7 +109,7 @@ async function findResourceMetadata(
       const usable = readResourceMetadata(document.json, run);
       if (usable !== undefined) return usable;
     } else if (document.status !== undefined && document.status >= 500) {
-      throw new AuthError("resource_metadata", `${url.href}: status ${document.status}`, {
+      throw new AuthError("resource_metadata", `The resource metadata at ${url.href} has status ${document.status}`, {
         tried: run.tried,
         status: document.status,
       });
@@ -133,7 +133,7 @@ function readResourceMetadata(
   if (typeof resource !== "string" || !Array.isArray(servers) || servers.length === 0) return undefined;
   const issuers = servers.filter(isIssuer);
   if (issuers.length === 0) {
-    throw new AuthError("issuer", `The server names no usable authorization server, only ${quoted(String(servers))}`, {
+    throw new AuthError("issuer", `The resource metadata names no valid issuer, only ${quoted(String(servers))}`, {
       tried: run.tried,
     });
   }
@@ -152,7 +152,7 @@ function chooseResource(
   if (coversServer(named, server)) return named;
   throw new AuthError(
     "resource_metadata",
-    `The metadata is for the resource ${quoted(named)}, which is not ${resourceIdentifier(server)}`,
+    `The resource metadata is for ${quoted(named)}, not for ${resourceIdentifier(server)}`,
     { tried: run.tried },
   );
 }
@@ -165,7 +165,7 @@ function chooseIssuer(
   if (listed === undefined) return issuer as string;
   const chosen = issuer ?? selectIssuer?.(listed) ?? (listed[0] as string);
   if (listed.includes(chosen)) return chosen;
-  throw new AuthError("issuer", `The server is guarded by ${oneLine(listed.join(", "))}, not by ${chosen}`, {
+  throw new AuthError("issuer", `The MCP server uses the issuer ${oneLine(listed.join(", "))}, not ${chosen}`, {
     tried: run.tried,
   });
 }
@@ -179,7 +179,7 @@ export function endpointOf(
   const endpoint = metadata[name];
   const url = typeof endpoint === "string" && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
-  throw new AuthError("configuration", `The metadata of ${issuer} has no usable ${name}`, { tried: run.tried });
+  throw new AuthError("configuration", `The metadata of ${issuer} has no valid ${name}`, { tried: run.tried });
 }
 
 /** Default endpoints of revision 2025-03-26, for servers without metadata. */

@@ -67,7 +67,10 @@ export function identityAssertion(assertion: Assert, { requireProfile = false }:
     async request(target) {
       const profiles: unknown = target.metadata.authorization_grant_profiles_supported;
       if (requireProfile && !(Array.isArray(profiles) && profiles.includes(ID_JAG_PROFILE))) {
-        throw new AuthError("configuration", `${target.issuer} does not announce support for identity assertions`);
+        throw new AuthError(
+          "configuration",
+          `The metadata of ${target.issuer} does not list the profile ${ID_JAG_PROFILE}`,
+        );
       }
       return { type: JWT_BEARER, parameters: { assertion: await assertion(target) } };
     },
@@ -113,13 +116,13 @@ export function exchangeAtProvider(provider: IdentityProvider): Assert {
     const response = await target.post(url, form, { accept: "application/json" });
     const { json, error } = await readOAuthResponse(response, secretsOf(form));
     if (error !== undefined) {
-      throw new AuthError("token", `${url.origin} did not vouch for the user: ${formatOAuthError(error)}`, {
+      throw new AuthError("token", `${url.origin} issued no identity assertion: ${formatOAuthError(error)}`, {
         ...error,
         status: response.status,
       });
     }
     if (json?.issued_token_type !== ID_JAG || typeof json.access_token !== "string") {
-      throw new AuthError("token", `${url.origin} answered with something else than an identity assertion`);
+      throw new AuthError("token", `${url.origin} issued a token that is not an identity assertion`);
     }
     return json.access_token;
   };

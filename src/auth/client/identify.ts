@@ -51,9 +51,9 @@ async function registerAt(
 ): Promise<Identity> {
   if (typeof discovery.metadata.registration_endpoint !== "string") {
     const remedy = canDescribe(discovery, options)
-      ? "its answers do not name it (iss), so the metadata document is used only if you name it (option issuer)"
-      : "give a client that it knows (option client)";
-    throw new AuthError("registration", `There is no way to register at ${discovery.issuer}: ${remedy}`, {
+      ? "its responses lack iss, so clientMetadataUrl is used only if you set the option issuer"
+      : "set the option client";
+    throw new AuthError("registration", `${discovery.issuer} has no registration endpoint: ${remedy}`, {
       tried: run.tried,
     });
   }
@@ -111,7 +111,7 @@ function knownClient(
   const known = clients.find((each) => each.issuer === issuer);
   if (known === undefined) {
     const owners = clients.map((each) => each.issuer).join(", ");
-    throw new AuthError("issuer", `The client is known to ${owners}, but the server is guarded by ${issuer}`, {
+    throw new AuthError("issuer", `The client is registered at ${owners}, but the MCP server uses ${issuer}`, {
       tried: run.tried,
     });
   }

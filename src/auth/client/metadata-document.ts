@@ -6,7 +6,10 @@ import type { ClientMetadata } from "./register.js";
 export function assertMetadataUrl(text: string): void {
   const problem = clientDocumentUrlProblem(text);
   if (problem === undefined) return;
-  throw new AuthError("configuration", `The address of the client's metadata document ${problem}`);
+  throw new AuthError(
+    "configuration",
+    `The URL of the client's metadata document ${problem}, got ${JSON.stringify(text)}`,
+  );
 }
 
 /** Metadata document of a client. Its URL is the client id. */
@@ -26,8 +29,8 @@ export function createClientDocument(
   if (typeof metadata.client_name !== "string" || metadata.client_name === "") throw fail("needs a client_name");
   if (!Array.isArray(metadata.redirect_uris) || metadata.redirect_uris.length === 0) throw fail("needs redirect_uris");
   const method = metadata.token_endpoint_auth_method ?? "none";
-  if (method.startsWith("client_secret")) throw fail(`is public: it cannot use ${method}`);
-  if ("client_secret" in metadata) throw fail("is public: it cannot hold a client_secret");
+  if (method.startsWith("client_secret")) throw fail(`is public, so it cannot use ${method}`);
+  if ("client_secret" in metadata) throw fail("is public, so it must not contain a client_secret");
   return {
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],

@@ -112,8 +112,8 @@ async function afterUnauthorized(
   discard(response);
   const refresh = !retries.refreshed && used?.refreshToken !== undefined;
   if (retries.authorized) {
-    const issuer = used === undefined ? "" : ` and ${used.issuer} issued`;
-    const what = `The server refuses the token that it asked for${issuer}`;
+    const issuer = used === undefined ? "" : ` of ${used.issuer}`;
+    const what = `The MCP server rejected the new token${issuer}`;
     throw refusal("unauthorized", what, challenge, response, used);
   }
   if (refresh) retries.refreshed = true;
@@ -136,7 +136,7 @@ async function afterForbidden(
   const futile = used !== undefined && auth.futile.get(operation) === used.accessToken;
   if (settings.throwsOnScope || futile || retries.stepUps >= settings.maxStepUps) {
     if (used !== undefined && auth.futile.size < MAX_FUTILE) auth.futile.set(operation, used.accessToken);
-    throw refusal("scope", "The token's scope does not suffice", challenge, response, used);
+    throw refusal("scope", "The token lacks a scope that the MCP server requires", challenge, response, used);
   }
   retries.stepUps++;
   const { mark } = retries;
@@ -205,7 +205,7 @@ async function send(settings: Settings, url: URL, init: FetchInit, tokens: Token
     return await settings.fetch(url, { ...init, headers });
   }
   const dpop = await settings.keys.find(tokens.issuer);
-  if (dpop === undefined) throw new AuthError("unauthorized", "The key that the token is bound to is gone");
+  if (dpop === undefined) throw new AuthError("unauthorized", "The DPoP key of the token is missing from the store");
   const headers = new Headers(init.headers);
   headers.delete("authorization");
   try {

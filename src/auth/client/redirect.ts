@@ -36,6 +36,6 @@ export function assertOwnRedirect(params: URLSearchParams, redirectUrl: string, 
   if (own === null || params.get(PARAMETER) === own) return;
   throw new AuthError(
     "issuer",
-    `The answer did not come to the redirect address of ${issuer}: its parameter ${PARAMETER} is another one, or was left out`,
+    `The authorization response did not arrive at the redirect URI of ${issuer}: its parameter ${PARAMETER} differs or is missing`,
   );
 }

@@ -57,8 +57,8 @@ export async function register(
   const response = await http.post(endpoint, init, run, "registration");
   const { json, error, text } = await readOAuthResponse(response);
   if (error !== undefined || json === undefined) {
-    const why = error ?? { error: "no client was returned" };
-    throw new AuthError("registration", `${issuer} refused to register this client: ${formatOAuthError(why)}`, {
+    const why = error ?? { error: "the response is not a JSON object" };
+    throw new AuthError("registration", `${issuer} rejected the registration: ${formatOAuthError(why)}`, {
       ...error,
       tried: run.tried,
       status: response.status,
@@ -79,19 +79,19 @@ function readRegistration(
 ): ClientRecord {
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
   const fail = (why: string) =>
-    new AuthError("registration", `${issuer} registered this client in a way that it cannot use: ${why}`, {
+    new AuthError("registration", `The registration at ${issuer} is not usable: ${why}`, {
       tried: run.tried,
       submitted,
     });
   const clientId = text(json.client_id);
-  if (clientId === undefined) throw fail("there is no client_id");
+  if (clientId === undefined) throw fail("it has no client_id");
   const clientSecret = text(json.client_secret);
   const method =
     text(json.token_endpoint_auth_method) ??
     (clientSecret === undefined ? "none" : (submittedSecretMethod(submitted) ?? chooseMethod(true, listed)));
   if (!["none", "client_secret_basic", "client_secret_post"].includes(method))
-    throw fail(`it is to use ${quoted(method)}`);
-  if (method !== "none" && clientSecret === undefined) throw fail(`it is to use ${method} and has no secret`);
+    throw fail(`the method ${quoted(method)} is not supported`);
+  if (method !== "none" && clientSecret === undefined) throw fail(`it has no client_secret for ${method}`);
   const expires = Number(json.client_secret_expires_at ?? 0);
   return {
     issuer,

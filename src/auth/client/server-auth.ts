@@ -89,7 +89,7 @@ export class ServerAuth {
     if (this.#discovery !== undefined && this.#discovery.issuer !== attempt.discovery.issuer) {
       throw new AuthError(
         "issuer",
-        `The server is guarded by ${this.#discovery.issuer} now, not by ${attempt.discovery.issuer}`,
+        `The MCP server now uses ${this.#discovery.issuer}, not ${attempt.discovery.issuer}: authorize again`,
       );
     }
     this.#discovery = attempt.discovery;
@@ -110,7 +110,7 @@ export class ServerAuth {
    * Deletes the tokens, and then revokes them at the authorization server. They stay deleted if the revocation fails.
    */
   async logout(signal: AbortSignal | undefined): Promise<void> {
-    const reason = new AuthError("revocation", "The user has logged out meanwhile");
+    const reason = new AuthError("revocation", "The authorization was ended by logout()");
     this.#runs.end(reason);
     for (const run of this.#finishing.values()) run.end(reason);
     await this.#runs.start((run) => this.#logout(run)).join(signal);

@@ -101,19 +101,20 @@ function httpFor(server: URL, options: OAuthOptions, platform: AuthPlatform): OA
 /** Throws for a credential without an issuer: it would be sent to any authorization server that an MCP server names. */
 function boundClients({ issuer, grant, client = [], clientKey }: OAuthOptions): readonly BoundClient[] {
   if (issuer !== undefined) assertIssuer(issuer);
-  else if (grant !== undefined) throw unnamed("grant", "name the authorization server that the grant is for");
+  else if (grant !== undefined) throw unnamed("grant", "name the authorization server of the grant");
   else if (typeof clientKey?.assertion === "string")
-    throw unnamed("clientKey.assertion", "name the authorization server that the assertion is for");
+    throw unnamed("clientKey.assertion", "name the authorization server of the assertion");
   return [client].flat().map((each) => {
     const owner = each.issuer ?? issuer;
-    if (owner === undefined) throw unnamed("client", `name the authorization server that knows ${quoted(each.id)}`);
+    if (owner === undefined)
+      throw unnamed("client", `name the authorization server at which ${quoted(each.id)} is registered`);
     assertIssuer(owner);
     return { ...each, issuer: owner };
   });
 }
 
 function unnamed(option: string, remedy: string): AuthError {
-  return new AuthError("configuration", `${option} needs an issuer: ${remedy} (option issuer)`);
+  return new AuthError("configuration", `${option} requires the option issuer: ${remedy}`);
 }
 
 function assertRedirectUrl(redirectUrl: string): void {
@@ -121,6 +122,6 @@ function assertRedirectUrl(redirectUrl: string): void {
   if (url !== undefined && (url.protocol !== "http:" || isLoopback(url.hostname))) return;
   throw new AuthError(
     "configuration",
-    "redirectUrl has to be https, an address of this machine, or a scheme of the app's own",
+    `redirectUrl must be https, http on this machine, or have a scheme of the app, got ${quoted(redirectUrl)}`,
   );
 }

@@ -17,7 +17,11 @@ export class SharedRun<T> {
   readonly #done: Promise<T>;
 
   constructor(work: (signal: AbortSignal) => Promise<T>, deadlineMs: number, what: string) {
-    const late = new TimeoutError("deadline", deadlineMs, `${what} took longer than ${deadlineMs} ms`);
+    const late = new TimeoutError(
+      "deadline",
+      deadlineMs,
+      `${what} took longer than ${deadlineMs} ms (option deadlineMs)`,
+    );
     const timer = setTimeout(() => this.end(late), Math.min(deadlineMs, MAX_TIMER_MS));
     this.#done = work(this.#end.signal).finally(() => clearTimeout(timer));
     this.#done.catch(() => {});

@@ -93,11 +93,11 @@ export class AuthRecords {
   }
 
   async write(kind: string, name: string, value: unknown): Promise<void> {
-    await withStoreError("changed", () => this.store.set(`${kind} ${name}`, value));
+    await withStoreError("written", () => this.store.set(`${kind} ${name}`, value));
   }
 
   async drop(kind: string, name: string): Promise<void> {
-    await withStoreError("changed", () => this.store.delete(`${kind} ${name}`));
+    await withStoreError("written", () => this.store.delete(`${kind} ${name}`));
   }
 
   /** Runs `work` exclusively: within this process, and among all processes that share the store if it has a lock. */
@@ -139,7 +139,7 @@ async function withStoreError<T>(what: string, work: () => T | Promise<T>): Prom
     return await work();
   } catch (cause) {
     if (cause instanceof McpError) throw cause;
-    throw new AuthError("store", `The store of tokens cannot be ${what}: ${messageOf(cause)}`, { cause });
+    throw new AuthError("store", `The token store cannot be ${what}: ${messageOf(cause)}`, { cause });
   }
 }
 

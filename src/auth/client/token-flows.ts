@@ -91,7 +91,7 @@ export class TokenFlows {
     run: AuthRun,
   ): Promise<TokenRecord> {
     const { grant, discoverOptions } = this.#settings;
-    if (grant === undefined) throw new AuthError("configuration", "There is no grant to use");
+    if (grant === undefined) throw new AuthError("configuration", "The option grant is missing");
     if (grant.bound === true && discoverOptions.issuer !== undefined) assertOwnEndpoint(discovery);
     const { issuer, metadata, resource } = discovery;
     const post = (url: URL, form: URLSearchParams, headers: Readonly<Record<string, string>>) =>
@@ -109,7 +109,10 @@ export class TokenFlows {
   ): Promise<TokenRecord> {
     const { authorize, redirectUrl, refreshes, parameters } = this.#settings;
     if (authorize === undefined || redirectUrl === undefined) {
-      throw new AuthError("configuration", "The user has to be asked: options authorize and redirectUrl are missing");
+      throw new AuthError(
+        "configuration",
+        "The user must authorize the client: set the options authorize and redirectUrl",
+      );
     }
     const scope = refreshes ? withOfflineAccess(asked, discovery.metadata.scopes_supported) : asked;
     const { attempt, url } = await startAttempt(
@@ -125,7 +128,7 @@ export class TokenFlows {
     let callback: Callback | undefined;
     try {
       const ask = async () => await authorize(url, { signal: run.signal });
-      callback = await withStepError(ask, run, "authorize", "The user could not be asked");
+      callback = await withStepError(ask, run, "authorize", "authorize() failed");
       if (callback !== undefined) {
         return await this.#redeem(attempt, identity, parseCallback(callback, redirectUrl), run);
       }
@@ -133,9 +136,13 @@ export class TokenFlows {
       await this.#attempts.drop(attempt);
       throw error;
     }
-    throw new AuthError("redirected", "The user was sent to the authorization server; finish() takes the answer", {
-      tried: run.tried,
-    });
+    throw new AuthError(
+      "redirected",
+      "The user was redirected to the authorization server; pass the response to finish()",
+      {
+        tried: run.tried,
+      },
+    );
   }
 
   async #redeem(
@@ -147,7 +154,7 @@ export class TokenFlows {
     const { discovery, redirectUrl, verifier, scope } = attempt;
     const code = readCallback(params, attempt);
     if (identity === undefined || identity.clientId !== attempt.clientId) {
-      throw new AuthError("callback", "The attempt was made as another client");
+      throw new AuthError("callback", "The authorization was started with another client id");
     }
     // The code counts as used from here on, even if the token request fails.
     await this.#attempts.drop(attempt);
@@ -179,11 +186,11 @@ async function withStepError<T>(work: () => Promise<T>, run: AuthRun, step: Auth
 /** Throws unless the tokens come from this authorization server. They must not be sent to another one. */
 function assertOwnTokens({ issuer }: Discovery, tokens: TokenRecord): void {
   if (tokens.issuer === issuer) return;
-  throw new AuthError("issuer", `The tokens are of ${tokens.issuer}, not of ${issuer}`);
+  throw new AuthError("issuer", `The tokens were issued by ${tokens.issuer}, not by ${issuer}`);
 }
 
 function assertOwnEndpoint({ issuer, metadata }: Discovery): void {
   const endpoint = String(metadata.token_endpoint);
   if (URL.canParse(endpoint) && new URL(endpoint).origin === new URL(issuer).origin) return;
-  throw new AuthError("configuration", `The token endpoint of ${issuer} is at another origin`);
+  throw new AuthError("configuration", `The token endpoint of ${issuer} is at another origin than the issuer`);
 }

@@ -38,20 +38,24 @@ export async function requestTokens(
   const { response, secrets } = await send(target, grantType, body, step);
   const { json, error } = await readOAuthResponse(response, secrets);
   if (error !== undefined) {
-    throw new AuthError(step, `${discovery.issuer} gave no tokens: ${formatOAuthError(error)}`, {
+    throw new AuthError(step, `${discovery.issuer} rejected the token request: ${formatOAuthError(error)}`, {
       ...error,
       tried: run.tried,
       status: response.status,
     });
   }
   const type = response.headers.get("content-type") ?? "no type";
-  if (json === undefined) throw unusable(discovery, `it is no JSON object, but ${oneLine(type)}`, run);
+  if (json === undefined) throw unusable(discovery, `it is not a JSON object, but ${oneLine(type)}`, run);
   const tokens = readTokens(json, discovery, identity, parameters.scope, run);
   if (tokens.type === "bearer" && target.requiresDpop) {
-    throw new AuthError("token", `${discovery.issuer} did not bind the token to the key`, { tried: run.tried });
+    throw new AuthError(
+      "token",
+      `${discovery.issuer} issued a token that is not bound to the DPoP key (option dpop.required)`,
+      { tried: run.tried },
+    );
   }
   if (tokens.type === "bearer" || target.dpop !== undefined) return tokens;
-  throw new AuthError("token", `${discovery.issuer} bound the token to a key that was not offered`, {
+  throw new AuthError("token", `${discovery.issuer} issued a DPoP token without a key (option dpop)`, {
     tried: run.tried,
   });
 }
@@ -83,7 +87,7 @@ async function send(
 }
 
 function unusable({ issuer }: Discovery, why: string, { tried }: AuthRun): AuthError {
-  return new AuthError("token", `The token response of ${issuer} cannot be used: ${why}`, { tried });
+  return new AuthError("token", `The token response of ${issuer} is not valid: ${why}`, { tried });
 }
 
 function readTokens(
@@ -95,10 +99,10 @@ function readTokens(
 ): TokenRecord {
   const fail = (why: string) => unusable(discovery, why, run);
   const { access_token: accessToken, refresh_token: refreshToken, scope } = json;
-  if (typeof accessToken !== "string" || accessToken === "") throw fail("there is no access token");
-  if (!isHeaderSafe(accessToken)) throw fail("its access token cannot be sent in a header");
+  if (typeof accessToken !== "string" || accessToken === "") throw fail("it has no access_token");
+  if (!isHeaderSafe(accessToken)) throw fail("its access_token cannot be sent in a header");
   const type = String(json.token_type ?? "").toLowerCase();
-  if (type !== "bearer" && type !== "dpop") throw fail("its token type is unknown");
+  if (type !== "bearer" && type !== "dpop") throw fail("its token_type is neither Bearer nor DPoP");
   const seconds = Number.parseFloat(String(json.expires_in ?? ""));
   const obtainedAt = run.now();
   return {

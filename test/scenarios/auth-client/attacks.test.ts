@@ -98,7 +98,7 @@ verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-b
   await rejects(auth.finish(callback), failsAt("issuer", /evil\.example/));
   equal(tokenRequests(world), 0);
   const empty = world.oauth({ store: createMemoryStore() });
-  await rejects(empty.finish(callback), failsAt("callback", /no attempt/));
+  await rejects(empty.finish(callback), failsAt("callback", /unknown or has expired/));
   equal(tokenRequests(world), 0);
 });
 

@@ -208,7 +208,7 @@ test("metadata, or the rest of it, that does not come is not waited for", async 
   const call = world.call(world.oauth());
   await asked.opened;
   t.mock.timers.tick(15_000);
-  await rejects(call, failsAt("resource_metadata", /not within 15000 ms/));
+  await rejects(call, failsAt("resource_metadata", /timed out after 15000 ms/));
   // A document that drips is as good as none: the next place is asked.
   const begun = gate();
   const body = new ReadableStream({

@@ -64,7 +64,7 @@ test("an authorization server that repeats the request puts no secret into the e
     const world = await AuthWorld.open(t, "modern");
     const failure = await failureOf(world, options);
     assertNothingOf(world.to(TOKEN)[0], failure);
-    ok(failure.message.includes("left out"), failure.message);
+    ok(failure.message.includes("omitted"), failure.message);
   }
 });
 

@@ -143,7 +143,10 @@ test("the issuer that the author names may be at any address, and no other may",
     await world.call(world.oauth({ issuer, grant, client }));
     equal(world.count(`POST ${issuer}/token`), 1);
     world.arrivals.length = 0;
-    const why = failsAt("server_metadata", /is not asked: it is a private address \(option allowPrivateAddresses\)/);
+    const why = failsAt(
+      "server_metadata",
+      /must not be requested: it is a private address \(option allowPrivateAddresses\)/,
+    );
     await rejects(world.call(world.oauth()), (error: AuthError) => {
       why(error);
       return error.tried.every((address) => address.startsWith("https://mcp.example/"));

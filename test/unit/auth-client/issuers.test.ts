@@ -19,7 +19,7 @@ const untyped = (options: object) => createOAuth(options as OAuthOptions);
 
 test("a grant is refused where nobody names the issuer that it is for", () => {
   for (const grant of [clientCredentials(), workloadIdentity(() => SECRET), identityAssertion(() => SECRET), own]) {
-    throws(() => untyped({ grant }), failsAt("configuration", /grant needs an issuer.*option issuer/));
+    throws(() => untyped({ grant }), failsAt("configuration", /grant requires the option issuer/));
     throws(
       () => untyped({ grant, client: { id: "c", secret: SECRET, issuer: "https://as.example" } }),
       /option issuer/,
@@ -35,7 +35,7 @@ test("a known client is refused where nobody names the issuer that knows it", ()
   for (const more of [{ secret: SECRET }, { key: {} }, { assertion: SECRET }, {}]) {
     throws(
       () => untyped({ client: { id: "known", ...more } }),
-      failsAt("configuration", /client needs an issuer.*"known"/),
+      failsAt("configuration", /client requires the option issuer.*"known"/),
     );
     const bound = { id: "known", ...more, issuer: "https://as.example" };
     throws(() => untyped({ client: [bound, { id: "other", ...more }] }), /"other"/);
@@ -44,7 +44,7 @@ test("a known client is refused where nobody names the issuer that knows it", ()
   }
   // @ts-expect-error: the types say so too.
   throws(() => createOAuth({ client: { id: "known", secret: SECRET } }), /option issuer/);
-  throws(() => untyped({ clientKey: { assertion: SECRET } }), /clientKey\.assertion needs an issuer/);
+  throws(() => untyped({ clientKey: { assertion: SECRET } }), /clientKey\.assertion requires the option issuer/);
   ok(createOAuth({ clientKey: { key: "made when asked" } }));
 });
 
@@ -88,11 +88,15 @@ const NO_ISSUERS = [
 test("an issuer that is no plain address is an AuthError wherever it comes from", async (t) => {
   const world = await AuthWorld.open(t, "modern");
   for (const issuer of NO_ISSUERS) {
-    throws(() => createOAuth({ issuer }), failsAt("configuration", /issuer: ".*" is not the plain/), issuer);
-    throws(() => createOAuth({ client: { id: "c", issuer } }), failsAt("configuration", /issuer: "/), issuer);
+    throws(() => createOAuth({ issuer }), failsAt("configuration", /issuer must be a normalized .*, got "/), issuer);
+    throws(
+      () => createOAuth({ client: { id: "c", issuer } }),
+      failsAt("configuration", /issuer must be a normalized/),
+      issuer,
+    );
     world.arrivals.length = 0;
     world.listed = [issuer];
-    await rejects(world.call(world.oauth()), failsAt("issuer", /no usable authorization server/), issuer);
+    await rejects(world.call(world.oauth()), failsAt("issuer", /names no valid issuer/), issuer);
     deepEqual([...new Set(world.arrivals.map(({ url }) => url.origin))], ["https://mcp.example"]);
     // One that can be used is used.
     world.listed = [issuer, "https://as.example"];
@@ -109,7 +113,11 @@ test("a challenge and a resource that the URL parser reads differently lead nowh
   equal(world.count("GET https://evil.example"), 0);
   for (const resource of ["https:///mcp.example/mcp", "https://mcp.example/x/../mcp", "https://mcp.example\\mcp"]) {
     world.prm = { resource };
-    await rejects(world.call(world.oauth()), failsAt("resource_metadata", /which is not/), resource);
+    await rejects(
+      world.call(world.oauth()),
+      failsAt("resource_metadata", /resource metadata is for .*, not for/),
+      resource,
+    );
   }
 });
 
@@ -146,7 +154,7 @@ test("a callback is an address at the redirect address, the path of one, or its 
     (back: URL) => `/other${back.search}`,
     (back: URL) => `https://evil.example${back.pathname}${back.search}`,
   ])
-    await rejects(visit(form), failsAt("callback", /The answer came to/));
+    await rejects(visit(form), failsAt("callback", /The authorization response arrived at/));
 });
 
 test("a server without metadata speaks for its own origin, whatever issuer it may state", async (t) => {
@@ -159,7 +167,7 @@ test("a server without metadata speaks for its own origin, whatever issuer it ma
   const client = { id: "known", secret: SECRET, issuer: "https://as.example" };
   const allowIssuerMismatch = { "https://mcp.example": "https://as.example" };
   const auth = world.oauth({ client, allowIssuerMismatch });
-  await rejects(world.call(auth), failsAt("issuer", /guarded by https:\/\/mcp\.example/));
+  await rejects(world.call(auth), failsAt("issuer", /the MCP server uses https:\/\/mcp\.example/));
   equal(world.count("POST https://mcp.example/token"), 0);
 });
 
@@ -199,7 +207,7 @@ test("step by step, tokens of one authorization server go to no other", async (t
   const identity = await steps.identify(discovery);
   const made = { accessToken: "a", type: "bearer", refreshToken: SECRET, obtainedAt: 0 } as const;
   const tokens = { ...made, issuer: "https://as.example", clientId: identity.clientId };
-  const why = failsAt("issuer", /tokens are of https:\/\/as\.example/);
+  const why = failsAt("issuer", /tokens were issued by https:\/\/as\.example/);
   await rejects(steps.refresh(discovery, identity, tokens), why);
   await rejects(steps.revoke(discovery, tokens), why);
   equal(world.to("POST https://evil.example").filter(({ body }) => body.includes(SECRET)).length, 0);

@@ -90,7 +90,7 @@ test("an attacker who passes the user on to the honest issuer gets no code", asy
   await rejects(world.call(world.oauth({ store, authorize: keep })), failsAt("callback"));
   for (const redirect of [ours.get("redirect_uri") ?? "", CALLBACK]) {
     const authorize = passedOn(world, (asked) => asked.set("redirect_uri", redirect));
-    const why = failsAt("issuer", /redirect address of https:\/\/evil\.example/);
+    const why = failsAt("issuer", /redirect URI of https:\/\/evil\.example/);
     await rejects(world.call(world.oauth({ store, authorize })), why);
   }
   equal(world.as.issued.filter((made) => made.startsWith("code")).length, 3);
@@ -156,7 +156,7 @@ test("the loopback and a stored attempt bring the answer back to the address of 
   const back = new URL(await world.browse(sent[0] as URL));
   const bare = new URLSearchParams(back.searchParams);
   bare.delete("issuer");
-  await rejects(auth.finish(bare), failsAt("issuer", /left out/));
+  await rejects(auth.finish(bare), failsAt("issuer", /is missing/));
   await auth.finish(back);
   equal(world.count(`POST ${HONEST}/token`), 2);
 });

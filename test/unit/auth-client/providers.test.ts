@@ -206,7 +206,7 @@ test("GitHub kind: without metadata the error says where it was looked for and w
 
 test("GitHub kind: metadata that does not mention PKCE is not enough", async (t) => {
   const world = await ProviderWorld.open(t, githubKind("no PKCE"));
-  await rejects(world.visit(world.oauth({ client })), failsAt("authorize", /PKCE.*option serverMetadata/));
+  await rejects(world.visit(world.oauth({ client })), failsAt("authorize", /S256.*option serverMetadata/));
   await rejects(world.visit(world.oauth()), failsAt("registration", /option client/));
   equal(world.count("GET", "/auth"), 0);
 });
@@ -253,6 +253,6 @@ test("GitHub kind: commas between scopes are understood, an answer that is no JS
   };
   await rejects(
     world.visit(world.oauth({ client, serverMetadata, fetch: fetchAs })),
-    failsAt("token", /no JSON object, but application\/x-www-form-urlencoded/),
+    failsAt("token", /not a JSON object, but application\/x-www-form-urlencoded/),
   );
 });

@@ -120,7 +120,7 @@ test("a refresh that is under way does not undo a logout", async (t) => {
     const call = world.call(auth);
     await reached.opened;
     const out = auth.logout(world.mcp);
-    await rejects(call, failsAt("revocation", /logged out/));
+    await rejects(call, failsAt("revocation", /ended by logout/));
     held.open();
     await out;
     armed = false;
