@@ -115,10 +115,12 @@ export class DpopCheck {
   constructor(options: DpopOptions, resource: string | undefined, limits: ProofLimits, now: () => number) {
     const { proofWindowMs } = limits;
     if (!(proofWindowMs > 0 && proofWindowMs <= MAX_WINDOW_MS)) {
-      throw new DefinitionError(`limits.proofWindowMs must be above 0 and at most ${MAX_WINDOW_MS}`);
+      throw new DefinitionError(
+        `limits.proofWindowMs must be above 0 and at most ${MAX_WINDOW_MS}, got ${proofWindowMs}`,
+      );
     }
     if (resource === undefined && options.url === undefined) {
-      throw new DefinitionError("dpop needs the resource, or dpop.url: a proof names the address that it is for");
+      throw new DefinitionError("dpop requires resource or dpop.url: a proof names the URL of its request");
     }
     const { nonce, acceptProof } = options;
     const seen = new ReplayCache(limits);
@@ -151,7 +153,7 @@ export class DpopCheck {
     if (problem !== undefined) return this.#invalid(problem);
     const thumbprint = await calculateJwkThumbprint(jwk);
     if (bound !== undefined && thumbprint !== bound.thumbprint)
-      return this.#invalid("The proof is by another key than the token is bound to");
+      return this.#invalid("The proof is not signed by the key of the access token");
     const life = await this.#nonces?.lifeLeft(payload.nonce, now);
     if (this.#nonces !== undefined && life === undefined) return await this.#wantsNonce(now);
     const untilMs = (payload.iat as number) * 1000 + this.#limits.proofWindowMs;
@@ -167,7 +169,7 @@ export class DpopCheck {
 
   async #wantsNonce(now: number): Promise<ProofOutcome> {
     const nonce = await this.#nonces?.make(now);
-    return { error: "use_dpop_nonce", description: "The proof needs the nonce that comes with this answer", nonce };
+    return { error: "use_dpop_nonce", description: "The proof needs the nonce of this response", nonce };
   }
 
   /**
@@ -176,7 +178,7 @@ export class DpopCheck {
    */
   async #read(proof: string | undefined, now: number): Promise<Proof | string> {
     if (proof === undefined) return "The DPoP header is missing";
-    if (proof.includes(",")) return "There is more than one proof";
+    if (proof.includes(",")) return "The request has more than one proof";
     if (proof.length > this.#limits.maxProofBytes) return "The proof is too long";
     try {
       const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
@@ -187,7 +189,7 @@ export class DpopCheck {
       });
       return { payload, jwk: protectedHeader.jwk as NonNullable<ProtectedHeaderParameters["jwk"]> };
     } catch {
-      return "The proof is not one that is signed by the public key in it";
+      return "The proof is not a JWT that is signed by the key in it";
     }
   }
 
@@ -198,14 +200,16 @@ export class DpopCheck {
     now: number,
   ): Promise<string | undefined> {
     const { htm, htu, ath, iat, jti } = payload;
-    if (htm !== request.method) return "The proof is for another method";
+    if (htm !== request.method) return "The htm of the proof is not the method of the request";
     const target = toTarget(this.#urlOf(request));
-    if (target === undefined || toTarget(htu) !== target) return "The proof is for another address";
-    if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) return "The proof has no usable jti";
+    if (target === undefined || toTarget(htu) !== target) return "The htu of the proof is not the URL of the request";
+    if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) return "The proof has no valid jti";
     if (typeof iat !== "number" || !(Math.abs(now - iat * 1000) <= this.#limits.proofWindowMs)) {
       return "The proof was made too long ago, or in the future";
     }
-    return token === undefined || ath === (await digestOf(token)) ? undefined : "The proof is for another token";
+    return token === undefined || ath === (await digestOf(token))
+      ? undefined
+      : "The ath of the proof is not that of the access token";
   }
 }
 
@@ -320,8 +324,8 @@ export class ReplayCache {
     if (bound === undefined) return;
     throw new AuthError(
       "store",
-      `dpop: ${this.#limits[bound]} proofs are good at a time, and no more can be remembered; ` +
-        `raise limits.${bound}, shorten limits.proofWindowMs, or remember them elsewhere by dpop.acceptProof`,
+      `dpop: ${this.#limits[bound]} proofs are remembered, and none has expired; ` +
+        `raise limits.${bound}, lower limits.proofWindowMs, or set dpop.acceptProof`,
     );
   }
 

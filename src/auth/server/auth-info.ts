@@ -38,5 +38,5 @@ export class InvalidTokenError extends McpError {
 export function authOf(ctx: { readonly auth: unknown }): AuthInfo {
   const { auth } = ctx;
   if (typeof auth === "object" && auth !== null && "token" in auth) return auth as AuthInfo;
-  throw new McpError("no_auth", "The call has no authorization: nothing protects the server that it came to");
+  throw new McpError("no_auth", "The call has no authorization: protect the server with http.gate");
 }

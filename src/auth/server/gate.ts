@@ -50,7 +50,7 @@ export class BearerGate {
     const credentials = readCredentials(request.header("authorization"), this.#schemes, maxTokenBytes);
     if (credentials.kind === "none") return this.#challengeAll();
     const { scheme } = credentials;
-    if (credentials.kind === "malformed") return this.#invalid(scheme, "The Authorization header has no usable token");
+    if (credentials.kind === "malformed") return this.#invalid(scheme, "The Authorization header has no valid token");
     const { token } = credentials;
     const { info, refusal } = await this.#verify(token, scheme);
     if (refusal !== undefined) return refusal;
@@ -108,8 +108,8 @@ export class BearerGate {
     if (scheme === "DPoP") {
       return typeof confirmation?.jkt === "string" ? undefined : "The access token is not bound to a key";
     }
-    if (bound) return "The access token is bound to a key and needs proof of it";
-    return this.#parts.dpop?.required === true ? "Only access tokens that are bound to a key are taken" : undefined;
+    if (bound) return "The access token is bound to a key and needs a DPoP proof";
+    return this.#parts.dpop?.required === true ? "Only access tokens that are bound to a key are accepted" : undefined;
   }
 
   #judge(info: AuthInfo, scheme: Scheme, operations: readonly Operation[]): GateRefusal | undefined {
@@ -137,7 +137,7 @@ export class BearerGate {
   }
 
   #insufficient(scheme: Scheme, scopes: readonly string[]): GateRefusal {
-    const description = `This needs the scopes: ${scopes.join(" ")}`;
+    const description = `The request needs the scopes: ${scopes.join(" ")}`;
     return this.#refuse({ status: 403, scheme, error: "insufficient_scope", description, scopes });
   }
 
@@ -207,9 +207,9 @@ export function findTokenProblem(info: AuthInfo, rules: TokenRules): string | un
 }
 
 function findExpiryProblem(expiresAt: unknown, { requireExpiry, now }: TokenRules): string | undefined {
-  if (expiresAt === undefined) return requireExpiry ? "The access token does not say when it expires" : undefined;
+  if (expiresAt === undefined) return requireExpiry ? "The access token has no expiry" : undefined;
   if (typeof expiresAt !== "number" || !Number.isFinite(expiresAt))
-    return "The expiry of the access token is not a time";
+    return "The expiry of the access token is not a number";
   return expiresAt * 1000 <= now() ? "The access token has expired" : undefined;
 }
 

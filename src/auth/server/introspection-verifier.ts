@@ -28,10 +28,10 @@ export function introspectionVerifier(
   const limits = resolveLimits("introspectionVerifier", options.limits, GATE_LIMITS);
   const { introspectedTokenMs, maxIntrospections } = limits;
   if (issuer === undefined && endpoint === undefined) {
-    throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing");
+    throw new DefinitionError("introspectionVerifier: issuer and endpoint are both missing; set one of them");
   }
   if (typeof options.client?.id !== "string")
-    throw new DefinitionError("introspectionVerifier: client is missing; give the { id, secret } that may ask");
+    throw new DefinitionError("introspectionVerifier: client is missing; set the { id, secret } of this server");
   const server = new AuthorizationServerClient(options, limits);
   const introspection = new IntrospectionClient(options, server, limits.requestMs);
   const kept = new TokenCache(limits.maxIntrospectedTokens, server.now);
@@ -52,7 +52,7 @@ export function introspectionVerifier(
     const known = kept.find(token) ?? asking.get(token);
     if (known !== undefined) return known;
     if (asking.size >= maxIntrospections)
-      throw failed(`${maxIntrospections} tokens are being asked about at a time; raise limits.maxIntrospections`);
+      throw failed(`${maxIntrospections} introspection requests are under way; raise limits.maxIntrospections`);
     const answer = ask(token).finally(() => asking.delete(token));
     asking.set(token, answer);
     return answer;
@@ -78,9 +78,11 @@ class IntrospectionClient {
   async ask(token: string): Promise<AuthInfo | undefined> {
     const metadata = await this.#find();
     const { introspection_endpoint: endpoint } = metadata;
-    if (endpoint === undefined) throw failed(`${this.#options.issuer} has no introspection endpoint`);
+    if (endpoint === undefined)
+      throw failed(`The metadata of ${this.#options.issuer} has no introspection_endpoint; set endpoint`);
     const response = await this.#server.post(endpoint, await this.#toRequest(metadata, token), "token");
-    if (response.status !== 200) throw failed(`${endpoint} answers ${response.status} when asked about a token`);
+    if (response.status !== 200)
+      throw failed(`The introspection endpoint ${endpoint} answered with status ${response.status}`);
     const claims = await readObject(response, endpoint);
     if (claims.active !== true) return undefined;
     const { issuer } = this.#options;
@@ -116,7 +118,7 @@ class IntrospectionClient {
 async function readObject(response: Response, endpoint: string): Promise<{ readonly [name: string]: unknown }> {
   const value: unknown = await response.json().catch(() => undefined);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as { [name: string]: unknown };
-  throw failed(`${endpoint} does not answer with a JSON object`);
+  throw failed(`The introspection endpoint ${endpoint} did not answer with a JSON object`);
 }
 
 function failed(message: string): AuthError {

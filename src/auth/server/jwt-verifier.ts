@@ -54,9 +54,9 @@ export function jwtVerifier(options: JwtVerifierOptions = {} as JwtVerifierOptio
     });
     const type = toJwtType(protectedHeader.typ);
     const isOther = !types.includes(type) || (type !== ACCESS_TOKEN && !options.allowIdTokens && isIdToken(payload));
-    if (isOther) throw new InvalidTokenError("The token is no access token");
+    if (isOther) throw new InvalidTokenError("The token is not an access token");
     if (payload.exp === undefined && options.allowNoExpiry !== true)
-      throw new InvalidTokenError("The access token does not say when it expires");
+      throw new InvalidTokenError("The access token has no expiry");
     const found = toAuthInfo(token, payload);
     const info = audience === undefined ? found : { ...found, audience: undefined };
     kept.keep(info, limits.verifiedTokenMs);
@@ -85,7 +85,7 @@ function isIdToken(claims: JWTPayload): boolean {
 function toInvalid(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return new InvalidTokenError("The access token has expired");
   if (error instanceof errors.JWTClaimValidationFailed) {
-    return new InvalidTokenError(`The ${error.claim} of the access token is not right`);
+    return new InvalidTokenError(`The claim ${error.claim} of the access token is not valid`);
   }
   return error instanceof errors.JOSEError ? new InvalidTokenError("The access token is not valid") : error;
 }

@@ -77,11 +77,9 @@ export interface Protection extends HttpGate {
 export function protect(options: ProtectOptions = {} as ProtectOptions): Protection {
   const { resource, now = Date.now } = options;
   if (typeof options.verify !== "function")
-    throw new DefinitionError("protect: verify is missing; give jwtVerifier({ issuer }), or a function of your own");
+    throw new DefinitionError("protect: verify is missing; set jwtVerifier({ issuer }) or a function of your own");
   if (resource === undefined && options.authorizationServers !== undefined) {
-    throw new DefinitionError(
-      "authorizationServers needs the resource: without it there is no metadata to name them in",
-    );
+    throw new DefinitionError("authorizationServers requires resource: without it there is no metadata");
   }
   const limits = resolveLimits("protect", options.limits, GATE_LIMITS);
   const canonical = resource === undefined ? undefined : assertResource(resource);
@@ -124,7 +122,7 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
 }
 
 const ANY_AUDIENCE =
-  "protect: without a resource, tokens that were made for other servers are taken too; verifierChecksAudience says that the verifier refuses them";
+  "protect: without resource, tokens for other servers are accepted too; set resource, or verifierChecksAudience if the verifier checks the audience";
 
 function toDpop(dpop: DpopOptions | true): DpopOptions {
   return dpop === true ? {} : dpop;

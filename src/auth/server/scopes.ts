@@ -27,7 +27,7 @@ const OFFLINE_ACCESS = "offline_access";
 export function toScopes(option: string, scopes: readonly string[]): readonly string[] {
   for (const scope of scopes) {
     if (!isScope(scope)) {
-      throw new DefinitionError(`${option}: ${JSON.stringify(scope)} is not a scope`);
+      throw new DefinitionError(`${option}: ${JSON.stringify(scope)} is not a valid scope`);
     }
   }
   return [...new Set(scopes)].filter((scope) => scope !== OFFLINE_ACCESS);
@@ -36,7 +36,7 @@ export function toScopes(option: string, scopes: readonly string[]): readonly st
 /** Returns the warning for an author who lists `offline_access`. */
 export function offlineWarning(option: string, scopes: readonly string[] = []): readonly string[] {
   if (!scopes.includes(OFFLINE_ACCESS)) return [];
-  return [`protect: ${option} has offline_access, which is between client and authorization server; it is left out`];
+  return [`protect: ${option} contains offline_access, which is for the authorization server only; it is ignored`];
 }
 
 /** Scopes that requests need, and their comparison with those of a token. */

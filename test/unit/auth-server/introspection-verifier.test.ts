@@ -173,5 +173,5 @@ test("it asks over https alone, and knows where", async () => {
   await rejects(async () => plain("x"), AuthError);
   deepEqual(issuer.asked, []);
   issuer.metadata = { issuer: ISSUER };
-  await rejects(async () => introspectionVerifier({ ...issuer.settings, client })("x"), /no introspection endpoint/);
+  await rejects(async () => introspectionVerifier({ ...issuer.settings, client })("x"), /no introspection_endpoint/);
 });

@@ -161,8 +161,12 @@ test("what is no scope is refused when it is written down", () => {
     verify: () => undefined,
   };
   for (const bad of ["", "two words", 'a"b', "a\\b", "é", "a\nb", 5 as unknown as string]) {
-    throws(() => protect({ ...least, scopes: ["fine", bad] }), /scopes: .* is not a scope/, String(bad));
-    throws(() => protect({ ...least, scopesSupported: [bad] }), /scopesSupported: .* is not a scope/, String(bad));
+    throws(() => protect({ ...least, scopes: ["fine", bad] }), /scopes: .* is not a valid scope/, String(bad));
+    throws(
+      () => protect({ ...least, scopesSupported: [bad] }),
+      /scopesSupported: .* is not a valid scope/,
+      String(bad),
+    );
   }
   ok(protect({ ...least, scopes: ["fine", "notes:read", "https://a.example/x"] }));
 });
