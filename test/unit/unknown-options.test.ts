@@ -146,7 +146,7 @@ describe("what is missing is named, and what to give is shown", () => {
     refuses(() => (createIssuer as Untyped)({ issuer: "https://a.example" }), /resources is missing/);
     refuses(
       () => (createIssuer as Untyped)({ issuer: "https://a.example", resources: "https://b.example" }),
-      /resources has to be a list/,
+      /resources must be a list/,
     );
     assert.throws(() => (createFileStore as Untyped)(), /needs the path of a file/);
   });

@@ -48,17 +48,17 @@ export class Params {
 /** Reads a form body. Throws for another media type and for a body that is too large. */
 export async function readForm(request: Request, { maxFormBytes }: IssuerLimits): Promise<Params> {
   if (mediaType(request) !== "application/x-www-form-urlencoded") {
-    throw invalidRequest("the body has to be application/x-www-form-urlencoded");
+    throw invalidRequest("the body must be application/x-www-form-urlencoded");
   }
   return new Params(new URLSearchParams(await readBody(request, maxFormBytes)));
 }
 
 /** Reads the form of an API endpoint. Throws for repeated parameters and for parameters in the URL. */
 export async function readStrictForm(request: Request, limits: IssuerLimits): Promise<Params> {
-  if (new URL(request.url).search !== "") throw invalidRequest("parameters belong into the body");
+  if (new URL(request.url).search !== "") throw invalidRequest("parameters must be in the body");
   const form = await readForm(request, limits);
   const repeated = form.repeated();
-  if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is there twice`);
+  if (repeated !== undefined) throw invalidRequest(`${named(repeated)} is repeated`);
   return form;
 }
 

@@ -45,7 +45,7 @@ export function createIssuerWith(options: IssuerOptions, guardedFetch: Fetch): I
     owns: (pathname) => endpoints.has(pathname),
     fetch: async (request) => {
       const { hostname, pathname } = new URL(request.url);
-      if (isRebound(hostname)) return new Response("Not for this host", { status: 403 });
+      if (isRebound(hostname)) return new Response("Host not allowed", { status: 403 });
       const endpoint = endpoints.get(pathname);
       return endpoint === undefined ? new Response("Not found", { status: 404 }) : await route(core, endpoint, request);
     },

@@ -46,7 +46,7 @@ export function invalidGrant(message: string): OAuthProblem {
 export function toProblem(core: { onError(error: unknown): void }, error: unknown): OAuthProblem {
   if (!(error instanceof OAuthProblem) || error.status >= 500) core.onError(error);
   if (error instanceof OAuthProblem) return error;
-  return new OAuthProblem("server_error", "something went wrong here", { status: 500 });
+  return new OAuthProblem("server_error", "the authorization server failed", { status: 500 });
 }
 
 /** Replaces characters that RFC 6749 does not allow in a description. */

@@ -22,10 +22,10 @@ export function redirectUriProblem(uri: unknown): string | undefined {
   if (!/^https?:$/.test(new URL(uri).protocol)) return "is not https";
   if (uri.includes("#")) return "has a fragment";
   const url = parseWebAddress(uri);
-  if (url === undefined) return "is not an absolute URI in its plain form, without user info";
-  if (url.protocol === "http:" && !isLoopbackUri(uri)) return "is http, and not on this machine";
+  if (url === undefined) return "is not a normalized URI without user info";
+  if (url.protocol === "http:" && !isLoopbackUri(uri)) return "is http, but not on localhost, 127.0.0.1 or [::1]";
   const taken = RESERVED.find((name) => url.searchParams.has(name));
-  return taken === undefined ? undefined : `has a parameter ${taken} of its own`;
+  return taken === undefined ? undefined : `contains the reserved parameter ${taken}`;
 }
 
 /** True if a requested redirect URI equals the registered one. On loopback the port may differ (RFC 8252). */

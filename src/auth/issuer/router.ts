@@ -85,7 +85,7 @@ function jsonProblem(problem: OAuthProblem): Response {
 function assertMethod({ methods }: Endpoint, { method }: Request): void {
   if (methods.includes(method)) return;
   const allow = methods.join(", ");
-  throw new OAuthProblem("invalid_request", `the method has to be ${allow}`, { status: 405, headers: { allow } });
+  throw new OAuthProblem("invalid_request", `the method must be ${allow}`, { status: 405, headers: { allow } });
 }
 
 async function assertWithinLimit(core: IssuerCore, { name, limited }: Endpoint, request: Request): Promise<void> {

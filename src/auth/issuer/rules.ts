@@ -26,7 +26,7 @@ export function assertScopes(asked: readonly string[], allowed: readonly string[
   const refused = asked.filter((item) => !allowed.includes(item));
   if (refused.length === 0) return;
   const names = refused.filter((item) => isScope(item) && item.length < 100).join(" ");
-  throw new OAuthProblem("invalid_scope", `not available: ${names === "" ? "a scope that is none" : names}`);
+  throw new OAuthProblem("invalid_scope", names === "" ? "scope is not valid" : `scope is not available: ${names}`);
 }
 
 export function includesAll(held: readonly string[], wanted: readonly string[]): boolean {
@@ -44,7 +44,7 @@ export function requestedResources(
 ): readonly string[] {
   if (named.length > 0) return [...new Set(named.map((resource) => find(resource, served)))];
   if (fallback !== undefined) return [fallback];
-  throw new OAuthProblem("invalid_target", "resource is missing, and this server has several");
+  throw new OAuthProblem("invalid_target", "resource is missing; name one, because this server has several");
 }
 
 /** Returns the part of a grant's audience that a token request names, or all of it if it names none. */
@@ -56,5 +56,5 @@ function find(resource: string, among: readonly string[]): string {
   const key = normalizeResource(resource);
   const found = key === undefined ? undefined : among.find((candidate) => normalizeResource(candidate) === key);
   if (found !== undefined) return found;
-  throw new OAuthProblem("invalid_target", "resource is none that this grant can be for");
+  throw new OAuthProblem("invalid_target", "the resource is not available");
 }

@@ -12,9 +12,9 @@ export class Seal {
   /** The first secret encrypts; each decrypts. Without secrets a random one is used that ends with the process. */
   constructor(secrets: readonly Uint8Array[] | undefined, now: () => number) {
     for (const secret of secrets ?? []) {
-      if (secret.byteLength !== KEY_BYTES) throw new DefinitionError(`secrets: each has to be ${KEY_BYTES} bytes long`);
+      if (secret.byteLength !== KEY_BYTES) throw new DefinitionError(`secrets: each must have ${KEY_BYTES} bytes`);
     }
-    if (secrets?.length === 0) throw new DefinitionError("secrets: there has to be one at least");
+    if (secrets?.length === 0) throw new DefinitionError("secrets must contain at least one");
     this.#ring = new KeyRing(secrets?.map((secret, index) => ({ id: String(index), secret })));
     this.#now = now;
   }

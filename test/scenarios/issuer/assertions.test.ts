@@ -217,7 +217,7 @@ proves(
       });
     throws(build([]), /providers/);
     throws(build([{ issuer: "http://idp.example" }]), /https/);
-    throws(build([{ issuer: PROVIDER }, { issuer: PROVIDER }]), /same issuer/);
+    throws(build([{ issuer: PROVIDER }, { issuer: PROVIDER }]), /an issuer twice/);
   },
 );
 

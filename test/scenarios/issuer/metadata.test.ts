@@ -134,7 +134,7 @@ const BAD = [
 
 proves("hosting:auth:as:issuer-config", http, "an issuer is https, or http on this machine, and nothing more", () => {
   const make = (issuer: string) => createIssuer({ issuer, resources: [RESOURCE], user: () => ({ id: "ada" }) });
-  for (const issuer of BAD) throws(() => make(issuer), /has to be https/, issuer);
+  for (const issuer of BAD) throws(() => make(issuer), /must be a normalized URL, https or/, issuer);
   for (const issuer of GOOD) doesNotThrow(() => make(issuer), issuer);
 });
 

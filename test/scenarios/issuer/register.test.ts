@@ -227,6 +227,6 @@ proves("hosting:auth:as:register:no-url-ids", http, "no id is an address", async
   equal((await chosen.register()).id, "chosen");
   const clients = [{ clientId: "https://app.example/id" }];
   const options = { issuer: "https://as.example", resources: [RESOURCE], user: () => ({ id: "ada" }), clients };
-  throws(() => createIssuer(options), /is an address/);
+  throws(() => createIssuer(options), /is a URL/);
   createIssuer({ ...options, clientDocuments: false });
 });

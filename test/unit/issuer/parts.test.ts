@@ -109,7 +109,7 @@ test("what is sealed opens for the same purpose, until it expires, with any key 
   now = 10;
   equal(await old.open("cookie", sealed), undefined);
   throws(() => new Seal([new Uint8Array(31)], () => now), /32 bytes/);
-  throws(() => new Seal([], () => now), /one at least/);
+  throws(() => new Seal([], () => now), /at least one/);
 });
 
 test("a limiter lets through what it allows, by endpoint and key, and says how long to wait", async () => {

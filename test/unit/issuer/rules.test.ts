@@ -85,7 +85,10 @@ test("an address that the URL parser reads in another way than it is written is 
     if (!uri.includes(":0443")) throws(() => assertResource(uri), uri);
   }
   for (const issuer of ["HTTPS://a.example", "https://A.example", "https://a.example:443", "https://a.example/?"]) {
-    throws(() => createIssuer({ issuer, resources: ["https://a.example"], user: () => ({ id: "a" }) }), /plain form/);
+    throws(
+      () => createIssuer({ issuer, resources: ["https://a.example"], user: () => ({ id: "a" }) }),
+      /must be a normalized URL/,
+    );
   }
   const plain = [
     "https://a.example",

@@ -21,7 +21,7 @@ export const privateKeyJwt: ClientAuthenticator = {
     if (assertion === undefined && type === undefined) return undefined;
     const clientId = form.get("client_id") ?? subjectOf(assertion ?? "");
     if (assertion === undefined || type !== TYPE || clientId === undefined) {
-      throw new OAuthProblem("invalid_client", "the client assertion is not complete", { status: 401 });
+      throw new OAuthProblem("invalid_client", "the client assertion is incomplete", { status: 401 });
     }
     return { clientId, match: (core, client) => findUse(core, client, assertion) };
   },

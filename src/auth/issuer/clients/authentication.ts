@@ -15,7 +15,7 @@ export async function authenticateClient(core: IssuerCore, request: Request, for
     const credentials = read(request, form);
     return credentials === undefined ? [] : [{ method, credentials }];
   });
-  if (used.length > 1) throw invalidRequest("the client authenticates in more than one way");
+  if (used.length > 1) throw invalidRequest("the client authenticates by more than one method");
   const { method, credentials } = used[0] ?? { method: "none", credentials: undefined };
   const clientId = credentials?.clientId ?? form.get("client_id");
   const stated = form.get("client_id");
@@ -81,7 +81,7 @@ async function find(core: IssuerCore, clientId: string, request: Request): Promi
   }
 }
 
-function refused(request: Request, message = "the client is not known or could not be authenticated"): OAuthProblem {
+function refused(request: Request, message = "the client is unknown or its authentication failed"): OAuthProblem {
   const headers = request.headers.has("authorization") ? BASIC : {};
   return new OAuthProblem("invalid_client", message, { status: 401, headers });
 }

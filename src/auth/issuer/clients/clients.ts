@@ -40,7 +40,7 @@ export class Clients {
   ) {
     for (const client of configured) assertConfigured(client, documents !== undefined);
     this.#configured = new Map(configured.map((client) => [client.clientId, client]));
-    if (this.#configured.size < configured.length) throw new DefinitionError("clients: two have the same id");
+    if (this.#configured.size < configured.length) throw new DefinitionError("clients: two have the same clientId");
     this.#documents = documents;
     this.#fetcher = fetcher;
     this.#store = store;
@@ -77,7 +77,7 @@ export class Clients {
 
   async #keep(clientId: string, untilMs: number): Promise<IssuerClient> {
     const known = await this.#registered(clientId);
-    if (known === undefined) throw new OAuthProblem("unauthorized_client", "the client is not known here any more");
+    if (known === undefined) throw new OAuthProblem("unauthorized_client", "the client is no longer registered");
     await this.#save({ ...known, expiresAt: Math.max(known.expiresAt, untilMs + this.#limits.unusedClientMs) });
     return known.client;
   }
@@ -102,11 +102,13 @@ export function isAddress(clientId: string): boolean {
 function assertConfigured(client: ConfiguredClient, documents: boolean): void {
   const name = JSON.stringify(client.clientId);
   if (documents && /^https:/i.test(client.clientId)) {
-    throw new DefinitionError(`The client id ${name} is an address: it would stand for a metadata document`);
+    throw new DefinitionError(
+      `clients: the clientId ${name} is a URL, which is reserved for metadata documents (option clientDocuments)`,
+    );
   }
   for (const uri of client.redirectUris ?? []) {
     const problem = redirectUriProblem(uri);
-    if (problem !== undefined) throw new DefinitionError(`The redirect URI ${uri} of the client ${name} ${problem}`);
+    if (problem !== undefined) throw new DefinitionError(`clients: the redirect URI ${uri} of ${name} ${problem}`);
   }
 }
 

@@ -41,7 +41,7 @@ export class DocumentClients {
     const url = parseWebAddress(clientId);
     // The id is compared as text, so only one spelling of the URL is accepted.
     if (url?.href !== clientId || clientDocumentUrlProblem(clientId) !== undefined)
-      throw refused("the id of the app is not valid");
+      throw refused("client_id is not a valid URL of a metadata document");
     const cached = this.#cache.get(clientId);
     if (cached !== undefined && this.#now() < cached.expiresAt) return cached.client;
     this.#cache.delete(clientId);
@@ -60,11 +60,11 @@ export class DocumentClients {
 
   async #load(clientId: string, url: URL): Promise<IssuerClient> {
     const { allow, accept } = this.#options;
-    if ((await allow?.(url)) === false) throw refused("the app is not welcome here");
+    if ((await allow?.(url)) === false) throw refused("the app is not allowed");
     try {
       const document = await this.#fetcher.get(url);
       const client = parseDocument(clientId, document, this.#rules);
-      if ((await accept?.(client)) === false) throw refused("the app is not welcome here");
+      if ((await accept?.(client)) === false) throw refused("the app is not allowed");
       if (this.#fetcher.isApproved(clientId)) this.#approveKeys(client);
       this.#remember(client, Math.min(this.#limits.documentAgeMs, freshMs(document.headers)));
       return client;
@@ -97,15 +97,16 @@ export class DocumentClients {
 
 function parseDocument(clientId: string, { json }: FetchedDocument, rules: MetadataRules): IssuerClient {
   const said = (typeof json === "object" && json !== null ? json : {}) as { readonly [member: string]: unknown };
-  if (said.client_id !== clientId) throw refused("the document of the app is about another one");
-  if (typeof said.client_name !== "string" || said.client_name === "") throw refused("the document has no client_name");
-  if ("client_secret" in said) throw refused("the document holds a secret");
+  if (said.client_id !== clientId) throw refused("the client_id in the metadata document is not its URL");
+  if (typeof said.client_name !== "string" || said.client_name === "")
+    throw refused("the metadata document has no client_name");
+  if ("client_secret" in said) throw refused("the metadata document contains a client_secret");
   const methods = rules.methods.filter((method) => !method.startsWith("client_secret"));
   const ofDocuments = { ...rules, methods, reservedGrantTypes: [] };
   try {
     return toClient(clientId, "document", parseClientMetadata(json, ofDocuments, "none"));
   } catch (error) {
-    if (error instanceof OAuthProblem) throw refused(`the document of the app is not valid: ${error.message}`);
+    if (error instanceof OAuthProblem) throw refused(`the metadata document is not valid: ${error.message}`);
     throw error;
   }
 }

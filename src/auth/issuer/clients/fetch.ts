@@ -64,7 +64,9 @@ export class DocumentFetcher {
     try {
       return await this.#request(url);
     } catch (cause) {
-      throw new OAuthProblem("invalid_client", "the document of the app cannot be had", { cause });
+      throw new OAuthProblem("invalid_client", "the metadata document or the keys of the app cannot be fetched", {
+        cause,
+      });
     } finally {
       for (const name of names) this.#count(name, -1);
     }
@@ -73,13 +75,13 @@ export class DocumentFetcher {
   async #request(url: URL): Promise<FetchedDocument> {
     const { documentMs, maxDocumentBytes } = this.#limits;
     const signal = AbortSignal.timeout(documentMs);
-    if ((await addressProblem(url, this.#policy)) !== undefined) throw new Error("the address is not asked");
+    if ((await addressProblem(url, this.#policy)) !== undefined) throw new Error("the URL must not be requested");
     const headers = { accept: "application/json" };
     const init = { method: "GET", headers, redirect: "manual", credentials: "omit", signal } as const;
     const response = await orAborted(this.#fetch(url, init), signal);
     if (response.status !== 200 || !isJson(response)) {
       discard(response);
-      throw new Error("not a JSON document");
+      throw new Error("the response is not a JSON document");
     }
     return { json: JSON.parse(await readText(response, maxDocumentBytes, { signal })), headers: response.headers };
   }
@@ -104,7 +106,7 @@ export class DocumentFetcher {
 function busy(seconds: number, bound: keyof IssuerLimits): OAuthProblem {
   const headers = { "retry-after": String(Math.ceil(seconds)) };
   const cause = new Error(`limits.${bound} is reached`);
-  const message = "too many documents of apps are being fetched; try again later";
+  const message = "too many metadata documents are being fetched; try again later";
   return new OAuthProblem("temporarily_unavailable", message, { status: 429, headers, cause });
 }
 

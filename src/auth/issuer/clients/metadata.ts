@@ -49,7 +49,7 @@ export function parseClientMetadata(value: unknown, rules: MetadataRules, method
     response_types.some((type) => type !== "code") ||
     response_types.includes("code") !== grant_types.includes(CODE_GRANT)
   ) {
-    throw invalid("response_types and grant_types do not fit together");
+    throw invalid("response_types and grant_types do not match");
   }
   const token_endpoint_auth_method = methodOf(json, rules, method);
   return {
@@ -87,7 +87,7 @@ export function toClient(id: string, source: IssuerClient["source"], metadata: C
 }
 
 function present(value: unknown): Json {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("it is not an object");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("it is not a JSON object");
   const entries = Object.entries(value).filter(([, member]) => member !== null && member !== "");
   return Object.fromEntries(entries);
 }
@@ -98,7 +98,8 @@ function redirectUrisOf(
   { maxItems, maxChars }: MetadataRules,
 ): readonly string[] {
   const uris = json.redirect_uris ?? [];
-  if (!Array.isArray(uris) || uris.length > maxItems) throw redirectProblem("redirect_uris is not a short list");
+  if (!Array.isArray(uris) || uris.length > maxItems)
+    throw redirectProblem(`redirect_uris is not a list of at most ${maxItems} items`);
   if (uris.length === 0 && grantTypes.includes(CODE_GRANT)) throw redirectProblem("redirect_uris is empty");
   for (const uri of uris) {
     const problem = String(uri).length > maxChars ? "is too long" : redirectUriProblem(uri);
@@ -111,7 +112,7 @@ function grantTypesOf(json: Json, rules: MetadataRules): readonly string[] {
   const { grantTypes, reservedGrantTypes } = rules;
   const asked = list(json, "grant_types", rules) ?? [CODE_GRANT];
   const reserved = asked.find((type) => reservedGrantTypes.includes(type));
-  if (reserved !== undefined) throw invalid(`the grant type ${reserved} is not to be had by registration`);
+  if (reserved !== undefined) throw invalid(`the grant type ${reserved} is not available by registration`);
   const granted = asked.filter((type) => grantTypes.includes(type));
   if (granted.length === 0) throw invalid("none of the grant types is available");
   return granted;
@@ -120,21 +121,21 @@ function grantTypesOf(json: Json, rules: MetadataRules): readonly string[] {
 function methodOf(json: Json, { methods }: MetadataRules, fallback: ClientMethod): ClientMethod {
   const method = json.token_endpoint_auth_method ?? fallback;
   if (methods.some((known) => known === method)) return method as ClientMethod;
-  throw invalid("token_endpoint_auth_method is none that is available");
+  throw invalid("token_endpoint_auth_method is not supported");
 }
 
 function scopeOf(json: Json, { scopes }: MetadataRules): { scope?: string } {
   if (json.scope === undefined) return {};
   if (typeof json.scope !== "string") throw invalid("scope is not a string");
   const asked = scopesOf(json.scope);
-  if (!includesAll(scopes, asked)) throw invalid("scope has one that is not available");
+  if (!includesAll(scopes, asked)) throw invalid("scope contains one that is not available");
   return { scope: asked.join(" ") };
 }
 
 function keysOf(json: Json, method: ClientMethod, { maxItems }: MetadataRules): { jwks?: JSONWebKeySet } {
   const { jwks, jwks_uri } = json;
   if (method === "private_key_jwt" && (jwks === undefined) === (jwks_uri === undefined)) {
-    throw invalid("private_key_jwt takes either jwks or jwks_uri");
+    throw invalid("private_key_jwt needs either jwks or jwks_uri");
   }
   if (jwks === undefined) return {};
   const keys: unknown = (jwks as Json).keys;
@@ -171,7 +172,7 @@ function texts(json: Json, rules: MetadataRules): Json {
     const text = json[name];
     if (text === undefined) continue;
     if (typeof text !== "string" || text.length > rules.maxChars)
-      throw invalid(`${name.slice(0, 40)} is not a short text`);
+      throw invalid(`${name.slice(0, 40)} is not a string of at most ${rules.maxChars} characters`);
     found[name] = text;
   }
   const contacts = list(json, "contacts", rules);
@@ -186,7 +187,7 @@ function links(json: Json, { maxChars }: MetadataRules): Json {
     const link = json[name];
     if (link === undefined) continue;
     const fine = typeof link === "string" && link.length <= maxChars && isSecureUri(link);
-    if (!fine) throw invalid(`${name} is not an https address`);
+    if (!fine) throw invalid(`${name} is not an https URL`);
     found[name] = link;
   }
   return found;
@@ -196,7 +197,7 @@ function list(json: Json, name: string, { maxItems }: MetadataRules): readonly s
   const value = json[name];
   if (value === undefined) return undefined;
   const fine = Array.isArray(value) && value.length <= maxItems && value.every((item) => typeof item === "string");
-  if (!fine) throw invalid(`${name} is not a short list of strings`);
+  if (!fine) throw invalid(`${name} is not a list of at most ${maxItems} strings`);
   return [...new Set(value as string[])];
 }
 

@@ -110,13 +110,13 @@ const TARGET_PARAMS = ["client_id", "redirect_uri"];
  */
 export async function findTarget(core: IssuerCore, params: Params): Promise<AuthorizeTarget> {
   const repeated = params.repeated(TARGET_PARAMS);
-  if (repeated !== undefined) throw invalidRequest(`${repeated} is there twice`);
+  if (repeated !== undefined) throw invalidRequest(`${repeated} is repeated`);
   const client = await core.clients.find(params.need("client_id"));
-  if (client === undefined) throw new OAuthProblem("invalid_client", "the app is not known here");
+  if (client === undefined) throw new OAuthProblem("invalid_client", "the app is unknown");
   const stated = params.get("redirect_uri");
   const redirectUri = stated ?? onlyOne(client.redirectUris);
   if (!client.redirectUris.some((registered) => matchesRedirectUri(registered, redirectUri))) {
-    throw invalidRequest("redirect_uri is none that the app is registered with");
+    throw invalidRequest("redirect_uri is not registered for the app");
   }
   return { client, redirectUri, redirectSent: stated !== undefined, state: params.get("state") };
 }
@@ -135,16 +135,16 @@ export function readAuthorizationRequest(
 ): AuthorizationRequest {
   const { client, redirectUri, redirectSent, state } = target;
   const repeated = params.repeated();
-  if (repeated !== undefined) throw invalidRequest("a parameter is there twice");
+  if (repeated !== undefined) throw invalidRequest("a parameter is repeated");
   if (params.need("response_type") !== "code") {
-    throw new OAuthProblem("unsupported_response_type", "response_type has to be code");
+    throw new OAuthProblem("unsupported_response_type", "response_type must be code");
   }
   if (!client.grantTypes.includes(CODE_GRANT)) {
-    throw new OAuthProblem("unauthorized_client", "the client is not registered for codes");
+    throw new OAuthProblem("unauthorized_client", "the client is not registered for the grant type authorization_code");
   }
   const challenge = params.need("code_challenge");
-  if (params.get("code_challenge_method") !== "S256") throw invalidRequest("code_challenge_method has to be S256");
-  if (!CHALLENGE.test(challenge)) throw invalidRequest("code_challenge has to be 43 characters of base64url");
+  if (params.get("code_challenge_method") !== "S256") throw invalidRequest("code_challenge_method must be S256");
+  if (!CHALLENGE.test(challenge)) throw invalidRequest("code_challenge must be 43 characters of base64url");
   const scopes = requestedScopes(params.get("scope"), {
     supported: [...core.scopes.keys()],
     defaults: core.defaultScopes,

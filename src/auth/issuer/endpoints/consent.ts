@@ -7,24 +7,24 @@ import { OAuthProblem } from "../problem.js";
 export async function consent(core: IssuerCore, request: Request): Promise<Response> {
   const origin = request.headers.get("origin");
   if (origin !== null && origin !== "null" && origin !== new URL(core.issuer).origin)
-    throw notAsked("came from elsewhere");
+    throw notAsked("was sent from another origin");
   const params = await readForm(request, core.limits);
   const form = await core.consents.openForm(request, params.get("ask"));
-  if (form === undefined) throw notAsked("is not to a question asked in this browser in the last minutes");
+  if (form === undefined) throw notAsked("was not shown in this browser, or has expired");
   const { asked } = form;
   const client = await core.clients.find(asked.clientId);
-  if (client === undefined) throw notAsked("is about an app that is not known any more");
+  if (client === undefined) throw notAsked("is for an app that is no longer registered");
   const user = await core.login.findUser(core, request, asked, client);
   if (user instanceof Response) return user;
-  if (user?.id !== form.user) throw notAsked("is to a question for another user");
+  if (user?.id !== form.user) throw notAsked("was shown to another user");
   // Before an upstream login the user is unknown. A repeated answer is harmless then, because it only starts another
   // login.
   const owner = user?.id;
   const isFirst =
     owner === undefined || (await core.store.add(`answered:${form.nonce}`, true, form.expiresAt, { owner }));
-  if (!isFirst) throw notAsked("was given before");
+  if (!isFirst) throw notAsked("was sent before");
   if (params.get("decision") !== "approve") {
-    return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user did not allow it")));
+    return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user denied the request")));
   }
   const response = await core.login.proceed(core, request, asked, user);
   for (const cookie of await core.consents.remember(request, asked, user?.id))
@@ -33,5 +33,5 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
 }
 
 function notAsked(why: string): OAuthProblem {
-  return new OAuthProblem("invalid_request", `the answer ${why}; go back to the app and try again`, { status: 403 });
+  return new OAuthProblem("invalid_request", `the form ${why}; go back to the app and try again`, { status: 403 });
 }

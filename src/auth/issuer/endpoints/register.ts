@@ -14,7 +14,7 @@ export async function register(core: IssuerCore, request: Request): Promise<Resp
   const metadata = withScope(parseClientMetadata(body, core.rules, "client_secret_basic"), options);
   const chosen = await options.accept?.({ ...metadata, ...statementOf(body) }, request);
   const id = chosen?.clientId ?? `client-${randomToken()}`;
-  if (isAddress(id)) throw new TypeError("a registered client id must not be an address");
+  if (isAddress(id)) throw new TypeError("registration.accept: clientId must not be a URL");
   const secret = metadata.token_endpoint_auth_method.startsWith("client_secret") ? randomToken() : undefined;
   const client: IssuerClient = {
     ...toClient(id, "registered", metadata),
@@ -35,6 +35,7 @@ function withScope(metadata: ClientMetadata, { defaultScopes }: RegistrationOpti
 function statementOf(body: unknown): { readonly software_statement?: unknown } {
   const { software_statement: statement } = body as { software_statement?: unknown };
   if (statement === undefined || statement === null || statement === "") return {};
-  if (typeof statement !== "string") throw new OAuthProblem("invalid_software_statement", "it is not a string");
+  if (typeof statement !== "string")
+    throw new OAuthProblem("invalid_software_statement", "software_statement is not a string");
   return { software_statement: statement };
 }

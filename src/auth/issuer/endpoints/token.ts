@@ -11,12 +11,12 @@ export async function token(core: IssuerCore, request: Request): Promise<Respons
   const form = await readStrictForm(request, core.limits);
   const grantType = form.need("grant_type");
   const handler = core.grants.get(grantType);
-  if (handler === undefined) throw new OAuthProblem("unsupported_grant_type", "this server has no such grant");
+  if (handler === undefined) throw new OAuthProblem("unsupported_grant_type", "grant_type is not supported");
   const anonymous = anonymousOf(core, request, form, grantType);
   const { client, uses } =
     anonymous === undefined ? await authenticateClient(core, request, form) : { client: anonymous, uses: [] };
   if (!client.grantTypes.includes(grantType)) {
-    throw new OAuthProblem("unauthorized_client", "the client is not registered for this grant");
+    throw new OAuthProblem("unauthorized_client", "the client is not registered for this grant_type");
   }
   const bound = await bindingOf(core, request, client.dpopBound === true);
   const asked: TokenRequest = { form, client, binding: bound?.binding };
@@ -46,7 +46,11 @@ async function bindingOf(
     const bound = await bind?.(core, request);
     if (bound !== undefined) return bound;
   }
-  if (needed) throw new OAuthProblem("invalid_dpop_proof", "the client takes tokens only with a proof of its key");
+  if (needed)
+    throw new OAuthProblem(
+      "invalid_dpop_proof",
+      "the client is registered for bound tokens, so a DPoP proof is required",
+    );
   return undefined;
 }
 

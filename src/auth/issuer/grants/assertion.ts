@@ -34,7 +34,9 @@ export function createAssertions(
 ): IssuerExtension {
   if (identity !== undefined) assertTrusted("identityAssertion.providers", identity.providers);
   if (identity !== undefined && identity.subject === undefined && identity.providers.length > 1) {
-    throw new DefinitionError("identityAssertion.subject: two providers may have users of the same name");
+    throw new DefinitionError(
+      "identityAssertion.subject is required with several providers, which may use the same sub",
+    );
   }
   if (workload !== undefined) assertTrusted("workloadIdentity.issuers", workload.issuers);
   let grant: AssertionGrant | undefined;
@@ -51,13 +53,15 @@ export function createAssertions(
 }
 
 function assertTrusted(option: string, trusted: readonly TrustedIssuer[]): void {
-  if (trusted.length === 0) throw new DefinitionError(`${option}: there is nobody to trust`);
+  if (trusted.length === 0) throw new DefinitionError(`${option} must name at least one issuer`);
   if (new Set(trusted.map(({ issuer }) => issuer)).size < trusted.length) {
-    throw new DefinitionError(`${option}: two have the same issuer`);
+    throw new DefinitionError(`${option} must not name an issuer twice`);
   }
   for (const { issuer, jwksUri = issuer, keys } of trusted) {
     if (issuer === "" || (keys === undefined && !isSecureUri(jwksUri))) {
-      throw new DefinitionError(`${option}: the keys of ${JSON.stringify(issuer)} cannot be had over https`);
+      throw new DefinitionError(
+        `${option}: the keys of ${JSON.stringify(issuer)} are not at an https URL; set jwksUri or keys`,
+      );
     }
   }
 }
@@ -89,11 +93,12 @@ class AssertionGrant {
     if (this.#workload === undefined) assertConfidential(request);
     const isIdentity = this.#workload === undefined || typeOf(assertion) === ID_JAG;
     if (!isIdentity) return await this.#serveWorkload(request, assertion);
-    if (this.#identity === undefined) throw invalidGrant("no identity provider is trusted here");
+    if (this.#identity === undefined) throw invalidGrant("identity assertions are not accepted");
     assertConfidential(request);
     const claims = await this.#read(assertion, this.#providers, [this.#core.issuer]);
-    if (typeOf(assertion) !== ID_JAG) throw invalidGrant("the assertion is no identity assertion");
-    if (Array.isArray(claims.aud) && claims.aud.length > 1) throw invalidGrant("the assertion is for others too");
+    if (typeOf(assertion) !== ID_JAG) throw invalidGrant("the assertion is not an identity assertion");
+    if (Array.isArray(claims.aud) && claims.aud.length > 1)
+      throw invalidGrant("the assertion has more than one audience");
     if (claims.client_id !== client.id) throw invalidGrant("the assertion was made for another client");
     return await this.#serveUser(request, claims, this.#identity);
   }
@@ -118,12 +123,12 @@ class AssertionGrant {
     );
     if (asked.length > 0 && scopes.length === 0) assertScopes(asked, scopes);
     const subject = subjectOf === undefined ? claims.sub : await subjectOf(claims, client);
-    if (subject === undefined) throw invalidGrant("the user is not known here");
+    if (subject === undefined) throw invalidGrant("the user is unknown");
     return this.#found(claims, { clientId: client.id, subject, scopes, audience });
   }
 
   async #serveWorkload({ client, form }: TokenRequest, assertion: string): Promise<FoundGrant> {
-    if (OTHER_TYPES.includes(typeOf(assertion))) throw invalidGrant("the assertion is not a workload's");
+    if (OTHER_TYPES.includes(typeOf(assertion))) throw invalidGrant("the assertion is not a workload assertion");
     const { issuer, base } = this.#core;
     const claims = await this.#read(assertion, this.#platforms, [issuer, `${base}/token`]);
     const allowed = await this.#allowed(claims);
@@ -138,7 +143,7 @@ class AssertionGrant {
   async #allowed(claims: JWTPayload): Promise<WorkloadGrant> {
     const platform = this.#workload?.issuers.find(({ issuer }) => issuer === claims.iss);
     const allowed = (await platform?.allow(claims)) ?? false;
-    if (allowed === false) throw invalidGrant("this workload may have no tokens");
+    if (allowed === false) throw invalidGrant("the workload is not allowed");
     return allowed === true ? {} : allowed;
   }
 
@@ -149,7 +154,7 @@ class AssertionGrant {
     audience: readonly string[],
   ): Promise<JWTPayload> {
     const keys = trusted.get(issuerOf(assertion));
-    if (keys === undefined) throw invalidGrant("the assertion is by nobody who is trusted here");
+    if (keys === undefined) throw invalidGrant("the issuer of the assertion is not trusted");
     const { clockSkewMs, grantAssertionMs } = this.#core.limits;
     const check = {
       audience: [...audience],
@@ -161,10 +166,10 @@ class AssertionGrant {
     });
     const { sub, exp = 0, jti } = payload;
     if (typeof sub !== "string" || sub === "" || typeof jti !== "string" || jti === "") {
-      throw invalidGrant("the assertion has no usable sub and jti");
+      throw invalidGrant("the assertion has no valid sub and jti");
     }
     if (exp * 1000 > this.#core.now() + grantAssertionMs + clockSkewMs)
-      throw invalidGrant("the assertion lasts too long");
+      throw invalidGrant("the lifetime of the assertion is too long");
     return payload;
   }
 
@@ -190,7 +195,7 @@ class AssertionGrant {
     try {
       return requestedResources(named, this.#core.resources, undefined);
     } catch {
-      throw invalidGrant("the assertion is for no server that tokens are made for here");
+      throw invalidGrant("the resource of the assertion is not available");
     }
   }
 }
@@ -201,7 +206,7 @@ function keysOf(core: IssuerCore, trusted: readonly TrustedIssuer[] = []): Reado
 
 function assertConfidential({ client }: TokenRequest): void {
   if (client.method !== "none") return;
-  throw new OAuthProblem("unauthorized_client", "only a client that can authenticate may bring an identity assertion");
+  throw new OAuthProblem("unauthorized_client", "only a confidential client may use an identity assertion");
 }
 
 function assertSame(named: readonly string[], audience: readonly string[]): void {
@@ -228,6 +233,6 @@ function issuerOf(assertion: string): string {
 
 function problemOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "the assertion has expired";
-  if (error instanceof errors.JWTClaimValidationFailed) return `the ${error.claim} of the assertion is not right`;
+  if (error instanceof errors.JWTClaimValidationFailed) return `the claim ${error.claim} of the assertion is not valid`;
   return "the assertion is not signed by a key of its issuer";
 }

@@ -14,7 +14,7 @@ export const clientCredentials: IssuerExtension = { grants: { [CLIENT_CREDENTIAL
  */
 async function serve(...[core, { form, client }]: Parameters<GrantHandler>): ReturnType<GrantHandler> {
   if (client.method === "none") {
-    throw new OAuthProblem("unauthorized_client", "only a client that can authenticate may act for itself");
+    throw new OAuthProblem("unauthorized_client", "only a confidential client may use client_credentials");
   }
   const audience = requestedResources(form.getAll("resource"), core.resources, core.defaultResource);
   const limits = { supported: [...core.scopes.keys()], defaults: core.defaultScopes, registered: client.scopes };

@@ -32,16 +32,17 @@ export async function createCode(
 export const codeGrant: GrantHandler = async (core, { form, client }) => {
   const code = form.need("code");
   const verifier = form.need("code_verifier");
-  if (!VERIFIER.test(verifier)) throw invalidRequest("code_verifier has to be 43 to 128 unreserved characters");
+  if (!VERIFIER.test(verifier)) throw invalidRequest("code_verifier must be 43 to 128 unreserved characters");
   const digest = await digestOf(code);
   const record = (await core.store.get(`code:${digest}`)) as CodeRecord | undefined;
-  if (record === undefined) throw invalidGrant("the code is not known or has expired");
+  if (record === undefined) throw invalidGrant("the code is unknown or has expired");
   const { grant } = record;
-  if (grant.clientId !== client.id) throw invalidGrant("the code was given to another client");
+  if (grant.clientId !== client.id) throw invalidGrant("the code was issued to another client");
   const redeem = async (): Promise<Granted> => {
     const family = await useUpCode(core, digest, grant);
     assertRedirect(record, form.get("redirect_uri"));
-    if (!sameText(await digestOf(verifier), record.challenge)) throw invalidGrant("code_verifier is not the right one");
+    if (!sameText(await digestOf(verifier), record.challenge))
+      throw invalidGrant("code_verifier does not match code_challenge");
     const audience = narrowedAudience(form.getAll("resource"), grant.audience);
     return { grant, scopes: grant.scopes, audience, family, refreshes: client.grantTypes.includes(REFRESH_GRANT) };
   };
@@ -63,5 +64,5 @@ async function useUpCode(core: IssuerCore, digest: string, grant: Grant): Promis
 
 function assertRedirect({ redirectUri, redirectSent }: CodeRecord, stated: string | undefined): void {
   const fine = redirectSent ? stated === redirectUri : stated === undefined || stated === redirectUri;
-  if (!fine) throw invalidGrant("redirect_uri is not the one of the authorization request");
+  if (!fine) throw invalidGrant("redirect_uri is not that of the authorization request");
 }

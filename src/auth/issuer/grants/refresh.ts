@@ -60,9 +60,9 @@ export async function findRefresh(core: IssuerCore, token: string): Promise<Refr
 export const refreshGrant: GrantHandler = async (core, { form, client, binding }) => {
   const token = form.need("refresh_token");
   const record = await findRefresh(core, token);
-  if (record === undefined) throw invalidGrant("the refresh token is not known or has expired");
+  if (record === undefined) throw invalidGrant("the refresh token is unknown or has expired");
   const { grant, jkt } = record;
-  if (grant.clientId !== client.id) throw invalidGrant("the refresh token was given to another client");
+  if (grant.clientId !== client.id) throw invalidGrant("the refresh token was issued to another client");
   if (await core.tokens.isRevoked(grant.id)) throw invalidGrant("the refresh token was revoked");
   if (jkt !== undefined && jkt !== binding?.jkt) throw invalidGrant("the refresh token is bound to another key");
   const asked = scopesOf(form.get("scope"));

@@ -17,7 +17,7 @@ import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
  */
 export function createUpstreamLogin(options: UpstreamOptions): Login {
   for (const endpoint of [options.authorizationEndpoint, options.tokenEndpoint]) {
-    if (!isSecureUri(endpoint)) throw new DefinitionError(`upstream: ${JSON.stringify(endpoint)} is not https`);
+    if (!isSecureUri(endpoint)) throw new DefinitionError(`upstream: ${JSON.stringify(endpoint)} is not an https URL`);
   }
   const returned = new Returned();
   return {
@@ -34,9 +34,9 @@ export function createUpstreamLogin(options: UpstreamOptions): Login {
      */
     async callback(core, request) {
       const params = new Params(new URL(request.url).searchParams);
-      if (params.repeated() !== undefined) throw invalidRequest("a parameter is there twice");
+      if (params.repeated() !== undefined) throw invalidRequest("a parameter is repeated");
       const login = await findLogin(core, request, params.get("state") ?? "");
-      if (login === undefined) throw invalidRequest("this login was not begun in this browser, or too long ago");
+      if (login === undefined) throw invalidRequest("this login was not started in this browser, or has expired");
       returned.add(login.state);
       const location = await answerOf(core, options, request, params, login);
       return redirect(request, location, [await forgetLogin(core, login)]);
@@ -58,7 +58,7 @@ class Returned {
 }
 
 function finishedBefore(): OAuthProblem {
-  return invalidRequest("this login was finished before");
+  return invalidRequest("this login was completed before");
 }
 
 /** Returns the redirect URI of the client with a code or an error. */
@@ -102,11 +102,11 @@ async function assertFirst({ store, now, limits }: IssuerCore, { state }: Pendin
 function assertAnswer(params: Params, { issuer }: UpstreamOptions): string {
   const iss = params.get("iss");
   if (issuer !== undefined && iss !== undefined && iss !== issuer) {
-    throw new OAuthProblem("access_denied", "the answer came from another login provider");
+    throw new OAuthProblem("access_denied", "the response came from another identity provider");
   }
   if (params.get("error") !== undefined) throw new OAuthProblem("access_denied", "the login was not completed");
   const code = params.get("code");
-  if (code === undefined) throw new OAuthProblem("access_denied", "the login provider gave no code");
+  if (code === undefined) throw new OAuthProblem("access_denied", "the identity provider sent no code");
   return code;
 }
 

@@ -143,10 +143,10 @@ class Tables {
 
 function full(bound: Bound, limits: IssuerLimits): OAuthProblem {
   const cause = new Error(
-    `The memory store of the issuer keeps ${limits[bound]} of a kind, and all of them are in use; raise limits.${bound}`,
+    `The memory store of the issuer is full: ${limits[bound]} values of a kind are in use; raise limits.${bound}`,
   );
   const headers = { "retry-after": RETRY_SECONDS };
-  return new OAuthProblem("temporarily_unavailable", "there is no room for more at present; try again later", {
+  return new OAuthProblem("temporarily_unavailable", "the authorization server is full; try again later", {
     status: 503,
     headers,
     cause,
