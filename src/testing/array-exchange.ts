@@ -132,7 +132,8 @@ class MemoryExchange implements ArrayExchange {
    */
   #begin(status: number, headers: HttpHeaders): boolean {
     if (this.#state === "gone") return false;
-    if (this.#state !== "open") throw new Error(`exchange is answered twice: ${this.status}, then ${status}`);
+    if (this.#state !== "open")
+      throw new Error(`The exchange was answered twice: with status ${this.status}, then with ${status}`);
     this.#state = "answering";
     this.status = status;
     this.headers = headers;

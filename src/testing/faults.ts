@@ -74,7 +74,7 @@ class FaultyChannelImpl implements FaultyChannel {
   send(text: string): void | Promise<void> {
     if (this.#events !== undefined && this.#cut === undefined) return this.#lanes.send.take(text);
     const state = this.#cut === undefined ? "not open" : "cut";
-    const message = `The wire is ${state}: the frame was not sent`;
+    const message = `The channel is ${state}: the frame was not sent`;
     return Promise.reject(new ConnectionError(message, { delivery: "not_sent", cause: this.#cut }));
   }
 
@@ -83,7 +83,7 @@ class FaultyChannelImpl implements FaultyChannel {
     return this.#inner.close();
   }
 
-  cut(reason: Error = new ConnectionError("The wire was cut", { delivery: "sent" })): void {
+  cut(reason: Error = new ConnectionError("The channel was cut", { delivery: "sent" })): void {
     if (this.#cut !== undefined) return;
     this.#cut = reason;
     // Lets the `send` of the last frame return before the close is reported.

@@ -17,7 +17,7 @@ describe("array exchange", () => {
       [exchange.status, exchange.headers, exchange.chunks, exchange.body()],
       [200, { "x-a": "1" }, ["hi"], "hi"],
     );
-    throws(() => exchange.reply(500, {}), /answered twice: 200, then 500/);
+    throws(() => exchange.reply(500, {}), /answered twice: with status 200, then with 500/);
   });
 
   it("streams, and holds the writer back while paused", async () => {
