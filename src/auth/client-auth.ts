@@ -48,6 +48,7 @@ export function chooseMethod(hasSecret: boolean, listed: unknown): string {
   return [...SECRET_METHODS, "none"].find((method) => methods.includes(method)) ?? "client_secret_basic";
 }
 
+/** Credentials and authentication method of a client. */
 export interface Authentication {
   readonly clientId: string | undefined;
   readonly secret?: string | undefined;

@@ -138,12 +138,13 @@ export function isUnknownKey(error: unknown): boolean {
   return error instanceof errors.JWKSNoMatchingKey;
 }
 
+/** Issuer and the source of its keys. */
 export interface IssuerKeyOptions extends AuthorizationServerOptions {
   /** Expected `iss` of tokens. The URL of its keys is looked up in its metadata. */
   readonly issuer: string;
   /** URL of the keys, for an issuer whose metadata does not name it. */
   readonly jwksUri?: string;
-  /** Keys themselves. Nothing is fetched then. */
+  /** Keys of the issuer. With this option nothing is fetched. */
   readonly keys?: JSONWebKeySet;
   /**
    * Accepted signature algorithms. Only algorithms with a key pair are possible.

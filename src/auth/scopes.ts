@@ -21,6 +21,7 @@ export function includesScopes(held: string | undefined, wanted: string | undefi
   return scopesOf(wanted).every((scope) => has.has(scope));
 }
 
+/** Scopes from which the one to request is selected. */
 export interface ScopeSources {
   /** Scope that the challenge demands. */
   readonly challenged: string | undefined;
@@ -42,8 +43,8 @@ export function selectScope({ challenged, held, offered, configured }: ScopeSour
 }
 
 /**
- * Returns the granted scope. Some servers separate scopes by commas, which shows in a comparison with the requested
- * scope.
+ * Returns the granted scope. Some servers separate scopes by commas. These are replaced if only then the requested
+ * scopes are included.
  */
 export function grantedScope(granted: string | undefined, asked: string | undefined): string | undefined {
   const spaced = granted?.replaceAll(",", " ");

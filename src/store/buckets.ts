@@ -9,6 +9,7 @@ export interface BucketLimit {
   readonly perMs: number;
 }
 
+/** Result of an attempt to take a token. */
 export interface BucketVerdict {
   readonly ok: boolean;
   /** Milliseconds until a token is available; 0 if one was taken. */

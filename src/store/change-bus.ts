@@ -48,6 +48,7 @@ export interface ChangeFilter {
   readonly resourceSubscriptions?: readonly string[];
 }
 
+/** True if the filter includes the change. */
 export function isWantedBy(filter: ChangeFilter, change: Change): boolean {
   switch (change.kind) {
     case "tools":

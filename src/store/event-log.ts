@@ -47,7 +47,7 @@ interface SessionRows {
   chars: number;
 }
 
-/** All ids have the same length, so that no id is a prefix of another. */
+/** Number of digits of the counter in an event id. It is fixed, so that no id is a prefix of another. */
 const COUNTER_LENGTH = 10;
 
 /** Event log in memory, limited per session and in total. */

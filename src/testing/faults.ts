@@ -36,7 +36,7 @@ export interface FaultOptions {
   readonly send?: Faults;
   /** Faults of the frames that the owner of the channel receives. */
   readonly receive?: Faults;
-  /** Clock of the delays. */
+  /** Clock for `delayMs`. */
   readonly clock?: Clock;
 }
 

@@ -15,6 +15,7 @@ export interface RecordedMessage {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
+/** Message of a channel, or of the body of an HTTP request or response. */
 export interface RecordedFrame {
   readonly from: "client" | "server";
   readonly text: string;

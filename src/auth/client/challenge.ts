@@ -13,6 +13,7 @@ export interface TokenChallenge {
   readonly description: string | undefined;
 }
 
+/** Stands for a response without a challenge. */
 export const NO_CHALLENGE: TokenChallenge = {
   scheme: undefined,
   resourceMetadata: undefined,

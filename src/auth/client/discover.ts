@@ -118,13 +118,14 @@ async function findResourceMetadata(
   return undefined;
 }
 
+/** Returns the URLs at which the metadata of an MCP server may be, in the order in which they are tried. */
 export function resourceCandidates(server: URL, named: string | undefined): URL[] {
   const all = [resourceMetadataUrl(server).href, resourceMetadataUrl(server.origin).href];
   if (named !== undefined && parseWebAddress(named) !== undefined) all.unshift(named);
   return [...new Set(all.map((url) => new URL(url).href))].map((url) => new URL(url));
 }
 
-/** Returns undefined for a document without a resource or without authorization servers. */
+/** Reads resource metadata. Returns undefined if it has no resource or no authorization servers. */
 function readResourceMetadata(
   json: { readonly [member: string]: unknown },
   run: AuthRun,
@@ -182,7 +183,7 @@ export function endpointOf(
   throw new AuthError("configuration", `The metadata of ${issuer} has no valid ${name}`, { tried: run.tried });
 }
 
-/** Default endpoints of revision 2025-03-26, for servers without metadata. */
+/** Returns the default endpoints of revision 2025-03-26, for servers without metadata. */
 function defaults({ origin }: URL): AuthorizationServer {
   return {
     issuer: origin,

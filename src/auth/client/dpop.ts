@@ -63,7 +63,7 @@ export class DpopKeys {
     return stored === undefined ? undefined : this.#remember(issuer, await this.#toPair(stored));
   }
 
-  /** Returns the key pair of an issuer. Concurrent callers get the same pair. */
+  /** Returns the key pair of an issuer, or creates it. Concurrent callers get the same pair. */
   findOrCreate(issuer: string, signal: AbortSignal): Promise<oauth.DPoPHandle> {
     return this.#records.locked(
       `dpop ${issuer}`,

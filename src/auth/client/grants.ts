@@ -32,7 +32,7 @@ export interface Grant {
   ): Promise<{ readonly type: string; readonly parameters: Readonly<Record<string, string>> }>;
 }
 
-/** Client credentials grant. The client authenticates with the option `client`. */
+/** Creates the client credentials grant. The client authenticates with the option `client`. */
 export function clientCredentials(): Grant {
   return {
     extension: BUILT_IN_EXTENSIONS.clientCredentials,
@@ -43,7 +43,10 @@ export function clientCredentials(): Grant {
 /** Returns an assertion for the authorization server. */
 export type Assert = (target: GrantTarget) => string | Promise<string>;
 
-/** Grant for a workload: exchanges a JWT from its platform. `assertion` is called for each token request. */
+/**
+ * Creates a grant for a workload, which exchanges a JWT from its platform. `assertion` is called for each token
+ * request.
+ */
 export function workloadIdentity(assertion: Assert): Grant {
   return { request: async (target) => ({ type: JWT_BEARER, parameters: { assertion: await assertion(target) } }) };
 }
@@ -57,8 +60,8 @@ export interface IdentityAssertionOptions {
 }
 
 /**
- * Grant by an identity assertion (ID-JAG) of the user's identity provider. `assertion` is called for each token
- * request.
+ * Creates a grant by an identity assertion (ID-JAG) of the user's identity provider. `assertion` is called for each
+ * token request.
  */
 export function identityAssertion(assertion: Assert, { requireProfile = false }: IdentityAssertionOptions = {}): Grant {
   return {

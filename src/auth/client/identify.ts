@@ -15,7 +15,7 @@ export interface IdentityOptions extends RegistrationOptions {
   readonly clientKey?: Pick<KnownClient, "key" | "keyId" | "alg" | "assertion"> | undefined;
   /** True if the client may register itself, which it does only in flows with a user. */
   readonly interactive: boolean;
-  /** True if the sender of an authorization response is certain. */
+  /** True if the issuer of an authorization response is certain. See `namesSender` in redirect.ts. */
   namesSender(discovery: Discovery): boolean;
 }
 

@@ -6,10 +6,10 @@ import type { DiscoverOptions, Discovery } from "./discover.js";
 const PARAMETER = "issuer";
 
 /**
- * True if the sender of an authorization response is certain: the issuer announces that its responses name it (RFC
- * 9207), or the author names the issuer or sets `allowMissingIss`. Otherwise a malicious authorization server can
- * redirect the user to another one, and the client sends that one's code and verifier to the malicious one (mix-up
- * attack).
+ * True if the issuer of an authorization response is certain: the authorization server announces that its responses
+ * name it (RFC 9207), or the author names the issuer or sets `allowMissingIss`. Otherwise a malicious authorization
+ * server can redirect the user to another one, and the client sends that one's code and verifier to the malicious one
+ * (mix-up attack).
  */
 export function namesSender({ issuer, metadata }: Discovery, options: DiscoverOptions): boolean {
   return (

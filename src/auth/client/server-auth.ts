@@ -15,7 +15,10 @@ const MARGIN_MS = 30_000;
 
 /** State of the authorization at one MCP server. */
 export class ServerAuth {
-  /** Access token with which an operation failed although more scope had been requested, by operation. */
+  /**
+   * Access token with which an operation was rejected for its scope, by operation. With the same token, no more scope
+   * is requested for it.
+   */
   readonly futile = new Map<string, string>();
   /** Number of requests under way. */
   users = 0;

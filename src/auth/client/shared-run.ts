@@ -4,7 +4,7 @@ import { orAborted } from "../abortable.js";
 import type { AuthRun } from "../http.js";
 import { includesScopes, joinScopes } from "../scopes.js";
 
-/** Maximum delay of a timer. */
+/** Maximum delay of a JavaScript timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**

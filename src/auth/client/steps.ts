@@ -8,6 +8,7 @@ import type { Settings } from "./settings.js";
 import type { TokenRecord } from "./store.js";
 import { TokenFlows } from "./token-flows.js";
 
+/** Options of a step. */
 export interface StepOptions {
   readonly signal?: AbortSignal | undefined;
 }

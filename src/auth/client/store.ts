@@ -49,7 +49,7 @@ export interface TokenRecord {
   readonly type: "bearer" | "dpop";
   readonly refreshToken?: string | undefined;
   readonly scope?: string | undefined;
-  /** Milliseconds since 1970, as is `expiresAt`. */
+  /** Time in milliseconds since 1970, like `expiresAt`. */
   readonly obtainedAt: number;
   readonly expiresAt?: number | undefined;
 }

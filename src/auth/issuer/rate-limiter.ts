@@ -12,6 +12,7 @@ export interface Allowance {
   readonly perMs?: number;
 }
 
+/** Options of `createRateLimiter`. */
 export interface RateLimiterOptions {
   /** Allowance of each endpoint. An endpoint without one is not limited. */
   readonly allow: Readonly<Partial<Record<LimitedEndpoint, Allowance>>>;

@@ -191,6 +191,7 @@ function grantedBy({ scopes }: AuthInfo): readonly string[] {
   return Array.isArray(scopes) ? scopes : [];
 }
 
+/** Rules for verified tokens. */
 export interface TokenRules {
   /** Normalized resource that tokens must have as audience; undefined accepts any audience. */
   readonly resource: string | undefined;

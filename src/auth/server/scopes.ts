@@ -5,6 +5,7 @@ import { isScope } from "../scopes.js";
 /** Returns true if the granted scopes include a required one. */
 export type Satisfies = (granted: readonly string[], required: string) => boolean;
 
+/** Options that determine the scopes of requests. */
 export interface ScopeOptions {
   /** Scopes that every request needs. */
   readonly scopes?: readonly string[] | undefined;

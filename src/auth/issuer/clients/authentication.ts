@@ -40,6 +40,7 @@ export const secretBasic: ClientAuthenticator = {
   },
 };
 
+/** Authenticates by parameters of the form. */
 export const secretPost: ClientAuthenticator = {
   method: "client_secret_post",
   read(_request, form) {

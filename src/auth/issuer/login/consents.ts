@@ -157,6 +157,7 @@ export function makeRoom(
   return ended;
 }
 
+/** Properties of the issuer that determine the form of its cookies. */
 export interface CookieSite {
   /** True if the issuer is served over https. Over http, allowed only on this machine, cookie names have no prefix. */
   readonly secure: boolean;

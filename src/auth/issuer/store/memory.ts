@@ -3,6 +3,7 @@ import { ISSUER_LIMITS, type IssuerLimits } from "../limits.js";
 import { OAuthProblem } from "../problem.js";
 import type { IssuerStore, Keeping } from "./store.js";
 
+/** Options of `createMemoryIssuerStore`. */
 export interface MemoryIssuerStoreOptions {
   /** Limits of the store: `maxClients`, `maxGrants`, `maxGrantsPerUser`, `maxMarks` and `maxMarksPerUser`. */
   readonly limits?: Partial<IssuerLimits>;
