@@ -169,7 +169,7 @@ export class IssuerKeys {
   constructor(options: IssuerKeyOptions, limits: KeyLimits) {
     const { issuer, keys } = options;
     if (typeof issuer !== "string" || issuer === "")
-      throw new DefinitionError("issuer is missing; set it to the iss of the tokens");
+      throw new DefinitionError("jwtVerifier: issuer is missing; set it to the iss of the tokens");
     this.issuer = issuer;
     this.#algorithms = toAlgorithms("algorithms", options.algorithms ?? ASYMMETRIC);
     this.#server = new AuthorizationServerClient(options, limits);

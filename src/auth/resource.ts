@@ -77,6 +77,6 @@ export function assertResource(resource: string): string {
   const canonical = normalizeResource(resource);
   if (canonical !== undefined && parseWebAddress(canonical) !== undefined) return canonical;
   throw new DefinitionError(
-    `resource must be a normalized http(s) URL without user, password and fragment, got ${JSON.stringify(resource)}`,
+    `protect: resource must be a normalized http(s) URL without user, password and fragment, got ${JSON.stringify(resource)}`,
   );
 }

@@ -44,7 +44,7 @@ export function requestedResources(
 ): readonly string[] {
   if (named.length > 0) return [...new Set(named.map((resource) => find(resource, served)))];
   if (fallback !== undefined) return [fallback];
-  throw new OAuthProblem("invalid_target", "resource is missing; name one, because this server has several");
+  throw new OAuthProblem("invalid_target", "resource is missing; this server has several");
 }
 
 /** Returns the part of a grant's audience that a token request names, or all of it if it names none. */

@@ -12,9 +12,10 @@ export class Seal {
   /** The first secret encrypts; each decrypts. Without secrets a random one is used that ends with the process. */
   constructor(secrets: readonly Uint8Array[] | undefined, now: () => number) {
     for (const secret of secrets ?? []) {
-      if (secret.byteLength !== KEY_BYTES) throw new DefinitionError(`secrets: each must have ${KEY_BYTES} bytes`);
+      if (secret.byteLength !== KEY_BYTES)
+        throw new DefinitionError(`createIssuer: each of secrets must have ${KEY_BYTES} bytes`);
     }
-    if (secrets?.length === 0) throw new DefinitionError("secrets must contain at least one");
+    if (secrets?.length === 0) throw new DefinitionError("createIssuer: secrets must contain at least one secret");
     this.#ring = new KeyRing(secrets?.map((secret, index) => ({ id: String(index), secret })));
     this.#now = now;
   }

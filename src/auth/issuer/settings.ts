@@ -154,33 +154,36 @@ function assertIssuer(issuer: string): void {
   // Clients compare the issuer as text.
   if (href !== "" && [href, href.replace(/\/$/, "")].includes(issuer)) return;
   throw new DefinitionError(
-    `issuer must be a normalized URL, https or http on localhost, 127.0.0.1 or [::1], without query and fragment, got ${JSON.stringify(issuer)}`,
+    `createIssuer: issuer must be a normalized URL, https or http on localhost, 127.0.0.1 or [::1], without query and fragment, got ${JSON.stringify(issuer)}`,
   );
 }
 
 function toLifetimes(given: Lifetimes = {}): Required<Lifetimes> {
   const { codeMs = MINUTE, accessTokenMs = 15 * MINUTE, grantMs = 30 * DAY, consentMs = 30 * DAY } = given;
-  if (codeMs > 10 * MINUTE) throw new DefinitionError(`lifetimes.codeMs must be at most ${10 * MINUTE}, got ${codeMs}`);
+  if (codeMs > 10 * MINUTE)
+    throw new DefinitionError(`createIssuer: lifetimes.codeMs must be at most ${10 * MINUTE}, got ${codeMs}`);
   return { codeMs, accessTokenMs, grantMs, consentMs };
 }
 
 function toScopes(scopes: IssuerOptions["scopes"] = []): ReadonlyMap<string, string> {
   const entries = Array.isArray(scopes) ? scopes.map((scope: string) => [scope, ""] as const) : Object.entries(scopes);
   for (const [scope] of entries) {
-    if (!isScope(scope)) throw new DefinitionError(`scopes: ${JSON.stringify(scope)} is not a valid scope`);
+    if (!isScope(scope))
+      throw new DefinitionError(`createIssuer: scopes: ${JSON.stringify(scope)} is not a valid scope`);
   }
   return new Map(entries as [string, string][]);
 }
 
 function toResources(given: IssuerOptions["resources"]): readonly string[] {
-  if (given === undefined) throw new DefinitionError("resources is missing; set the URLs of the MCP servers");
-  if (!Array.isArray(given)) throw new DefinitionError("resources must be a list of URLs");
+  if (given === undefined)
+    throw new DefinitionError("createIssuer: resources is missing; set the URLs of the MCP servers");
+  if (!Array.isArray(given)) throw new DefinitionError("createIssuer: resources must be a list of URLs");
   const resources = given.map(toResource);
   for (const resource of resources) {
     if (normalizeResource(resource) === undefined || parseWebAddress(resource) === undefined)
-      throw new DefinitionError(`resources: ${JSON.stringify(resource)} is not a normalized http(s) URL`);
+      throw new DefinitionError(`createIssuer: resources: ${JSON.stringify(resource)} is not a normalized http(s) URL`);
   }
-  if (resources.length === 0) throw new DefinitionError("resources must name at least one MCP server");
+  if (resources.length === 0) throw new DefinitionError("createIssuer: resources must name at least one MCP server");
   return resources;
 }
 
@@ -194,7 +197,7 @@ function toDefaultResource({ defaultResource }: IssuerOptions, resources: readon
   if (defaultResource === undefined) return resources.length === 1 ? resources[0] : undefined;
   const key = normalizeResource(toResource(defaultResource));
   const found = resources.find((resource) => normalizeResource(resource) === key);
-  if (found === undefined) throw new DefinitionError("defaultResource must be one of resources");
+  if (found === undefined) throw new DefinitionError("createIssuer: defaultResource must be one of resources");
   return found;
 }
 

@@ -37,13 +37,13 @@ export function toMetadata(members: ResourceMetadata): string {
 
 /** Throws unless each issuer is an https URL, or an http URL on this machine, without query and fragment. */
 export function assertIssuers(issuers: readonly string[]): void {
-  if (issuers.length === 0) throw new DefinitionError("authorizationServers must name at least one issuer");
+  if (issuers.length === 0) throw new DefinitionError("protect: authorizationServers must name at least one issuer");
   for (const issuer of issuers) {
     const url = parseWebAddress(issuer);
     const secure = url !== undefined && (url.protocol === "https:" || isLoopback(url.hostname));
     if (secure && !/[?#]/.test(issuer)) continue;
     throw new DefinitionError(
-      `authorizationServers: ${JSON.stringify(issuer)} is not an https URL without query and fragment`,
+      `protect: authorizationServers: ${JSON.stringify(issuer)} is not an https URL without query and fragment`,
     );
   }
 }

@@ -79,7 +79,7 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
   if (typeof options.verify !== "function")
     throw new DefinitionError("protect: verify is missing; set jwtVerifier({ issuer }) or a function of your own");
   if (resource === undefined && options.authorizationServers !== undefined) {
-    throw new DefinitionError("authorizationServers requires resource: without it there is no metadata");
+    throw new DefinitionError("protect: authorizationServers requires resource");
   }
   const limits = resolveLimits("protect", options.limits, GATE_LIMITS);
   const canonical = resource === undefined ? undefined : assertResource(resource);
@@ -122,7 +122,7 @@ export function protect(options: ProtectOptions = {} as ProtectOptions): Protect
 }
 
 const ANY_AUDIENCE =
-  "protect: without resource, tokens for other servers are accepted too; set resource, or verifierChecksAudience if the verifier checks the audience";
+  "protect: without resource, tokens for any audience are accepted; set resource, or verifierChecksAudience if the verifier checks it";
 
 function toDpop(dpop: DpopOptions | true): DpopOptions {
   return dpop === true ? {} : dpop;

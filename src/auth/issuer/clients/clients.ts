@@ -40,7 +40,8 @@ export class Clients {
   ) {
     for (const client of configured) assertConfigured(client, documents !== undefined);
     this.#configured = new Map(configured.map((client) => [client.clientId, client]));
-    if (this.#configured.size < configured.length) throw new DefinitionError("clients: two have the same clientId");
+    if (this.#configured.size < configured.length)
+      throw new DefinitionError("createIssuer: clients: two have the same clientId");
     this.#documents = documents;
     this.#fetcher = fetcher;
     this.#store = store;
@@ -103,12 +104,13 @@ function assertConfigured(client: ConfiguredClient, documents: boolean): void {
   const name = JSON.stringify(client.clientId);
   if (documents && /^https:/i.test(client.clientId)) {
     throw new DefinitionError(
-      `clients: the clientId ${name} is a URL, which is reserved for metadata documents (option clientDocuments)`,
+      `createIssuer: clients: the clientId ${name} is a URL, which is reserved for metadata documents (option clientDocuments)`,
     );
   }
   for (const uri of client.redirectUris ?? []) {
     const problem = redirectUriProblem(uri);
-    if (problem !== undefined) throw new DefinitionError(`clients: the redirect URI ${uri} of ${name} ${problem}`);
+    if (problem !== undefined)
+      throw new DefinitionError(`createIssuer: clients: the redirect URI ${uri} of ${name} ${problem}`);
   }
 }
 

@@ -41,7 +41,7 @@ export class DocumentClients {
     const url = parseWebAddress(clientId);
     // The id is compared as text, so only one spelling of the URL is accepted.
     if (url?.href !== clientId || clientDocumentUrlProblem(clientId) !== undefined)
-      throw refused("client_id is not a valid URL of a metadata document");
+      throw refused("client_id is not a valid URL");
     const cached = this.#cache.get(clientId);
     if (cached !== undefined && this.#now() < cached.expiresAt) return cached.client;
     this.#cache.delete(clientId);

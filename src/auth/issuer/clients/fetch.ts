@@ -64,7 +64,7 @@ export class DocumentFetcher {
     try {
       return await this.#request(url);
     } catch (cause) {
-      throw new OAuthProblem("invalid_client", "the metadata document or the keys of the app cannot be fetched", {
+      throw new OAuthProblem("invalid_client", "the document of the app cannot be fetched", {
         cause,
       });
     } finally {

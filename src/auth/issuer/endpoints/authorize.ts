@@ -140,7 +140,7 @@ export function readAuthorizationRequest(
     throw new OAuthProblem("unsupported_response_type", "response_type must be code");
   }
   if (!client.grantTypes.includes(CODE_GRANT)) {
-    throw new OAuthProblem("unauthorized_client", "the client is not registered for the grant type authorization_code");
+    throw new OAuthProblem("unauthorized_client", "the client is not registered for authorization_code");
   }
   const challenge = params.need("code_challenge");
   if (params.get("code_challenge_method") !== "S256") throw invalidRequest("code_challenge_method must be S256");

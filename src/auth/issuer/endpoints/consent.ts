@@ -7,22 +7,22 @@ import { OAuthProblem } from "../problem.js";
 export async function consent(core: IssuerCore, request: Request): Promise<Response> {
   const origin = request.headers.get("origin");
   if (origin !== null && origin !== "null" && origin !== new URL(core.issuer).origin)
-    throw notAsked("was sent from another origin");
+    throw rejectedForm("was sent from another origin");
   const params = await readForm(request, core.limits);
   const form = await core.consents.openForm(request, params.get("ask"));
-  if (form === undefined) throw notAsked("was not shown in this browser, or has expired");
+  if (form === undefined) throw rejectedForm("was not shown in this browser, or has expired");
   const { asked } = form;
   const client = await core.clients.find(asked.clientId);
-  if (client === undefined) throw notAsked("is for an app that is no longer registered");
+  if (client === undefined) throw rejectedForm("is for an app that is no longer registered");
   const user = await core.login.findUser(core, request, asked, client);
   if (user instanceof Response) return user;
-  if (user?.id !== form.user) throw notAsked("was shown to another user");
+  if (user?.id !== form.user) throw rejectedForm("was shown to another user");
   // Before an upstream login the user is unknown. A repeated answer is harmless then, because it only starts another
   // login.
   const owner = user?.id;
   const isFirst =
     owner === undefined || (await core.store.add(`answered:${form.nonce}`, true, form.expiresAt, { owner }));
-  if (!isFirst) throw notAsked("was sent before");
+  if (!isFirst) throw rejectedForm("was sent before");
   if (params.get("decision") !== "approve") {
     return redirect(request, problemUri(core, asked, new OAuthProblem("access_denied", "the user denied the request")));
   }
@@ -32,6 +32,6 @@ export async function consent(core: IssuerCore, request: Request): Promise<Respo
   return response;
 }
 
-function notAsked(why: string): OAuthProblem {
+function rejectedForm(why: string): OAuthProblem {
   return new OAuthProblem("invalid_request", `the form ${why}; go back to the app and try again`, { status: 403 });
 }

@@ -14,7 +14,7 @@ export async function register(core: IssuerCore, request: Request): Promise<Resp
   const metadata = withScope(parseClientMetadata(body, core.rules, "client_secret_basic"), options);
   const chosen = await options.accept?.({ ...metadata, ...statementOf(body) }, request);
   const id = chosen?.clientId ?? `client-${randomToken()}`;
-  if (isAddress(id)) throw new TypeError("registration.accept: clientId must not be a URL");
+  if (isAddress(id)) throw new TypeError("createIssuer: registration.accept: clientId must not be a URL");
   const secret = metadata.token_endpoint_auth_method.startsWith("client_secret") ? randomToken() : undefined;
   const client: IssuerClient = {
     ...toClient(id, "registered", metadata),

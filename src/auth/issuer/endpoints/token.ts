@@ -46,11 +46,7 @@ async function bindingOf(
     const bound = await bind?.(core, request);
     if (bound !== undefined) return bound;
   }
-  if (needed)
-    throw new OAuthProblem(
-      "invalid_dpop_proof",
-      "the client is registered for bound tokens, so a DPoP proof is required",
-    );
+  if (needed) throw new OAuthProblem("invalid_dpop_proof", "the client needs a DPoP proof for bound tokens");
   return undefined;
 }
 

@@ -32,13 +32,13 @@ export function createAssertions(
   identity: IdentityAssertionOptions | undefined,
   workload: WorkloadIdentityOptions | undefined,
 ): IssuerExtension {
-  if (identity !== undefined) assertTrusted("identityAssertion.providers", identity.providers);
+  if (identity !== undefined) assertTrusted("createIssuer: identityAssertion.providers", identity.providers);
   if (identity !== undefined && identity.subject === undefined && identity.providers.length > 1) {
     throw new DefinitionError(
-      "identityAssertion.subject is required with several providers, which may use the same sub",
+      "createIssuer: identityAssertion.subject is required with several providers, which may use the same sub",
     );
   }
-  if (workload !== undefined) assertTrusted("workloadIdentity.issuers", workload.issuers);
+  if (workload !== undefined) assertTrusted("createIssuer: workloadIdentity.issuers", workload.issuers);
   let grant: AssertionGrant | undefined;
   return {
     ...(identity === undefined ? {} : { metadata: { authorization_grant_profiles_supported: [PROFILE] } }),

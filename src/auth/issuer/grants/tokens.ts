@@ -61,7 +61,7 @@ export class Tokens {
     now: () => number,
     times: TokenTimes,
   ) {
-    if (keys?.length === 0) throw new DefinitionError("keys must contain at least one");
+    if (keys?.length === 0) throw new DefinitionError("createIssuer: keys must contain at least one key");
     this.#issuer = issuer;
     this.#given = keys;
     this.#store = store;
@@ -168,9 +168,10 @@ async function generated(): Promise<JWK> {
 async function imported(jwk: JWK): Promise<SigningKey> {
   const { alg = "ES256", d: _d, p: _p, q: _q, dp: _dp, dq: _dq, qi: _qi, oth: _oth, key_ops: _ops, ...open } = jwk;
   if (!ASYMMETRIC.includes(alg) || jwk.d === undefined)
-    throw new DefinitionError("keys: each must be a private JWK of a key pair");
+    throw new DefinitionError("createIssuer: keys: each must be a private JWK of a key pair");
   const privateKey = await jose.importJWK(jwk, alg).catch(() => undefined);
-  if (!(privateKey instanceof CryptoKey)) throw new DefinitionError(`keys: one is not a valid key for ${alg}`);
+  if (!(privateKey instanceof CryptoKey))
+    throw new DefinitionError(`createIssuer: keys: one is not a valid key for ${alg}`);
   const kid = jwk.kid ?? (await jose.calculateJwkThumbprint(open as JWK));
   return { kid, alg, privateKey, publicJwk: { ...open, kid, alg, use: "sig" } as JWK };
 }

@@ -12,7 +12,7 @@ export function createLocalLogin(userOf: NonNullable<IssuerOptions["user"]>): Lo
     findUser: async (core, request, asked, client) =>
       await userOf(request, { returnTo: returnTo(core, asked), client }),
     async proceed(core, request, asked, user) {
-      if (user === undefined) throw new TypeError("user() must return a user or a Response");
+      if (user === undefined) throw new TypeError("createIssuer: user() must return a user or a Response");
       return redirect(request, codeUri(core, asked, await createCode(core, asked, user.id)));
     },
   };

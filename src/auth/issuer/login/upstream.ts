@@ -17,7 +17,8 @@ import { requestUpstream, saveUpstreamTokens } from "./upstream-tokens.js";
  */
 export function createUpstreamLogin(options: UpstreamOptions): Login {
   for (const endpoint of [options.authorizationEndpoint, options.tokenEndpoint]) {
-    if (!isSecureUri(endpoint)) throw new DefinitionError(`upstream: ${JSON.stringify(endpoint)} is not an https URL`);
+    if (!isSecureUri(endpoint))
+      throw new DefinitionError(`createIssuer: upstream: ${JSON.stringify(endpoint)} is not an https URL`);
   }
   const returned = new Returned();
   return {
