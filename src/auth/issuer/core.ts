@@ -69,7 +69,7 @@ export interface Login {
     asked: AuthorizationRequest,
     client: IssuerClient,
   ): Promise<IssuerUser | Response | undefined>;
-  /** Continues after the client is approved. */
+  /** Redirects the browser after the client is approved. */
   proceed(
     core: IssuerCore,
     request: Request,

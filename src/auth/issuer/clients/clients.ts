@@ -68,7 +68,10 @@ export class Clients {
     if (!this.#configured.has(clientId) && !isAddress(clientId)) await this.#keep(clientId, this.#now());
   }
 
-  /** Extends a client that a user has approved until the grant ends. Throws if a registered client no longer exists. */
+  /**
+   * Keeps a client that a user has approved, at least until the grant ends. Throws if a registered client no longer
+   * exists.
+   */
   async approve(clientId: string, grantEndsAt: number): Promise<void> {
     if (this.#configured.has(clientId)) return;
     if (isAddress(clientId)) return this.#documents?.approve(clientId);
