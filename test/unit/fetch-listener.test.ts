@@ -16,7 +16,12 @@ const FORM_TYPE = "application/x-www-form-urlencoded";
 const bytesOf = (text: string) => [...new TextEncoder().encode(text)];
 
 /** Posts a body to a function of web requests, behind a parser that has read the body already. */
-async function post(t: TestContext, type: string, body: string | Buffer, parse: (bytes: Buffer) => unknown) {
+async function post(
+  t: TestContext,
+  type: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  parse: (bytes: Buffer) => unknown,
+) {
   const seen: Seen[] = [];
   const listener = toNodeListener({
     fetch: async (request) => {
