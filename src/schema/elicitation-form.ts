@@ -21,7 +21,7 @@ import {
   texts,
   titled,
 } from "./elicitation-answer.js";
-import { expectDialect } from "./json-schema/dialect.js";
+import { dialectOf, unknownDialect } from "./json-schema/dialect.js";
 import { quotePattern } from "./json-schema/pattern.js";
 import { NO_PATTERN } from "./json-schema/pattern-syntax.js";
 import type { JsonSchema } from "./json-schema/types.js";
@@ -60,7 +60,7 @@ export function toRequestedSchema(schema: AnySchema, where: string): RequestedSc
   const form = toJsonSchema(schema, where, "input");
   const wrong = (problem: string) => new DefinitionError(`${where}: ${problem}`);
   if (form.type !== "object" || !isObject(form.properties)) throw wrong("a form must be an object with properties");
-  if (form.$schema !== undefined) expectDialect(form.$schema, `${where}: `);
+  if (dialectOf(form) < 0) throw wrong(unknownDialect(form));
   const odd = oddKeyword(form, "properties");
   if (odd !== undefined) throw wrong(`a form cannot use ${odd}`);
   const { required = [] } = form;

@@ -1,6 +1,6 @@
 import { DefinitionError } from "../../protocol/errors.js";
 import { isObject, isTextList, pointerTo } from "../../protocol/json.js";
-import { expectDialect, findDialect, translate, unsupportedDialect } from "./dialect.js";
+import { dialectOf, translate, unknownDialect } from "./dialect.js";
 import { type Place, SchemaDocument } from "./document.js";
 import type { SchemaLimits } from "./limits.js";
 import { Patterns, quotePattern, skippedMessage } from "./pattern.js";
@@ -56,15 +56,11 @@ const NEEDED_BY = new Map([
 
 /**
  * Checks a schema. Throws a `DefinitionError` with the place of the problem if values cannot be validated by it. With
- * `onSkip`, patterns that cannot be matched and schemas of an unknown dialect are reported and not applied instead.
+ * `onSkip`, patterns that cannot be matched are reported and not applied instead.
  */
 export function checkSchema(root: unknown, limits: SchemaLimits, onSkip?: (problem: string) => void): CheckedSchema {
-  const uri = isObject(root) ? root.$schema : undefined;
-  if (uri !== undefined && onSkip !== undefined && findDialect(uri) === undefined) {
-    onSkip(`its schema: the ${unsupportedDialect(uri)}`);
-    return checkSchema(true, limits);
-  }
-  const dialect = uri === undefined ? 0 : expectDialect(uri);
+  const dialect = dialectOf(root);
+  if (dialect < 0) throw new DefinitionError(unknownDialect(root));
   const document = new SchemaDocument(root, limits, dialect);
   const patterns = new Patterns(limits.maxPatternStates);
   const readPattern = (source: string, at: string): void => {

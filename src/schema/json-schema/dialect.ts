@@ -1,4 +1,3 @@
-import { DefinitionError } from "../../protocol/errors.js";
 import { isObject, isTextList } from "../../protocol/json.js";
 
 /** The dialects of JSON Schema that are understood, by the URI that `$schema` names them with; the first is the default. */
@@ -18,25 +17,19 @@ const DRAFT_2019: Dialect = 1;
 /** The dialect with `id`, and with bounds that are exclusive by a boolean. */
 export const DRAFT_4: Dialect = 4;
 
-/** The dialect that a `$schema` names, whichever way its URI is written; undefined for one that is not understood. */
-export function findDialect(uri: unknown): Dialect | undefined {
+/** The dialect that a schema names, whichever way its URI is written; -1 for one that is not understood. */
+export function dialectOf(schema: unknown): Dialect {
+  const uri = isObject(schema) ? schema.$schema : undefined;
   const plain = (text: unknown) =>
     String(text)
       .replace(/^http:/, "https:")
       .replace(/#$/, "");
-  const found = JSON_SCHEMA_DIALECTS.findIndex((dialect) => plain(dialect) === plain(uri));
-  return found < 0 ? undefined : found;
+  return uri === undefined ? 0 : JSON_SCHEMA_DIALECTS.findIndex((dialect) => plain(dialect) === plain(uri));
 }
 
-export function unsupportedDialect(uri: unknown): string {
-  return `dialect ${JSON.stringify(uri)} ($schema) is not supported`;
-}
-
-/** The dialect that a `$schema` names; one that is not understood is an error, after `where` if that is given. */
-export function expectDialect(uri: unknown, where = ""): Dialect {
-  const dialect = findDialect(uri);
-  if (dialect !== undefined) return dialect;
-  throw new DefinitionError(`${where}the ${unsupportedDialect(uri)}; use JSON Schema 2020-12`);
+export function unknownDialect(schema: unknown): string {
+  const { $schema } = schema as { readonly $schema?: unknown };
+  return `the dialect ${JSON.stringify($schema)} ($schema) is not supported; use JSON Schema 2020-12`;
 }
 
 /** Whether a reference stands alone in a dialect: keywords beside it do not count. */

@@ -15,8 +15,8 @@ export type CompiledSchema = (value: unknown) => readonly SchemaIssue[];
 /** Implementation of JSON Schema. It can be replaced by another one. */
 export interface JsonSchemaValidator {
   /**
-   * Compiles a schema. With `onSkip`, the schema comes from the peer: patterns that cannot be matched in bounded time
-   * are not applied, and are reported once per schema.
+   * Compiles a schema. With `onSkip`, the schema comes from the peer: patterns that cannot be matched in bounded time,
+   * and schemas of an unknown dialect, are not applied, and are reported once per schema.
    * @throws DefinitionError if the schema cannot be used.
    */
   compile(schema: JsonSchema | boolean, onSkip?: (problem: string) => void): CompiledSchema;

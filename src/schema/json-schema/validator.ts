@@ -1,5 +1,6 @@
 import { type CheckedSchema, checkSchema } from "./check-schema.js";
 import { Compiler } from "./compiler.js";
+import { dialectOf, unknownDialect } from "./dialect.js";
 import { SCHEMA_LIMITS, type SchemaLimits, spentMessage } from "./limits.js";
 import { type CompiledSchema, type JsonSchemaValidator, type Run, rememberSchemas, type SchemaIssue } from "./types.js";
 
@@ -15,14 +16,20 @@ export interface JsonSchemaValidatorOptions {
 const NONE: readonly SchemaIssue[] = [];
 
 /**
- * A validator for JSON Schema 2020-12 (and draft-07 where `$schema` says so). It builds closures, needs no code
+ * A validator for JSON Schema 2020-12, and for older dialects where `$schema` says so. It builds closures, needs no code
  * generation, fetches nothing, treats `format` as an annotation, matches patterns in linear time, and bounds the schema's
  * size and depth and the work per value. A schema object is compiled once for as long as it lives, so it must not change
  * afterwards.
  */
 export function createValidator(options: JsonSchemaValidatorOptions = {}): JsonSchemaValidator {
   const limits = { ...SCHEMA_LIMITS, ...options.limits };
-  return { compile: rememberSchemas((schema, onSkip) => compileChecked(checkSchema(schema, limits, onSkip))) };
+  return {
+    compile: rememberSchemas((schema, onSkip) => {
+      if (onSkip === undefined || dialectOf(schema) >= 0) return compileChecked(checkSchema(schema, limits, onSkip));
+      onSkip(`its schema: ${unknownDialect(schema)}`);
+      return () => NONE;
+    }),
+  };
 }
 
 export const defaultValidator: JsonSchemaValidator = createValidator();

@@ -112,7 +112,7 @@ for (const era of ["modern", "legacy"] as const) {
         await client.listTools();
       }
       deepEqual(warnings, [
-        'tool unknown: its output is checked without its schema: the dialect "https://example.com/d" ($schema) is not supported',
+        'tool unknown: its output is checked without its schema: the dialect "https://example.com/d" ($schema) is not supported; use JSON Schema 2020-12',
       ]);
       await rejects(client.callTool("old"), OutputError);
     },

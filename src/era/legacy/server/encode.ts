@@ -2,7 +2,7 @@ import { isObject } from "../../../protocol/json.js";
 import { type JsonText, writeResult } from "../../../protocol/jsonrpc/format.js";
 import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { Progress, ProgressToken } from "../../../protocol/types/index.js";
-import { DRAFT_4, findDialect } from "../../../schema/json-schema/dialect.js";
+import { DRAFT_4, dialectOf } from "../../../schema/json-schema/dialect.js";
 import { eachSubschema } from "../../../schema/json-schema/document.js";
 import { type Call, type HandlerResult, PreparedResult, type Result, type ServerRuntime } from "../../server-era.js";
 
@@ -95,7 +95,7 @@ export function wrapSchema(schema: Schema): Schema {
   if (envelope === undefined) {
     // Written and read, not cloned: parts that the author used twice become two, and each is redirected once.
     const { $schema, ...result } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-    redirect(result, findDialect($schema) === DRAFT_4 ? "id" : "$id");
+    redirect(result, dialectOf(schema) === DRAFT_4 ? "id" : "$id");
     const dialect = $schema === undefined ? undefined : { $schema };
     envelope = { ...dialect, type: "object", properties: { result }, required: ["result"] };
     envelopes.set(schema, envelope);
