@@ -108,15 +108,16 @@ function answer(response: ServerResponse, status: number, page: string): void {
 /** Opens a URL with the system's browser. No shell interprets the URL. */
 async function openBrowser(url: URL): Promise<void> {
   const { spawn } = await import("node:child_process");
-  const [command, ...args] =
-    process.platform === "darwin"
-      ? ["open"]
-      : process.platform === "win32"
-        ? ["rundll32", "url.dll,FileProtocolHandler"]
-        : ["xdg-open"];
-  const child = spawn(command as string, [...args, url.href], { stdio: "ignore", detached: true });
+  const [command, args] = planBrowser(url, process.platform);
+  const child = spawn(command, args, { stdio: "ignore", detached: true });
   const tell = () => process.stderr.write(`Open this URL to log in: ${url.href}\n`);
   child.once("error", tell);
   child.once("exit", (code) => code !== 0 && tell());
   child.unref();
+}
+
+/** The program that opens an address on a platform, and its arguments. */
+export function planBrowser({ href }: URL, platform: NodeJS.Platform): readonly [command: string, args: string[]] {
+  if (platform === "win32") return ["rundll32", ["url.dll,FileProtocolHandler", href]];
+  return [platform === "darwin" ? "open" : "xdg-open", [href]];
 }

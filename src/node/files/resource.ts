@@ -1,5 +1,5 @@
 import { readFile, realpath } from "node:fs/promises";
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import nodePath, { type PlatformPath } from "node:path";
 import { resourceNotFound } from "../../server/definitions/resource.js";
 
 /** Options of {@link fileResource}. */
@@ -37,18 +37,31 @@ export function fileResource(root: string, options: FileResourceOptions = {}) {
  * Returns the real path of a file in a folder. Returns undefined if the file does not exist, or if the path leaves the
  * folder by `..`, as an absolute path, by a NUL, or through a symbolic link.
  */
-export async function resolveInside(root: string, path: string): Promise<string | undefined> {
+export async function resolveInside(root: string, path: string, disk: Disk = DISK): Promise<string | undefined> {
+  const { isAbsolute, resolve } = disk.paths;
   if (path.includes("\0") || isAbsolute(path) || /^[A-Za-z]:|^[\\/]/.test(path)) return undefined;
-  if (!isInside(resolve(root), resolve(root, path))) return undefined;
+  if (disk.paths.sep === "\\" && WINDOWS_DEVICE.test(path)) return undefined;
+  if (!isInside(resolve(root), resolve(root, path), disk)) return undefined;
   try {
-    const [base, real] = await Promise.all([realpath(root), realpath(resolve(root, path))]);
-    return isInside(base, real) ? real : undefined;
+    const [base, real] = await Promise.all([disk.realpath(root), disk.realpath(resolve(root, path))]);
+    return isInside(base, real, disk) ? real : undefined;
   } catch {
     return undefined;
   }
 }
 
-function isInside(base: string, path: string): boolean {
-  const way = relative(base, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+/** The names and links of a file system, which differ by platform. */
+export interface Disk {
+  readonly paths: Pick<PlatformPath, "isAbsolute" | "relative" | "resolve" | "sep">;
+  realpath(path: string): Promise<string>;
+}
+
+const DISK: Disk = { paths: nodePath, realpath };
+
+/** On Windows these are no files, whatever folder they seem to be in; a colon names a stream of a file. */
+const WINDOWS_DEVICE = /:|(^|[\\/])(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])[ .]*([.\\/]|$)/i;
+
+function isInside(base: string, path: string, { paths }: Disk): boolean {
+  const way = paths.relative(base, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${paths.sep}`) && !paths.isAbsolute(way));
 }
