@@ -3,12 +3,15 @@ import { join, relative } from "node:path";
 import { transform } from "esbuild";
 import { alone } from "./lib/check.mjs";
 import { execNode, execNpm, lines } from "./lib/exec.mjs";
-import { blocksOf, fileNameOf, linksOf, outputAfter } from "./lib/markdown.mjs";
+import { anchorsOf, blocksOf, fileNameOf, headingsOf, linksOf, outputAfter } from "./lib/markdown.mjs";
 import { withTarball } from "./lib/pack.mjs";
-import { at, filesBelow, packageEntries, readJson } from "./lib/project.mjs";
+import { at, filesBelow, packageEntries, readJson, shown } from "./lib/project.mjs";
 
 /** Packages that the README's programs use beside this one, and the optional peers of its entries. */
 const companions = ["zod", ...Object.keys(readJson(at("package.json")).peerDependencies ?? {})];
+
+/** Maximum size of the tarball. A larger one is a mistake. */
+const MAX_BYTES = 1_500_000;
 
 /** Installs the packed package in an empty folder without network, imports each entry and runs programs of the pages. */
 export const pack = {
@@ -25,6 +28,8 @@ export const pack = {
         cpSync(at("node_modules", name), join(home, "node_modules", name), { recursive: true });
       const problems = [
         ...strays(files),
+        ...missing(files, join(home, "node_modules/bowline")),
+        ...(size > MAX_BYTES ? [`the tarball has ${size} bytes, more than ${MAX_BYTES}`] : []),
         ...deadLinks(join(home, "node_modules/bowline")),
         ...(await importAll(home)),
         ...(await traceError(home)),
@@ -36,14 +41,32 @@ export const pack = {
 
 function strays(files) {
   const welcome =
-    /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg|png)|(README|CHANGELOG)\.md|LICENSE|package\.json)$/;
+    /^(dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.(md|svg|png)|(README|CHANGELOG)\.md|llms\.txt|LICENSE|package\.json)$/;
   return files.filter((path) => !welcome.test(path)).map((path) => `the tarball holds ${path}`);
 }
 
+/** Whoever has the package alone has its documentation, and finds the project. */
+function missing(files, folder) {
+  const pages = ["README.md", "CHANGELOG.md", "LICENSE", ...filesBelow(at("docs"), ".md").map(shown)];
+  const manifest = readJson(join(folder, "package.json"));
+  return [
+    ...pages.filter((page) => !files.includes(page)).map((page) => `the tarball lacks ${page}`),
+    ...["repository", "homepage", "bugs", "license"]
+      .filter((member) => manifest[member] === undefined)
+      .map((member) => `package.json of the tarball lacks ${member}`),
+  ];
+}
+
 function deadLinks(folder) {
-  const dead = (page) => linksOf(page).filter((path) => !existsSync(path));
   const name = (path) => relative(folder, path);
-  return filesBelow(folder, ".md").flatMap((page) => dead(page).map((path) => `${name(page)} links to ${name(path)}`));
+  return filesBelow(folder, ".md").flatMap((page) => [
+    ...linksOf(page)
+      .filter((path) => !existsSync(path))
+      .map((path) => `${name(page)} links to ${name(path)}`),
+    ...anchorsOf(page)
+      .filter(({ path, anchor }) => path.endsWith(".md") && existsSync(path) && !headingsOf(path).includes(anchor))
+      .map(({ path, anchor }) => `${name(page)} links to ${name(path)}#${anchor}, which is no heading`),
+  ]);
 }
 
 /** Every entry exports something, and has the same error classes as the others. */

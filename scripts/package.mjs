@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { bundle } from "./lib/bundle.mjs";
 import { importsOf } from "./lib/imports.mjs";
@@ -38,7 +38,8 @@ function declarations() {
 /** Links in the pages to what the package does not have lead to the repository. */
 function putPages() {
   const pages = [at("README.md"), at("CHANGELOG.md"), ...filesBelow(at("docs"), ".md")];
-  const files = [at("LICENSE"), ...filesBelow(at("docs"), ".svg", ".png")];
+  const guide = existsSync(at("llms.txt")) ? [at("llms.txt")] : [];
+  const files = [at("LICENSE"), ...guide, ...filesBelow(at("docs"), ".svg", ".png")];
   const staying = new Set([...pages, ...files]);
   const { homepage } = readJson(at("package.json"));
   const lead = (path, link) => (staying.has(path) ? link : `${homepage}/blob/HEAD/${shown(path)}`);

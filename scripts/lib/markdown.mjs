@@ -52,3 +52,23 @@ export function withLinks(page, lead) {
 export function linksOf(page) {
   return [...readFileSync(page, "utf8").matchAll(target)].map(([, , link]) => join(dirname(page), link));
 }
+
+const anchored = /\]\((?![a-z]+:)([^)#]*)#([^)]+)\)/g;
+
+/** The links of a page to headings, its own or another page's: `{ path, anchor }`. */
+export function anchorsOf(page) {
+  const links = [...readFileSync(page, "utf8").matchAll(anchored)];
+  return links.map(([, link, anchor]) => ({ path: link === "" ? page : join(dirname(page), link), anchor }));
+}
+
+/** The anchors of a page's headings, made as GitHub makes them. */
+export function headingsOf(page) {
+  const text = readFileSync(page, "utf8").replace(fence, "");
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
