@@ -57,7 +57,6 @@ export function toContent(value: unknown): CallToolResult {
 /** A structured value, with its text for those who read no other. */
 export function structured(value: unknown): CallToolResult {
   const written = JSON.stringify(value);
-  if (written === undefined) throw new TypeError("a tool returned a value that JSON cannot express");
   assertKept(value);
   return { content: [text(written)], structuredContent: value };
 }
