@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { watchTraffic } from "./traffic.js";
 
 /** A way to connect a client and a server: its name (`modern-memory`) and what opens it for one test. */
 export interface Wire<World> {
@@ -71,24 +72,33 @@ function register(
   body: (t: TestContext) => Promise<void> | void,
 ): void {
   test(name, async (t) => {
+    const seen = watchTraffic();
     let passed = false;
     try {
       await body(t);
       passed = true;
     } finally {
       // Hooks run in the order they are registered: when the wire fails to close, nothing is proved.
-      t.after(() => record(ids, wire, name, passed));
+      t.after(() => record({ wire, test: `${testFile()}:${name}`, passed, traffic: seen() }, ids));
     }
   });
 }
 
+/** What a test leaves for the gate. */
+interface Proof {
+  readonly wire: string | undefined;
+  readonly test: string;
+  readonly passed: boolean;
+  /** The wires on which something passed during the test, as they were seen. */
+  readonly traffic: readonly string[];
+}
+
 /** One line per requirement, in a file of this process alone; only a full run asks for proofs. */
-function record(ids: readonly string[], wire: string | undefined, name: string, passed: boolean): void {
+function record(proof: Proof, ids: readonly string[]): void {
   const folder = process.env.BOWLINE_PROOFS;
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
-  const test = `${testFile()}:${name}`;
-  const lines = ids.map((id) => `${JSON.stringify({ id, wire, test, passed })}\n`);
+  const lines = ids.map((id) => `${JSON.stringify({ id, ...proof })}\n`);
   appendFileSync(join(folder, `${process.pid}-0.jsonl`), lines.join(""));
 }
 
