@@ -13,6 +13,8 @@ import {
 } from "bowline/auth/client";
 import { type Client, type ClientOptions, connect } from "bowline/client";
 import { McpServer } from "bowline/server";
+import { modernRequest } from "./modern-request.js";
+import { initialize } from "./plain-http.js";
 import type { Wire } from "./verifies.js";
 
 /** One request as it arrived, under the address that the client asked for. */
@@ -143,9 +145,17 @@ export class AuthWorld {
     }
   }
 
-  /** A request of the MCP server's own, without a client around it. */
+  /** The first request that a client of this era makes. */
+  opening(init: RequestInit = {}): RequestInit {
+    const opening = this.era === "modern" ? modernRequest("server/discover") : initialize();
+    const headers = new Headers(opening.headers as Record<string, string>);
+    for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+    return { method: "POST", body: JSON.stringify(opening.body), ...init, headers };
+  }
+
+  /** Sends it with authorization, without a client around it. */
   call(auth: OAuth, init: RequestInit = {}, url = this.mcp): Promise<Response> {
-    return auth.fetch(url, { method: "POST", body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', ...init });
+    return auth.fetch(url, this.opening(init));
   }
 
   /** Requests to addresses that begin so, `METHOD https://...`. */
@@ -344,9 +354,6 @@ export const oldTransport: readonly Wire<AuthWorld>[] = [
 
 /** Each era, and the old transport. */
 export const everyTransport = [...eachEra, ...oldTransport];
-
-/** For what has nothing to do with the era: requests go out through the authorization alone. */
-export const anyEra: readonly Wire<AuthWorld>[] = [{ name: "http", open: (t) => AuthWorld.open(t, "modern") }];
 
 /** Tells an `AuthError` of this step from everything else. */
 export function failsAt(step: AuthStep, message?: RegExp): (error: unknown) => boolean {

@@ -226,6 +226,8 @@ const LEGACY = [
 export const guardedHttp = wires([...MODERN, ...LEGACY]);
 export const guardedLegacy = wires(LEGACY);
 export const guardedModern = wires(MODERN);
+/** Both hosts, for documents about a server, which have no era. */
+export const guardedHosts = guardedModern.map(({ name, open }) => ({ name: name.replace("modern-", ""), open }));
 /** And the transport of 2024-11-05. */
 export const guardedSse = wires([["legacy", "sse"]]);
 export const guardedEverywhere = [...guardedHttp, ...guardedSse];

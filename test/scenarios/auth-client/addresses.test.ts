@@ -1,11 +1,11 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { isLoopback, isPrivate } from "#src/auth/addresses.js";
-import { anyEra, failsAt } from "../../support/auth-world.js";
+import { eachEra, failsAt } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const ROOT = "https://mcp.example/.well-known/oauth-protected-resource";
 
-verifies("client-auth:discovery:https-only", anyEra, async (world) => {
+verifies("client-auth:discovery:https-only", eachEra, async (world) => {
   world.challenge = 'Bearer resource_metadata="http://internal.example/x"';
   world.routes.set("GET http://internal.example/x", () => ({
     json: { resource: world.mcp, authorization_servers: [world.as.issuer] },
@@ -16,7 +16,7 @@ verifies("client-auth:discovery:https-only", anyEra, async (world) => {
   equal(world.count("GET http://internal.example/x"), 1);
 });
 
-verifies("client-auth:discovery:private-address-block", "metadata SSRF", anyEra, async (world) => {
+verifies("client-auth:discovery:private-address-block", "metadata SSRF", eachEra, async (world) => {
   const targets = [
     "https://169.254.169.254/latest",
     "https://10.0.0.1/x",
@@ -53,7 +53,7 @@ verifies("client-auth:discovery:private-address-block", "metadata SSRF", anyEra,
 verifies(
   "client-auth:discovery:private-address-block",
   "a name that stands for a private address",
-  anyEra,
+  eachEra,
   async (world) => {
     world.challenge = 'Bearer resource_metadata="https://rebound.example/x"';
     const resolve = async (name: string) => [name === "rebound.example" ? "10.1.2.3" : "93.184.216.34", "2001:db8::1"];
@@ -63,7 +63,7 @@ verifies(
   },
 );
 
-verifies("client-auth:discovery:redirect-targets", anyEra, async (world) => {
+verifies("client-auth:discovery:redirect-targets", eachEra, async (world) => {
   const place = "GET https://mcp.example/here";
   world.challenge = 'Bearer resource_metadata="https://mcp.example/here"';
   const json = { resource: world.mcp, authorization_servers: [world.as.issuer], scopes_supported: ["moved"] };
@@ -85,7 +85,7 @@ verifies("client-auth:discovery:redirect-targets", anyEra, async (world) => {
   equal(world.count(`GET ${ROOT}`), 1);
 });
 
-proves("client-auth:discovery:private-address-block", { wire: "http" }, "which addresses are private", () => {
+proves("client-auth:discovery:private-address-block", {}, "which addresses are private", () => {
   const host = (url: string) => new URL(url).hostname;
   for (const url of [
     "http://100.64.0.1",
@@ -128,7 +128,7 @@ proves("client-auth:discovery:private-address-block", { wire: "http" }, "which a
   equal(isLoopback("127.0.0.1.evil.example") || isLoopback("localhost.evil.example") || isLoopback("10.0.0.1"), false);
 });
 
-verifies("client-auth:discovery:redirect-targets", "documents are bounded", anyEra, async (world) => {
+verifies("client-auth:discovery:redirect-targets", "documents are bounded", eachEra, async (world) => {
   world.routes.set(`GET ${ROOT}/mcp`, () => ({ text: `{"resource":"${"x".repeat(300_000)}"}` }));
   world.routes.set(`GET ${ROOT}`, () => ({ json: { resource: world.mcp, authorization_servers: [world.as.issuer] } }));
   await world.call(world.oauth());

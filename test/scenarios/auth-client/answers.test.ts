@@ -1,7 +1,7 @@
 import { equal, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
 import { AuthError, createBearer, createMemoryStore, workloadIdentity } from "bowline/auth/client";
-import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -10,7 +10,7 @@ const answer = (world: AuthWorld, status: number, json: unknown) =>
 const withToken = (world: AuthWorld) =>
   world.arrivals.filter(({ url, headers }) => url.origin === "https://mcp.example" && headers.has("authorization"));
 
-verifies("client-auth:token-response:error-200", anyEra, async (world) => {
+verifies("client-auth:token-response:error-200", eachEra, async (world) => {
   const store = createMemoryStore();
   answer(world, 200, { error: "bad_verification_code", error_description: "wrong" });
   await rejects(world.call(world.oauth({ store })), {
@@ -21,7 +21,7 @@ verifies("client-auth:token-response:error-200", anyEra, async (world) => {
   equal(store.get(`tokens ${world.mcp} https://as.example`), undefined);
 });
 
-verifies("client-auth:token-response:tolerant", anyEra, async (world) => {
+verifies("client-auth:token-response:tolerant", eachEra, async (world) => {
   const store = createMemoryStore();
   for (const [status, more] of [
     [200, { expires_in: "3600" }],
@@ -39,7 +39,7 @@ verifies("client-auth:token-response:tolerant", anyEra, async (world) => {
   }
 });
 
-verifies("client-auth:token-response:unknown-type", anyEra, async (world) => {
+verifies("client-auth:token-response:unknown-type", eachEra, async (world) => {
   for (const json of [
     { access_token: "t", token_type: "mac" },
     { access_token: "t" },
@@ -54,7 +54,7 @@ verifies("client-auth:token-response:unknown-type", anyEra, async (world) => {
   equal(withToken(world).length, 0);
 });
 
-verifies("client-auth:oauth-error:consolidated-class", anyEra, async (world) => {
+verifies("client-auth:oauth-error:consolidated-class", eachEra, async (world) => {
   for (const code of ["invalid_request", "invalid_scope", "access_denied", "temporarily_unavailable"]) {
     answer(world, 400, { error: code, error_description: "d", error_uri: "https://as.example/e" });
     await rejects(world.call(world.oauth()), {

@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { inspect } from "node:util";
 import { AuthError, clientCredentials, createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, answerTo, anyEra, CALLBACK, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, answerTo, CALLBACK, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 /** A user whose browser comes back with something else than the authorization server sent. */
@@ -15,7 +15,7 @@ function tampering(world: AuthWorld, change: (back: URL) => void) {
 
 const tokenRequests = (world: AuthWorld) => world.arrivals.filter(({ url }) => url.pathname === "/token").length;
 
-verifies(["client-auth:iss:mismatch-reject", "client-auth:iss:no-normalize"], "mix-up", anyEra, async (world) => {
+verifies(["client-auth:iss:mismatch-reject", "client-auth:iss:no-normalize"], "mix-up", eachEra, async (world) => {
   world.as.metadata = { ...world.as.metadata };
   for (const iss of [
     "https://evil.example",
@@ -34,7 +34,7 @@ verifies(["client-auth:iss:mismatch-reject", "client-auth:iss:no-normalize"], "m
   equal(tokenRequests(world), 1);
 });
 
-verifies("client-auth:iss:supported-missing-reject", anyEra, async (world) => {
+verifies("client-auth:iss:supported-missing-reject", eachEra, async (world) => {
   const gone = tampering(world, (back) => back.searchParams.delete("iss"));
   await rejects(world.call(world.oauth({ authorize: gone })), failsAt("issuer"));
   const empty = tampering(world, (back) => back.searchParams.set("iss", ""));
@@ -45,7 +45,7 @@ verifies("client-auth:iss:supported-missing-reject", anyEra, async (world) => {
   equal(tokenRequests(world), 1);
 });
 
-verifies(["client-auth:iss:unadvertised-compare", "client-auth:iss:unadvertised-proceed"], anyEra, async (world) => {
+verifies(["client-auth:iss:unadvertised-compare", "client-auth:iss:unadvertised-proceed"], eachEra, async (world) => {
   for (const advertised of [undefined, false]) {
     world.arrivals.length = 0;
     world.as.metadata = { ...world.as.metadata, authorization_response_iss_parameter_supported: advertised };
@@ -58,7 +58,7 @@ verifies(["client-auth:iss:unadvertised-compare", "client-auth:iss:unadvertised-
   }
 });
 
-verifies("client-auth:iss:error-response", anyEra, async (world) => {
+verifies("client-auth:iss:error-response", eachEra, async (world) => {
   const said = { error: "poisoned_code", error_description: "poisoned words", error_uri: "https://poisoned.example" };
   for (const iss of ["https://evil.example", undefined]) {
     const authorize = (url: URL) => ({ ...said, iss, state: url.searchParams.get("state") ?? "" });
@@ -69,7 +69,7 @@ verifies("client-auth:iss:error-response", anyEra, async (world) => {
   equal(tokenRequests(world), 0);
 });
 
-verifies("client-auth:iss:no-metadata", anyEra, async (world) => {
+verifies("client-auth:iss:no-metadata", eachEra, async (world) => {
   world.challenge = "Bearer";
   world.routes.set("GET https://mcp.example/.well-known/oauth-protected-resource/mcp", () => ({ status: 404 }));
   world.routes.set("POST https://mcp.example/register", () => ({ status: 201, json: { client_id: "c" } }));
@@ -81,7 +81,7 @@ verifies("client-auth:iss:no-metadata", anyEra, async (world) => {
   equal(tokenRequests(world), 1);
 });
 
-verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-binding"], anyEra, async (world) => {
+verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-binding"], eachEra, async (world) => {
   const evil = new MockIssuer("https://evil.example");
   world.issuers.push(evil);
   const store = createMemoryStore();
@@ -102,7 +102,7 @@ verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-b
   equal(tokenRequests(world), 0);
 });
 
-verifies(["client-auth:state:verify", "client-auth:pkce:fresh-verifier"], "fixation", anyEra, async (world) => {
+verifies(["client-auth:state:verify", "client-auth:pkce:fresh-verifier"], "fixation", eachEra, async (world) => {
   const sent: URL[] = [];
   const auth = world.oauth({ authorize: (url) => void sent.push(url) });
   await rejects(world.call(auth), failsAt("redirected"));
@@ -126,7 +126,7 @@ verifies(["client-auth:state:verify", "client-auth:pkce:fresh-verifier"], "fixat
   equal(tokenRequests(world), 1);
 });
 
-verifies(["client-auth:pkce:s256", "client-auth:state:verify"], "code injection", anyEra, async (world) => {
+verifies(["client-auth:pkce:s256", "client-auth:state:verify"], "code injection", eachEra, async (world) => {
   // The attacker's code is put into the victim's answer: the victim's verifier does not fit it.
   let stolen = "";
   const attacker = world.oauth({
@@ -141,7 +141,7 @@ verifies(["client-auth:pkce:s256", "client-auth:state:verify"], "code injection"
   equal(world.as.live.size, 0);
 });
 
-verifies("client-auth:callback:duplicate-params", anyEra, async (world) => {
+verifies("client-auth:callback:duplicate-params", eachEra, async (world) => {
   for (const [name, value] of [
     ["code", "x"],
     ["iss", "https://as.example"],
@@ -157,7 +157,7 @@ verifies("client-auth:callback:duplicate-params", anyEra, async (world) => {
   equal(tokenRequests(world), 0);
 });
 
-verifies("client-auth:authorize:error-surfaces", anyEra, async (world) => {
+verifies("client-auth:authorize:error-surfaces", eachEra, async (world) => {
   const back = (params: Record<string, string>) => (url: URL) => ({
     iss: "https://as.example",
     state: url.searchParams.get("state") ?? "",
@@ -175,7 +175,7 @@ verifies("client-auth:authorize:error-surfaces", anyEra, async (world) => {
   equal(tokenRequests(world), 0);
 });
 
-verifies("client-auth:redirect-uri:consistent", "open redirect", anyEra, async (world) => {
+verifies("client-auth:redirect-uri:consistent", "open redirect", eachEra, async (world) => {
   const elsewhere = tampering(world, (back) => {
     back.host = "evil.example";
   });
@@ -193,7 +193,7 @@ verifies("client-auth:redirect-uri:consistent", "open redirect", anyEra, async (
   world.oauth({ redirectUrl: CALLBACK });
 });
 
-verifies("client-auth:authorization-url:scheme-allowlist", anyEra, async (world) => {
+verifies("client-auth:authorization-url:scheme-allowlist", eachEra, async (world) => {
   for (const endpoint of [
     "javascript:alert(1)",
     "data:text/html,x",
@@ -212,7 +212,7 @@ verifies("client-auth:authorization-url:scheme-allowlist", anyEra, async (world)
   }
 });
 
-verifies("client-auth:token-endpoint:https-guard", anyEra, async (world) => {
+verifies("client-auth:token-endpoint:https-guard", eachEra, async (world) => {
   for (const endpoint of ["http://as.example/token", "http://127.0.0.1.evil.example/token"]) {
     world.as.metadata = { ...world.as.metadata, token_endpoint: endpoint };
     await rejects(world.call(world.oauth()), failsAt("configuration"), endpoint);
@@ -229,7 +229,7 @@ verifies("client-auth:token-endpoint:https-guard", anyEra, async (world) => {
   equal(world.count("POST http://127.0.0.1/token"), 1);
 });
 
-verifies("client-auth:token-endpoint:https-guard", "of a refresh", anyEra, async (world) => {
+verifies("client-auth:token-endpoint:https-guard", "of a refresh", eachEra, async (world) => {
   world.as.refreshes = true;
   const auth = world.oauth();
   await world.call(auth);

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { AuthError, createAuthSteps, createMemoryStore, createOAuth } from "bowline/auth/client";
-import { anyEra, CALLBACK, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { CALLBACK, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 verifies(
@@ -242,10 +242,10 @@ verifies("client-auth:negotiation:auth-before-era", eachEra, async (world) => {
   equal((await client.callTool("echo", {})).isError, false);
 });
 
-verifies("client-auth:low-level:discover-and-exchange", anyEra, async (world) => {
+verifies("client-auth:low-level:discover-and-exchange", eachEra, async (world) => {
   world.as.refreshes = true;
   const steps = createAuthSteps(world.mcp, { fetch: world.fetch, redirectUrl: CALLBACK });
-  const refusal = await world.fetch(world.mcp, { method: "POST", body: "{}" });
+  const refusal = await world.fetch(world.mcp, world.opening());
   const guard = await steps.discover(refusal);
   const identity = await steps.identify(guard);
   const { attempt, url } = await steps.start(guard, identity, "a");

@@ -2,7 +2,7 @@ import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { clientCredentials, createMemoryStore } from "bowline/auth/client";
 import { calculateJwkThumbprint, EmbeddedJWK, type JWK, jwtVerify } from "jose";
-import { type Arrival, type AuthWorld, anyEra, eachEra, failsAt } from "../../support/auth-world.js";
+import { type Arrival, type AuthWorld, eachEra, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 interface Proof {
@@ -52,7 +52,7 @@ verifies(["client-auth:dpop:auth-scheme", "client-auth:dpop:fresh-proof"], eachE
   deepEqual([...methods].sort(), world.era === "modern" ? ["POST"] : ["DELETE", "GET", "POST"]);
 });
 
-verifies(["client-auth:dpop:token-request-proof", "client-auth:dpop:key-binding"], anyEra, async (world) => {
+verifies(["client-auth:dpop:token-request-proof", "client-auth:dpop:key-binding"], eachEra, async (world) => {
   binding(world);
   world.as.refreshes = true;
   world.as.metadata = { ...world.as.metadata, token_endpoint: "https://as.example/token?tenant=1" };
@@ -75,7 +75,7 @@ verifies(["client-auth:dpop:token-request-proof", "client-auth:dpop:key-binding"
   equal(world.count("GET https://as.example/authorize"), 1);
 });
 
-verifies("client-auth:dpop:token-request-proof", "only where it is supported or required", anyEra, async (world) => {
+verifies("client-auth:dpop:token-request-proof", "only where it is supported or required", eachEra, async (world) => {
   await world.call(world.oauth({ dpop: true }));
   equal(tokens(world)[0]?.headers.has("dpop"), false);
   // Where it is required, a token that is bound to nothing is no answer.
@@ -87,7 +87,7 @@ verifies("client-auth:dpop:token-request-proof", "only where it is supported or 
   equal(authorized(world).length, 2);
 });
 
-verifies("client-auth:dpop:as-nonce", anyEra, async (world) => {
+verifies("client-auth:dpop:as-nonce", eachEra, async (world) => {
   binding(world);
   let demands = 1;
   world.routes.set("POST https://as.example/token", () => {
@@ -136,7 +136,7 @@ verifies("client-auth:dpop:rs-nonce", eachEra, async (world) => {
   deepEqual(nonces, ["rs-1", "rs-1", "rs-2"]);
 });
 
-verifies("client-auth:dpop:asymmetric-alg", anyEra, async (world) => {
+verifies("client-auth:dpop:asymmetric-alg", eachEra, async (world) => {
   binding(world);
   await rejects(world.call(world.oauth({ dpop: { alg: "HS256" } })), failsAt("configuration"));
   await rejects(world.call(world.oauth({ dpop: { alg: "none" } })), failsAt("configuration"));
@@ -145,7 +145,7 @@ verifies("client-auth:dpop:asymmetric-alg", anyEra, async (world) => {
   equal(tokens(world).length, 0);
 });
 
-verifies("client-auth:dpop:auth-scheme", "a bound token without a key is not sent", anyEra, async (world) => {
+verifies("client-auth:dpop:auth-scheme", "a bound token without a key is not sent", eachEra, async (world) => {
   world.as.extra = { token_type: "DPoP" };
   await rejects(world.call(world.oauth()), failsAt("token"));
   equal(authorized(world).length, 0);

@@ -9,9 +9,10 @@ import { createMemoryStore } from "bowline/auth/client";
 import { connect } from "bowline/client";
 import { createFileStore, openLoopback } from "bowline/node";
 import { FakeClock } from "bowline/testing";
-import { type AuthWorld, anyEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { stdioWires } from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
-import { proves, verifies } from "../../support/verifies.js";
+import { verifies } from "../../support/verifies.js";
 
 type After = { after(work: () => Promise<void>): void };
 
@@ -24,7 +25,7 @@ async function folder(t: After): Promise<string> {
 const refreshes = (world: AuthWorld) =>
   world.to("POST https://as.example/token").filter(({ form }) => form.get("grant_type") === "refresh_token");
 
-verifies("client-auth:token-storage:default", anyEra, async (world, t) => {
+verifies("client-auth:token-storage:default", eachEra, async (world, t) => {
   const file = join(await folder(t), "kept", "tokens");
   await world.call(world.oauth());
   deepEqual(await readdir(join(file, "..", "..")), []);
@@ -45,7 +46,7 @@ verifies("client-auth:token-storage:default", anyEra, async (world, t) => {
   equal(await createFileStore(file, "a secret").get("more"), 1);
 });
 
-verifies("client-auth:dpop:key-binding", "in a file", anyEra, async (world, t) => {
+verifies("client-auth:dpop:key-binding", "in a file", eachEra, async (world, t) => {
   const file = join(await folder(t), "tokens");
   world.as.metadata = { ...world.as.metadata, dpop_signing_alg_values_supported: ["ES256"] };
   world.as.extra = { token_type: "DPoP" };
@@ -56,7 +57,7 @@ verifies("client-auth:dpop:key-binding", "in a file", anyEra, async (world, t) =
   ok(world.arrivals[0]?.headers.get("authorization")?.startsWith("DPoP "));
 });
 
-verifies("client-auth:refresh:single-flight", "across processes", anyEra, async (world, t) => {
+verifies("client-auth:refresh:single-flight", "across processes", eachEra, async (world, t) => {
   world.as.refreshes = true;
   world.as.extra = { expires_in: 0 };
   const file = join(await folder(t), "tokens");
@@ -79,7 +80,7 @@ verifies("client-auth:refresh:single-flight", "across processes", anyEra, async 
   equal(used.size, 1);
 });
 
-verifies("client-auth:refresh:rotation-handling", "a lost race costs no good token", anyEra, async (world) => {
+verifies("client-auth:refresh:rotation-handling", "a lost race costs no good token", eachEra, async (world) => {
   world.as.refreshes = true;
   const store = createMemoryStore();
   const [one, other] = [world.oauth({ store }), world.oauth({ store })];
@@ -170,11 +171,11 @@ verifies(
   },
 );
 
-proves(
+verifies(
   "client-auth:stdio-no-oauth",
-  { wire: "stdio" },
   "a process gets its credentials by its environment",
-  async () => {
+  stdioWires,
+  async ({ era }) => {
     const lines: string[] = [];
     const { fetch: real } = globalThis;
     globalThis.fetch = () => Promise.reject(new Error("something was fetched"));
@@ -186,7 +187,7 @@ proves(
         said.open();
       };
       const target = { command: process.execPath, args: ["-e", script], env: { TOKEN: "by-environment" }, stderr };
-      await rejects(connect(target), { name: "ConnectionError" });
+      await rejects(connect(target, { era }), { name: "ConnectionError" });
       await said.opened;
     } finally {
       globalThis.fetch = real;

@@ -2,7 +2,7 @@ import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { clientCredentials, exchangeAtProvider, identityAssertion, workloadIdentity } from "bowline/auth/client";
 import { decodeJwt, importSPKI, jwtVerify } from "jose";
-import { type AuthWorld, anyEra, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 const client = { id: "machine", secret: "machine-secret" };
@@ -41,7 +41,7 @@ verifies(
   },
 );
 
-verifies("client-auth:client-credentials:secret-methods", anyEra, async (world) => {
+verifies("client-auth:client-credentials:secret-methods", eachEra, async (world) => {
   const call = (more: object) =>
     world.call(world.oauth({ grant: clientCredentials(), client: { ...client, ...more } }));
   await call({});
@@ -58,7 +58,7 @@ verifies("client-auth:client-credentials:secret-methods", anyEra, async (world) 
   );
 });
 
-verifies("client-auth:client-credentials:scope", anyEra, async (world) => {
+verifies("client-auth:client-credentials:scope", eachEra, async (world) => {
   await world.call(world.oauth({ grant: clientCredentials(), client }));
   equal(tokens(world).pop()?.form.has("scope"), false);
   world.arrivals.length = 0;
@@ -74,7 +74,7 @@ verifies("client-auth:client-credentials:scope", anyEra, async (world) => {
   );
 });
 
-verifies("client-auth:client-credentials:renewal", anyEra, async (world) => {
+verifies("client-auth:client-credentials:renewal", eachEra, async (world) => {
   world.as.extra = { expires_in: 3600 };
   let at = Date.now();
   const auth = world.oauth({ grant: clientCredentials(), client, now: () => at });
@@ -86,7 +86,7 @@ verifies("client-auth:client-credentials:renewal", anyEra, async (world) => {
   equal(world.arrivals[0], tokens(world)[0]);
 });
 
-verifies("client-auth:stepup:client-credentials", anyEra, async (world) => {
+verifies("client-auth:stepup:client-credentials", eachEra, async (world) => {
   world.challenge = 'Bearer scope="a"';
   const challenge = 'Bearer error="insufficient_scope", scope="b"';
   world.routes.set(`POST ${world.mcp}`, (request) =>
@@ -106,7 +106,7 @@ verifies("client-auth:stepup:client-credentials", anyEra, async (world) => {
   assertNoUser(world);
 });
 
-verifies("client-auth:pkce:non-code-grants-exempt", anyEra, async (world) => {
+verifies("client-auth:pkce:non-code-grants-exempt", eachEra, async (world) => {
   world.as.metadata = { ...world.as.metadata, code_challenge_methods_supported: undefined };
   await world.call(world.oauth({ grant: clientCredentials(), client }));
   equal(tokens(world).length, 1);
@@ -135,7 +135,7 @@ verifies(
   },
 );
 
-verifies(["client-auth:private-key-jwt", "client-auth:private-key-jwt:claims"], anyEra, async (world) => {
+verifies(["client-auth:private-key-jwt", "client-auth:private-key-jwt:claims"], eachEra, async (world) => {
   const auth = world.oauth({ grant: clientCredentials(), client: { id: "machine", key: pem } });
   await world.call(auth);
   world.as.live.clear();
@@ -154,7 +154,7 @@ verifies(["client-auth:private-key-jwt", "client-auth:private-key-jwt:claims"], 
   equal(new Set(ids).size, 2);
 });
 
-verifies("client-auth:private-key-jwt:static-assertion", anyEra, async (world) => {
+verifies("client-auth:private-key-jwt:static-assertion", eachEra, async (world) => {
   await world.call(
     world.oauth({ grant: clientCredentials(), client: { id: "machine", assertion: "made.else.where" } }),
   );
@@ -169,7 +169,7 @@ verifies("client-auth:private-key-jwt:static-assertion", anyEra, async (world) =
   equal(tokens(world).at(-1)?.form.get("client_assertion"), "for.2.me");
 });
 
-verifies("client-auth:private-key-jwt:alg", anyEra, async (world) => {
+verifies("client-auth:private-key-jwt:alg", eachEra, async (world) => {
   const call = (more: object) =>
     world.call(world.oauth({ grant: clientCredentials(), client: { id: "machine", ...more } }));
   await rejects(call({ key: pem, alg: "XS999" }), failsAt("configuration"));
@@ -193,7 +193,7 @@ verifies(
     "client-auth:identity-assertion:fresh-assertion",
     "client-auth:identity-assertion:client-authentication",
   ],
-  anyEra,
+  eachEra,
   async (world) => {
     world.challenge = 'Bearer scope="a"';
     const targets: unknown[] = [];
@@ -226,7 +226,7 @@ verifies(
 
 verifies(
   ["client-auth:identity-assertion:issuer-pinning", "client-auth:as-migration:m2m-expected-issuer"],
-  anyEra,
+  eachEra,
   async (world) => {
     world.issuers.push(new MockIssuer("https://evil.example"));
     let made = 0;
@@ -254,7 +254,7 @@ verifies(
     "client-auth:identity-assertion:token-exchange-response",
     "client-auth:identity-assertion:not-exposed",
   ],
-  anyEra,
+  eachEra,
   async (world) => {
     let json: unknown = { access_token: "the-jag", issued_token_type: ID_JAG, token_type: "N_A" };
     world.routes.set("POST https://idp.example/token", () => ({ json }));
@@ -290,13 +290,13 @@ verifies(
   },
 );
 
-verifies("client-auth:identity-assertion:invalid-assertion", anyEra, async (world) => {
+verifies("client-auth:identity-assertion:invalid-assertion", eachEra, async (world) => {
   world.routes.set("POST https://as.example/token", () => ({ status: 400, json: { error: "invalid_grant" } }));
   await rejects(world.call(world.oauth({ grant: identityAssertion(() => "bad"), client })), { error: "invalid_grant" });
   equal(tokens(world).length, 1);
 });
 
-verifies("client-auth:identity-assertion:profile-discovery", anyEra, async (world) => {
+verifies("client-auth:identity-assertion:profile-discovery", eachEra, async (world) => {
   let made = 0;
   const grant = identityAssertion(() => `jag-${++made}`, { requireProfile: true });
   await rejects(world.call(world.oauth({ grant, client })), failsAt("configuration"));
@@ -307,23 +307,27 @@ verifies("client-auth:identity-assertion:profile-discovery", anyEra, async (worl
   equal(made, 1);
 });
 
-verifies(["client-auth:wif:jwt-bearer", "client-auth:resource-parameter:all-token-requests"], anyEra, async (world) => {
-  await world.call(world.oauth({ grant: workloadIdentity(() => "workload.jwt") }));
-  await world.call(world.oauth({ grant: workloadIdentity(() => "workload.jwt"), client: { id: "named" } }));
-  const [anonymous, named] = tokens(world);
-  deepEqual(Object.fromEntries(anonymous?.form ?? []), {
-    grant_type: JWT_BEARER,
-    assertion: "workload.jwt",
-    resource: world.mcp,
-  });
-  equal(named?.form.get("client_id"), "named");
-  equal(named?.headers.has("authorization"), false);
-  assertNoUser(world);
-});
+verifies(
+  ["client-auth:wif:jwt-bearer", "client-auth:resource-parameter:all-token-requests"],
+  eachEra,
+  async (world) => {
+    await world.call(world.oauth({ grant: workloadIdentity(() => "workload.jwt") }));
+    await world.call(world.oauth({ grant: workloadIdentity(() => "workload.jwt"), client: { id: "named" } }));
+    const [anonymous, named] = tokens(world);
+    deepEqual(Object.fromEntries(anonymous?.form ?? []), {
+      grant_type: JWT_BEARER,
+      assertion: "workload.jwt",
+      resource: world.mcp,
+    });
+    equal(named?.form.get("client_id"), "named");
+    equal(named?.headers.has("authorization"), false);
+    assertNoUser(world);
+  },
+);
 
 verifies(
   ["client-auth:wif:errors-surface", "client-auth:wif:no-retry", "client-auth:wif:no-grant-fallback"],
-  anyEra,
+  eachEra,
   async (world) => {
     for (const error of ["invalid_grant", "invalid_scope", "unauthorized_client"]) {
       world.arrivals.length = 0;

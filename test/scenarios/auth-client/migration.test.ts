@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, eachEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 /** The server moves to another authorization server; the first one's tokens are no longer good. */
@@ -46,7 +46,7 @@ verifies(
   },
 );
 
-verifies("client-auth:as-migration:no-token-reuse", "a client with the same id at both", anyEra, async (world) => {
+verifies("client-auth:as-migration:no-token-reuse", "a client with the same id at both", eachEra, async (world) => {
   world.as.refreshes = true;
   const client = ["https://as.example", "https://second.example"].map((issuer) => ({ id: "same", issuer }));
   const auth = world.oauth({ client });
@@ -59,7 +59,7 @@ verifies("client-auth:as-migration:no-token-reuse", "a client with the same id a
   );
 });
 
-verifies("client-auth:as-binding", anyEra, async (world) => {
+verifies("client-auth:as-binding", eachEra, async (world) => {
   const store = createMemoryStore();
   const auth = world.oauth({ store });
   await world.call(auth);
@@ -77,7 +77,7 @@ verifies("client-auth:as-binding", anyEra, async (world) => {
   equal(/client-as\.example/.test(text(world, "https://second.example")), false);
 });
 
-verifies("client-auth:as-migration:cimd-portable", anyEra, async (world) => {
+verifies("client-auth:as-migration:cimd-portable", eachEra, async (world) => {
   const clientMetadataUrl = "https://app.example/c.json";
   world.as.metadata = { ...world.as.metadata, client_id_metadata_document_supported: true };
   const auth = world.oauth({ clientMetadataUrl });
@@ -89,7 +89,7 @@ verifies("client-auth:as-migration:cimd-portable", anyEra, async (world) => {
   equal(world.count("POST https://second.example/register"), 0);
 });
 
-verifies("client-auth:as-migration:url-shaped-dcr-id", anyEra, async (world) => {
+verifies("client-auth:as-migration:url-shaped-dcr-id", eachEra, async (world) => {
   const id = "https://as1.example/clients/1";
   world.routes.set("POST https://as.example/register", () => ({ status: 201, json: { client_id: id } }));
   const auth = world.oauth();
@@ -101,7 +101,7 @@ verifies("client-auth:as-migration:url-shaped-dcr-id", anyEra, async (world) => 
   equal(text(world, "https://second.example").includes("as1.example"), false);
 });
 
-verifies("client-auth:as-migration:stale-metadata", anyEra, async (world) => {
+verifies("client-auth:as-migration:stale-metadata", eachEra, async (world) => {
   world.as.refreshes = true;
   world.as.extra = { expires_in: 3600 };
   let at = Date.now();

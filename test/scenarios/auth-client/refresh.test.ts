@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { AuthError, createMemoryStore } from "bowline/auth/client";
 import { connect } from "bowline/client";
-import { type AuthWorld, anyEra, eachEra, everyTransport, failsAt, type Reply } from "../../support/auth-world.js";
+import { type AuthWorld, eachEra, everyTransport, failsAt, type Reply } from "../../support/auth-world.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
 
@@ -71,7 +71,7 @@ verifies(["client-auth:refresh:single-flight", "client-auth:401-single-flight"],
   equal(logins(world), 0);
 });
 
-verifies("client-auth:refresh:rotation-handling", anyEra, async (world) => {
+verifies("client-auth:refresh:rotation-handling", eachEra, async (world) => {
   world.as.refreshes = true;
   const auth = world.oauth();
   await world.call(auth);
@@ -96,7 +96,7 @@ verifies("client-auth:refresh:rotation-handling", anyEra, async (world) => {
   equal(logins(world), 1);
 });
 
-verifies("client-auth:refresh:not-assumed", anyEra, async (world) => {
+verifies("client-auth:refresh:not-assumed", eachEra, async (world) => {
   world.as.metadata = { ...world.as.metadata, scopes_supported: ["offline_access"] };
   world.as.extra = { expires_in: 3600 };
   world.challenge = 'Bearer scope="a"';
@@ -170,7 +170,7 @@ verifies("client-auth:refresh:persist-error", everyTransport, async (world) => {
 
 verifies(
   ["client-auth:refresh:endpoint-after-restart", "client-auth:refresh:expiry-survives-restart"],
-  anyEra,
+  eachEra,
   async (world) => {
     world.as.refreshes = true;
     world.as.extra = { expires_in: 3600 };
@@ -286,7 +286,7 @@ verifies("client-auth:token-provenance", everyTransport, async (world) => {
   for (const { headers } of world.arrivals) equal(headers.has("authorization"), false);
 });
 
-verifies("client-auth:revocation", anyEra, async (world) => {
+verifies("client-auth:revocation", eachEra, async (world) => {
   world.as.refreshes = true;
   const store = createMemoryStore();
   const auth = world.oauth({ store });

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { AuthError, createClientDocument, createMemoryStore } from "bowline/auth/client";
 import { importSPKI, jwtVerify } from "jose";
-import { type AuthWorld, anyEra, CALLBACK, failsAt } from "../../support/auth-world.js";
+import { type AuthWorld, CALLBACK, eachEra, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 const URL_ID = "https://app.example/oauth/client.json";
@@ -12,7 +12,7 @@ const asked = (world: AuthWorld) => world.to("GET https://as.example/authorize")
 const exchanged = (world: AuthWorld) => world.to("POST https://as.example/token").at(-1);
 const supportsUrls = { client_id_metadata_document_supported: true };
 
-verifies("client-auth:registration-priority", anyEra, async (world) => {
+verifies("client-auth:registration-priority", eachEra, async (world) => {
   world.as.metadata = { ...world.as.metadata, ...supportsUrls };
   await world.call(world.oauth({ client: { id: "known" }, clientMetadataUrl: URL_ID }));
   equal(asked(world)?.get("client_id"), "known");
@@ -27,7 +27,7 @@ verifies("client-auth:registration-priority", anyEra, async (world) => {
 
 verifies(
   ["client-auth:pre-registration", "client-auth:token-endpoint-auth-method:basic-encoding"],
-  anyEra,
+  eachEra,
   async (world) => {
     world.as.metadata = {
       ...world.as.metadata,
@@ -46,7 +46,7 @@ verifies(
   },
 );
 
-verifies("client-auth:pre-registration:issuer-mismatch-error", anyEra, async (world) => {
+verifies("client-auth:pre-registration:issuer-mismatch-error", eachEra, async (world) => {
   const client = { id: "distinct-id", secret: "distinct-secret", issuer: "https://as1.example" };
   await rejects(world.call(world.oauth({ client })), failsAt("issuer", /as1\.example.*as\.example/));
   const store = createMemoryStore();
@@ -65,7 +65,7 @@ verifies("client-auth:pre-registration:issuer-mismatch-error", anyEra, async (wo
   equal(world.count("POST https://as.example/register"), 0);
 });
 
-verifies(["client-auth:cimd", "client-auth:cimd:public-client"], anyEra, async (world) => {
+verifies(["client-auth:cimd", "client-auth:cimd:public-client"], eachEra, async (world) => {
   world.as.metadata = {
     ...world.as.metadata,
     ...supportsUrls,
@@ -79,7 +79,7 @@ verifies(["client-auth:cimd", "client-auth:cimd:public-client"], anyEra, async (
   equal(world.count("POST https://as.example/register"), 0);
 });
 
-verifies("client-auth:cimd:private-key-jwt", anyEra, async (world) => {
+verifies("client-auth:cimd:private-key-jwt", eachEra, async (world) => {
   world.as.metadata = { ...world.as.metadata, ...supportsUrls };
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const key = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
@@ -90,7 +90,7 @@ verifies("client-auth:cimd:private-key-jwt", anyEra, async (world) => {
   deepEqual([payload.iss, payload.sub], [URL_ID, URL_ID]);
 });
 
-verifies("client-auth:cimd:url-validation", anyEra, (world) => {
+verifies("client-auth:cimd:url-validation", eachEra, async (world) => {
   for (const bad of [
     "http://app.example/c.json",
     "https://app.example",
@@ -108,10 +108,13 @@ verifies("client-auth:cimd:url-validation", anyEra, (world) => {
   ]) {
     throws(() => world.oauth({ clientMetadataUrl: bad }), AuthError, bad);
   }
-  ok(world.oauth({ clientMetadataUrl: "https://app.example:8443/c.json?x=1" }));
+  world.as.metadata = { ...world.as.metadata, ...supportsUrls };
+  const good = "https://app.example:8443/c.json?x=1";
+  equal((await world.call(world.oauth({ clientMetadataUrl: good }))).status, 200);
+  equal(asked(world)?.get("client_id"), good);
 });
 
-verifies("client-auth:cimd:fallback", anyEra, async (world) => {
+verifies("client-auth:cimd:fallback", eachEra, async (world) => {
   for (const flag of [undefined, false, "true"]) {
     world.arrivals.length = 0;
     world.as.metadata = { ...world.as.metadata, client_id_metadata_document_supported: flag };
@@ -121,7 +124,7 @@ verifies("client-auth:cimd:fallback", anyEra, async (world) => {
   }
 });
 
-verifies("client-auth:cimd:document-builder", anyEra, () => {
+verifies("client-auth:cimd:document-builder", eachEra, async (world) => {
   const metadata = { client_name: "App", redirect_uris: [CALLBACK] };
   const document = createClientDocument(URL_ID, metadata);
   equal(document.client_id, URL_ID);
@@ -133,9 +136,13 @@ verifies("client-auth:cimd:document-builder", anyEra, () => {
     AuthError,
   );
   throws(() => createClientDocument(URL_ID, { ...metadata, client_secret: "s" }), AuthError);
+  world.as.metadata = { ...world.as.metadata, ...supportsUrls };
+  await world.call(world.oauth({ clientMetadataUrl: document.client_id }));
+  equal(asked(world)?.get("client_id"), document.client_id);
+  equal(asked(world)?.get("redirect_uri"), document.redirect_uris[0]);
 });
 
-verifies(["client-auth:dcr", "client-auth:dcr:grant-types-default"], anyEra, async (world) => {
+verifies(["client-auth:dcr", "client-auth:dcr:grant-types-default"], eachEra, async (world) => {
   const store = createMemoryStore();
   await world.call(world.oauth({ store, clientName: "My program" }));
   const [request] = world.to("POST https://as.example/register");
@@ -153,7 +160,7 @@ verifies(["client-auth:dcr", "client-auth:dcr:grant-types-default"], anyEra, asy
 
 verifies(
   ["client-auth:dcr:app-type-present", "client-auth:dcr:app-type-heuristic", "client-auth:dcr:app-type-override"],
-  anyEra,
+  eachEra,
   async (world) => {
     const authorize = () => undefined;
     for (const [redirectUrl, type] of [
@@ -180,7 +187,7 @@ verifies(
   },
 );
 
-verifies(["client-auth:dcr:registration-error-surfaces", "client-auth:dcr:retry-adjusted"], anyEra, async (world) => {
+verifies(["client-auth:dcr:registration-error-surfaces", "client-auth:dcr:retry-adjusted"], eachEra, async (world) => {
   const store = createMemoryStore();
   world.routes.set("POST https://as.example/register", ({ body }) =>
     JSON.parse(body).application_type === "web"
@@ -198,7 +205,7 @@ verifies(["client-auth:dcr:registration-error-surfaces", "client-auth:dcr:retry-
   equal(world.count("POST https://as.example/token"), 1);
 });
 
-verifies(["client-auth:dcr:substituted-metadata", "client-auth:dcr:issuer-not-from-wire"], anyEra, async (world) => {
+verifies(["client-auth:dcr:substituted-metadata", "client-auth:dcr:issuer-not-from-wire"], eachEra, async (world) => {
   const store = createMemoryStore();
   for (const more of [
     { application_type: "robot" },
@@ -222,7 +229,7 @@ verifies(["client-auth:dcr:substituted-metadata", "client-auth:dcr:issuer-not-fr
   }
 });
 
-verifies("client-auth:dcr:unusable-credentials", anyEra, async (world) => {
+verifies("client-auth:dcr:unusable-credentials", eachEra, async (world) => {
   const store = createMemoryStore();
   for (const more of [
     { token_endpoint_auth_method: "tls_client_auth" },
@@ -239,7 +246,7 @@ verifies("client-auth:dcr:unusable-credentials", anyEra, async (world) => {
   equal(world.count("GET https://as.example/authorize"), 0);
 });
 
-verifies("client-auth:dcr:no-endpoint", anyEra, async (world) => {
+verifies("client-auth:dcr:no-endpoint", eachEra, async (world) => {
   world.as.metadata = { ...world.as.metadata, registration_endpoint: undefined };
   await rejects(world.call(world.oauth()), failsAt("registration"));
   deepEqual(
@@ -248,7 +255,7 @@ verifies("client-auth:dcr:no-endpoint", anyEra, async (world) => {
   );
 });
 
-verifies("client-auth:dcr:expired-secret", anyEra, async (world) => {
+verifies("client-auth:dcr:expired-secret", eachEra, async (world) => {
   const store = createMemoryStore();
   const stored = { issuer: "https://as.example", clientId: "old", clientSecret: "s", method: "client_secret_post" };
   store.set("client https://as.example", { ...stored, secretExpiresAt: 0 });
@@ -266,7 +273,7 @@ verifies(
     "client-auth:token-endpoint-auth-method:default",
     "client-auth:token-endpoint-auth-method:single",
   ],
-  anyEra,
+  eachEra,
   async (world) => {
     const all = ["none", "client_secret_post", "client_secret_basic"];
     for (const [secret, listed, used] of [
@@ -291,7 +298,7 @@ verifies(
 verifies(
   ["client-auth:token-endpoint-auth-method", "client-auth:token-endpoint-auth-method:single"],
   "of a refresh and of a revocation too",
-  anyEra,
+  eachEra,
   async (world) => {
     world.as.refreshes = true;
     for (const method of ["client_secret_basic", "client_secret_post", "none"] as const) {

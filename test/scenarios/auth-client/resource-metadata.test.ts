@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { parseChallenges } from "#src/auth/client/challenge.js";
 import { resourceIdentifier } from "#src/auth/resource.js";
-import { type AuthWorld, answerTo, anyEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, answerTo, eachEra, everyTransport, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { proves, verifies } from "../../support/verifies.js";
 
 const PATH = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
@@ -48,7 +48,7 @@ verifies("client-auth:www-authenticate:grammar", everyTransport, async (world) =
   }
 });
 
-proves("client-auth:www-authenticate:grammar", { wire: "http" }, "challenges by the grammar of HTTP", () => {
+proves("client-auth:www-authenticate:grammar", {}, "challenges by the grammar of HTTP", () => {
   const read = (header: string) =>
     parseChallenges(header).map(({ scheme, params }) => [scheme, Object.fromEntries(params)]);
   deepEqual(read('Basic realm="x", Bearer scope=a'), [
@@ -87,7 +87,7 @@ verifies("client-auth:www-authenticate:bad-resource-metadata", everyTransport, a
   }
 });
 
-verifies("client-auth:prm-discovery:fallback-order", anyEra, async (world) => {
+verifies("client-auth:prm-discovery:fallback-order", eachEra, async (world) => {
   const server = "https://mcp.example/public/mcp?tenant=1";
   world.challenge = "Bearer";
   world.routes.set("POST https://mcp.example/public/mcp", (request) =>
@@ -101,7 +101,7 @@ verifies("client-auth:prm-discovery:fallback-order", anyEra, async (world) => {
   );
 });
 
-verifies("client-auth:prm-discovery:header-first", anyEra, async (world) => {
+verifies("client-auth:prm-discovery:header-first", eachEra, async (world) => {
   world.routes.set("GET https://mcp.example/custom/metadata/location.json", () => document(world));
   world.challenge = 'Bearer resource_metadata="https://mcp.example/custom/metadata/location.json"';
   await world.call(world.oauth());
@@ -109,7 +109,7 @@ verifies("client-auth:prm-discovery:header-first", anyEra, async (world) => {
   equal(world.count("POST https://as.example/token"), 1);
 });
 
-verifies("client-auth:prm-discovery:root-server-single-probe", anyEra, async (world) => {
+verifies("client-auth:prm-discovery:root-server-single-probe", eachEra, async (world) => {
   world.routes.set("POST https://mcp.example/", () => ({ status: 401 }));
   await rejects(world.call(world.oauth(), {}, "https://mcp.example/"), {
     name: "AuthError",
@@ -120,7 +120,7 @@ verifies("client-auth:prm-discovery:root-server-single-probe", anyEra, async (wo
   ok(world.count("GET https://mcp.example/.well-known/oauth-authorization-server") === 1);
 });
 
-verifies("client-auth:prm-discovery:unusable-response", anyEra, async (world) => {
+verifies("client-auth:prm-discovery:unusable-response", eachEra, async (world) => {
   world.challenge = "Bearer";
   world.routes.set(`GET ${ROOT}`, () => document(world));
   for (const reply of [
@@ -137,7 +137,7 @@ verifies("client-auth:prm-discovery:unusable-response", anyEra, async (world) =>
   }
 });
 
-verifies("client-auth:prm-discovery:network-error", anyEra, async (world) => {
+verifies("client-auth:prm-discovery:network-error", eachEra, async (world) => {
   const broken = new TypeError("no route");
   const fetch = (url: URL | string, init?: RequestInit) =>
     String(url) === PATH ? Promise.reject(broken) : world.fetch(url, init);
@@ -155,7 +155,7 @@ verifies(
     "client-auth:resource-parameter:unconditional",
     "client-auth:pkce:no-metadata-proceeds",
   ],
-  anyEra,
+  eachEra,
   async (world) => {
     world.listed = [];
     world.routes.set(`GET ${ROOT}`, () => ({ json: { resource: world.mcp } }));
@@ -188,7 +188,7 @@ verifies(
 verifies(
   ["client-auth:pkce:no-metadata-proceeds", "client-auth:legacy-default-endpoints"],
   "such a server is as good as any: the call gets through",
-  anyEra,
+  eachEra,
   async (world) => {
     const old = new MockIssuer("https://mcp.example");
     world.issuers.push(old);
@@ -207,7 +207,7 @@ verifies(
   },
 );
 
-verifies("client-auth:prm-resource-mismatch", anyEra, async (world) => {
+verifies("client-auth:prm-resource-mismatch", eachEra, async (world) => {
   for (const resource of [
     "https://evil.example/mcp",
     "https://mcp.example:8443/mcp",
@@ -225,7 +225,7 @@ verifies("client-auth:prm-resource-mismatch", anyEra, async (world) => {
 
 verifies(
   ["client-auth:prm-resource-mismatch:parent-accepted", "client-auth:resource-parameter:prm-value"],
-  anyEra,
+  eachEra,
   async (world) => {
     for (const resource of [
       "https://MCP.example:443",
@@ -242,7 +242,7 @@ verifies(
   },
 );
 
-verifies("client-auth:prm-resource-mismatch:custom-validator", anyEra, async (world) => {
+verifies("client-auth:prm-resource-mismatch:custom-validator", eachEra, async (world) => {
   world.prm = { resource: "https://elsewhere.example" };
   await world.call(world.oauth({ validateResource: () => "https://chosen.example" }));
   equal(world.to("GET https://as.example/authorize")[0]?.url.searchParams.get("resource"), "https://chosen.example");
@@ -258,32 +258,41 @@ verifies("client-auth:prm-resource-mismatch:custom-validator", anyEra, async (wo
   await rejects(world.call(world.oauth({ validateResource })), refuse);
 });
 
-verifies(["client-auth:resource-parameter", "client-auth:resource-parameter:unconditional"], anyEra, async (world) => {
+verifies(["client-auth:resource-parameter", "client-auth:resource-parameter:unconditional"], eachEra, async (world) => {
   await world.call(world.oauth());
   const asked = world.to("GET https://as.example/authorize")[0]?.url.searchParams.get("resource");
   equal(asked, world.mcp);
   equal(world.to("POST https://as.example/token")[0]?.form.get("resource"), asked);
 });
 
-proves("client-auth:resource-parameter:canonical-form", { wire: "http" }, "the server's address as a resource", () => {
-  for (const [address, resource] of [
-    ["HTTPS://MCP.Example.com:443/Server/mcp#x", "https://mcp.example.com/Server/mcp"],
-    ["https://mcp.example.com/", "https://mcp.example.com"],
-    ["https://mcp.example.com/a/", "https://mcp.example.com/a/"],
-    ["https://mcp.example.com:8443", "https://mcp.example.com:8443"],
-  ]) {
-    equal(resourceIdentifier(new URL(address as string)), resource);
-  }
-});
+verifies(
+  "client-auth:resource-parameter:canonical-form",
+  "the server's address as a resource",
+  eachEra,
+  async (world) => {
+    for (const [address, resource] of [
+      ["HTTPS://MCP.Example.com:443/Server/mcp#x", "https://mcp.example.com/Server/mcp"],
+      ["https://mcp.example.com/", "https://mcp.example.com"],
+      ["https://mcp.example.com/a/", "https://mcp.example.com/a/"],
+      ["https://mcp.example.com:8443", "https://mcp.example.com:8443"],
+    ]) {
+      equal(resourceIdentifier(new URL(address as string)), resource);
+    }
+    await world.call(world.oauth(), {}, "HTTPS://MCP.Example:443/mcp#x");
+    const [asked] = world.to("GET https://as.example/authorize");
+    equal(asked?.url.searchParams.get("resource"), "https://mcp.example/mcp");
+    equal(world.to("POST https://as.example/token")[0]?.form.get("resource"), "https://mcp.example/mcp");
+  },
+);
 
-verifies("client-auth:discovery:protocol-version-header", anyEra, async (world) => {
+verifies("client-auth:discovery:protocol-version-header", eachEra, async (world) => {
   await world.call(world.oauth());
   const asked = world.arrivals.filter(({ url }) => url.pathname.startsWith("/.well-known/"));
   equal(asked.length, 2);
   for (const { headers } of asked) ok(/^20\d\d-\d\d-\d\d$/.test(headers.get("mcp-protocol-version") ?? ""));
 });
 
-verifies("client-auth:discovery:cors-retry", anyEra, async (world, t) => {
+verifies("client-auth:discovery:cors-retry", eachEra, async (world, t) => {
   const fetch = (url: URL | string, init: RequestInit = {}) =>
     new Headers(init.headers).has("mcp-protocol-version") && new URL(url).pathname.startsWith("/.well-known/")
       ? Promise.reject(new TypeError("Failed to fetch"))

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { AuthError, createMemoryStore } from "bowline/auth/client";
-import { type Arrival, type AuthWorld, anyEra, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
+import { type Arrival, type AuthWorld, eachEra, everyTransport, failsAt } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 const asked = (world: AuthWorld) =>
@@ -8,6 +8,9 @@ const asked = (world: AuthWorld) =>
 const sorted = (scope: string | null | undefined) => (scope ?? "").split(" ").sort();
 const refreshes = (world: AuthWorld) =>
   world.to("POST https://as.example/token").filter(({ form }) => form.get("grant_type") === "refresh_token");
+
+/** The request of `world.call`. */
+const OPENING = /"(server\/discover|initialize)"/;
 
 /** Calls of the tool `write`, and of `echo` if told, need more scope than a login brings. */
 function demanding(world: AuthWorld, challenge: () => string | undefined, needs = /"write"/) {
@@ -27,7 +30,7 @@ function until(world: AuthWorld, scope: string): () => string | undefined {
 
 verifies(
   ["client-auth:scope-selection:priority", "client-auth:scope-selection:no-as-scopes"],
-  anyEra,
+  eachEra,
   async (world) => {
     world.as.metadata = { ...world.as.metadata, scopes_supported: ["x1", "x2"] };
     await world.call(world.oauth());
@@ -39,7 +42,7 @@ verifies(
   },
 );
 
-verifies("client-auth:scope-selection:challenge-authoritative", anyEra, async (world) => {
+verifies("client-auth:scope-selection:challenge-authoritative", eachEra, async (world) => {
   world.as.metadata = { ...world.as.metadata, scopes_supported: ["x1"] };
   world.prm = { scopes_supported: ["p1"] };
   world.challenge = 'Bearer scope="quite:other"';
@@ -47,14 +50,14 @@ verifies("client-auth:scope-selection:challenge-authoritative", anyEra, async (w
   deepEqual(asked(world), ["quite:other"]);
 });
 
-verifies("client-auth:scope-selection:configured-fallback", anyEra, async (world) => {
+verifies("client-auth:scope-selection:configured-fallback", eachEra, async (world) => {
   await world.call(world.oauth({ scope: "a b" }));
   world.challenge = "Bearer scope=c";
   await world.call(world.oauth({ scope: "a b" }));
   deepEqual(asked(world), ["a b", "c"]);
 });
 
-verifies("client-auth:scope-selection:never-empty", anyEra, async (world) => {
+verifies("client-auth:scope-selection:never-empty", eachEra, async (world) => {
   world.challenge = 'Bearer scope=""';
   world.prm = { scopes_supported: [] };
   await world.call(world.oauth());
@@ -65,7 +68,7 @@ verifies("client-auth:scope-selection:never-empty", anyEra, async (world) => {
 
 verifies(
   ["client-auth:scope:offline-access-gate", "client-auth:authorize:offline-access-consent"],
-  anyEra,
+  eachEra,
   async (world) => {
     for (const [listed, grants, base, scope] of [
       [true, undefined, "a", "a offline_access"],
@@ -96,34 +99,34 @@ verifies(["client-auth:403-scope-upgrade", "client-auth:stepup:scope-union"], ea
   deepEqual(asked(world).map(sorted), [["a"], ["a", "b"]]);
 });
 
-verifies("client-auth:pkce:refuse-if-unsupported", "when more scope is asked for", anyEra, async (world) => {
+verifies("client-auth:pkce:refuse-if-unsupported", "when more scope is asked for", eachEra, async (world) => {
   world.challenge = 'Bearer scope="a"';
   const auth = world.oauth();
   await world.call(auth);
   world.as.metadata = { ...world.as.metadata, code_challenge_methods_supported: ["plain"] };
-  demanding(world, until(world, "b"), /ping/);
+  demanding(world, until(world, "b"), OPENING);
   await rejects(world.call(auth), failsAt("authorize"));
   equal(asked(world).length, 1);
 });
 
-verifies("client-auth:stepup:scope-union", "a challenge without a scope", anyEra, async (world) => {
+verifies("client-auth:stepup:scope-union", "a challenge without a scope", eachEra, async (world) => {
   world.challenge = 'Bearer scope="a"';
   let refused = 0;
-  demanding(world, () => (refused++ === 0 ? 'Bearer error="insufficient_scope"' : undefined), /ping/);
+  demanding(world, () => (refused++ === 0 ? 'Bearer error="insufficient_scope"' : undefined), OPENING);
   await world.call(world.oauth());
   deepEqual(asked(world), ["a", "a"]);
 });
 
-verifies("client-auth:stepup:union-survives-restart", anyEra, async (world) => {
+verifies("client-auth:stepup:union-survives-restart", eachEra, async (world) => {
   const store = createMemoryStore();
   world.challenge = 'Bearer scope="a"';
   await world.call(world.oauth({ store }));
-  demanding(world, until(world, "b"), /ping/);
+  demanding(world, until(world, "b"), OPENING);
   await world.call(world.oauth({ store }));
   deepEqual(asked(world).map(sorted), [["a"], ["a", "b"]]);
 });
 
-verifies("client-auth:reauth:scope-union", anyEra, async (world) => {
+verifies("client-auth:reauth:scope-union", eachEra, async (world) => {
   world.challenge = 'Bearer scope="a b"';
   const auth = world.oauth();
   await world.call(auth);
@@ -162,9 +165,9 @@ verifies(["client-auth:stepup:retry-cap", "client-auth:stepup:failure-memory"], 
   equal(asked(world).length, 3);
 });
 
-verifies("client-auth:stepup:failure-memory", "until there are new tokens", anyEra, async (world) => {
+verifies("client-auth:stepup:failure-memory", "until there are new tokens", eachEra, async (world) => {
   world.challenge = 'Bearer scope="a"';
-  demanding(world, () => 'Bearer error="insufficient_scope", scope="b"', /ping/);
+  demanding(world, () => 'Bearer error="insufficient_scope", scope="b"', OPENING);
   const auth = world.oauth();
   await rejects(world.call(auth), failsAt("scope"));
   await rejects(world.call(auth), { step: "scope", scope: "b", error: "insufficient_scope" });
@@ -174,7 +177,7 @@ verifies("client-auth:stepup:failure-memory", "until there are new tokens", anyE
   equal(asked(world).length, 4);
 });
 
-verifies("client-auth:403-scope-upgrade", "what the refusal says of the resource counts", anyEra, async (world) => {
+verifies("client-auth:403-scope-upgrade", "what the refusal says of the resource counts", eachEra, async (world) => {
   world.challenge = 'Bearer scope="a"';
   const auth = world.oauth();
   await world.call(auth);
@@ -185,7 +188,7 @@ verifies("client-auth:403-scope-upgrade", "what the refusal says of the resource
   demanding(
     world,
     () => (asked(world).length > 1 ? undefined : `Bearer error="insufficient_scope", scope="b", ${place}`),
-    /ping/,
+    OPENING,
   );
   await world.call(auth);
   equal(world.count("GET https://mcp.example/elsewhere"), 1);
@@ -206,23 +209,23 @@ verifies("client-auth:stepup:throw-mode", everyTransport, async (world) => {
   equal(world.arrivals.length, 1);
 });
 
-verifies("client-auth:stepup:refresh-bypass-on-superset", anyEra, async (world) => {
+verifies("client-auth:stepup:refresh-bypass-on-superset", eachEra, async (world) => {
   world.as.refreshes = true;
   world.challenge = 'Bearer scope="a"';
   const auth = world.oauth();
   await world.call(auth);
-  demanding(world, until(world, "b"), /ping/);
+  demanding(world, until(world, "b"), OPENING);
   await world.call(auth);
   equal(refreshes(world).length, 0);
   deepEqual(asked(world).map(sorted), [["a"], ["a", "b"]]);
   let refused = 0;
-  demanding(world, () => (refused++ === 0 ? 'Bearer error="insufficient_scope", scope="a"' : undefined), /ping/);
+  demanding(world, () => (refused++ === 0 ? 'Bearer error="insufficient_scope", scope="a"' : undefined), OPENING);
   await world.call(auth);
   equal(refreshes(world).length, 1);
   equal(asked(world).length, 2);
 });
 
-verifies("client-auth:token-response:scope-backfill", anyEra, async (world) => {
+verifies("client-auth:token-response:scope-backfill", eachEra, async (world) => {
   world.as.refreshes = true;
   world.as.extra = { scope: undefined };
   world.challenge = 'Bearer scope="a b"';

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { createMemoryStore } from "bowline/auth/client";
-import { type AuthWorld, anyEra, failsAt, MockIssuer } from "../../support/auth-world.js";
+import { type AuthWorld, eachEra, failsAt, MockIssuer } from "../../support/auth-world.js";
 import { verifies } from "../../support/verifies.js";
 
 const asked = (world: AuthWorld) => world.to("GET https://as.example/.well-known").map(({ url }) => url.pathname);
@@ -13,7 +13,7 @@ function tenant(world: AuthWorld, issuer: string): MockIssuer {
   return other;
 }
 
-verifies("client-auth:as-metadata-discovery:priority-order", anyEra, async (world) => {
+verifies("client-auth:as-metadata-discovery:priority-order", eachEra, async (world) => {
   for (const issuer of ["https://as.example/tenant1", "https://as.example/tenant1/"]) {
     world.listed = [issuer];
     world.arrivals.length = 0;
@@ -38,7 +38,7 @@ verifies("client-auth:as-metadata-discovery:priority-order", anyEra, async (worl
   deepEqual(asked(world), ["/.well-known/oauth-authorization-server"]);
 });
 
-verifies("client-auth:as-metadata-discovery:both-formats", anyEra, async (world) => {
+verifies("client-auth:as-metadata-discovery:both-formats", eachEra, async (world) => {
   world.routes.set("GET https://as.example/.well-known/oauth-authorization-server", () => ({ status: 404 }));
   const json = {
     ...world.as.metadata,
@@ -53,7 +53,7 @@ verifies("client-auth:as-metadata-discovery:both-formats", anyEra, async (world)
   await rejects(world.call(world.oauth()), failsAt("issuer"));
 });
 
-verifies("client-auth:as-metadata-discovery:issuer-validation", anyEra, async (world) => {
+verifies("client-auth:as-metadata-discovery:issuer-validation", eachEra, async (world) => {
   for (const issuer of [
     "https://honest.example",
     "https://as.example/tenant2",
@@ -74,7 +74,7 @@ verifies("client-auth:as-metadata-discovery:issuer-validation", anyEra, async (w
   equal(world.count("POST https://as.example/token"), 1);
 });
 
-verifies("client-auth:as-metadata-discovery:identifier-verbatim", anyEra, async (world) => {
+verifies("client-auth:as-metadata-discovery:identifier-verbatim", eachEra, async (world) => {
   const keys: string[] = [];
   const memory = createMemoryStore();
   const set = (key: string, value: unknown) => {
@@ -89,7 +89,7 @@ verifies("client-auth:as-metadata-discovery:identifier-verbatim", anyEra, async 
 
 verifies(
   ["client-auth:prm-discovery:no-prm-fallback", "client-auth:as-metadata-discovery:origin-fallback-slash"],
-  anyEra,
+  eachEra,
   async (world) => {
     world.challenge = "Bearer";
     world.routes.set("GET https://mcp.example/.well-known/oauth-protected-resource/mcp", () => ({ status: 404 }));
@@ -128,7 +128,7 @@ verifies(
   },
 );
 
-verifies("client-auth:iss:opt-out", anyEra, async (world) => {
+verifies("client-auth:iss:opt-out", eachEra, async (world) => {
   const allowIssuerMismatch = { "https://as.example": "https://renamed.example" };
   world.as.metadata = { ...world.as.metadata, issuer: "https://renamed.example" };
   const callback = (iss: string) => async (url: URL) => {
@@ -147,7 +147,7 @@ verifies("client-auth:iss:opt-out", anyEra, async (world) => {
   equal(world.count("POST https://as.example/token"), 1);
 });
 
-verifies("client-auth:as-metadata-discovery:absent-aborts", anyEra, async (world) => {
+verifies("client-auth:as-metadata-discovery:absent-aborts", eachEra, async (world) => {
   world.listed = ["https://gone.example/x"];
   await rejects(world.call(world.oauth()), (error: unknown) => {
     const { tried } = error as { tried: readonly string[] };
@@ -165,7 +165,7 @@ verifies("client-auth:as-metadata-discovery:absent-aborts", anyEra, async (world
   equal(world.count("GET https://mcp.example/authorize"), 0);
 });
 
-verifies("client-auth:as-selection:multiple", anyEra, async (world) => {
+verifies("client-auth:as-selection:multiple", eachEra, async (world) => {
   const second = new MockIssuer("https://second.example");
   world.issuers.push(second);
   world.listed = ["https://as.example", "https://second.example"];
@@ -178,7 +178,7 @@ verifies("client-auth:as-selection:multiple", anyEra, async (world) => {
   await rejects(world.call(world.oauth({ selectIssuer: () => "https://third.example" })), failsAt("issuer"));
 });
 
-verifies(["client-auth:as-metadata-discovery:priority-order", "client-auth:iss:match"], anyEra, async (world) => {
+verifies(["client-auth:as-metadata-discovery:priority-order", "client-auth:iss:match"], eachEra, async (world) => {
   const other = tenant(world, "https://as.example/tenant1");
   await world.call(world.oauth());
   deepEqual(asked(world), ["/.well-known/oauth-authorization-server/tenant1"]);

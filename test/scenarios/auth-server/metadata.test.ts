@@ -2,8 +2,8 @@ import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { protect } from "bowline/auth/server";
 import {
   type GuardOptions,
+  guardedHosts,
   guardedHttp,
-  guardedLegacy,
   guardedModern,
   ISSUER,
   RESOURCE,
@@ -19,7 +19,7 @@ async function documentOf(response: Response): Promise<Record<string, unknown>> 
   return (await response.json()) as Record<string, unknown>;
 }
 
-verifies("hosting:auth:metadata-endpoints", guardedHttp, async (world) => {
+verifies("hosting:auth:metadata-endpoints", guardedHosts, async (world) => {
   const { send, asked, seen } = await world.guard();
   const document = await documentOf(await send(`${WELL_KNOWN}/mcp`));
   equal(document.resource, RESOURCE);
@@ -31,7 +31,7 @@ verifies("hosting:auth:metadata-endpoints", guardedHttp, async (world) => {
   deepEqual([asked, seen], [[], []]);
 });
 
-verifies("hosting:auth:prm:authorization-servers-field", guardedHttp, async (world) => {
+verifies("hosting:auth:prm:authorization-servers-field", guardedHosts, async (world) => {
   const authorizationServers = [ISSUER, "http://localhost:9000/tenant"];
   const { send } = await world.guard({ protect: { authorizationServers } });
   deepEqual((await documentOf(await send(`${WELL_KNOWN}/mcp`))).authorization_servers, authorizationServers);
@@ -85,7 +85,7 @@ verifies("hosting:auth:prm:path-aware", guardedHttp, async (world) => {
   }
 });
 
-verifies("hosting:auth:prm:verbatim-identifiers", guardedHttp, async (world) => {
+verifies("hosting:auth:prm:verbatim-identifiers", guardedHosts, async (world) => {
   for (const [resource, issuer] of [
     ["https://mcp.example", "https://as.example"],
     ["https://MCP.example:443/mcp/", "https://AS.example/"],
@@ -97,7 +97,7 @@ verifies("hosting:auth:prm:verbatim-identifiers", guardedHttp, async (world) => 
   }
 });
 
-verifies("hosting:auth:prm:bearer-methods", guardedHttp, async (world) => {
+verifies("hosting:auth:prm:bearer-methods", guardedHosts, async (world) => {
   const get = async (more: GuardOptions["protect"]) => {
     const { send } = await world.guard({ protect: { ...more } });
     return documentOf(await send(`${WELL_KNOWN}/mcp`));
@@ -124,7 +124,7 @@ verifies("hosting:auth:prm:bearer-methods", guardedHttp, async (world) => {
   deepEqual(await get({ scopes: ["a"] }), { ...least, scopes_supported: ["a"] });
 });
 
-verifies("hosting:auth:prm:http-methods", guardedHttp, async (world) => {
+verifies("hosting:auth:prm:http-methods", guardedHosts, async (world) => {
   const { send, gate } = await world.guard();
   const path = `${WELL_KNOWN}/mcp`;
   const head = await send(path, { method: "HEAD" });
@@ -155,7 +155,7 @@ verifies("hosting:auth:prm:http-methods", guardedHttp, async (world) => {
   }
 });
 
-verifies("hosting:auth:as-metadata-mirror", guardedLegacy, async (world) => {
+verifies("hosting:auth:as-metadata-mirror", guardedHosts, async (world) => {
   const asked: string[] = [];
   const metadata = { issuer: ISSUER, token_endpoint: `${ISSUER}/token`, response_types_supported: ["code"] };
   let answer = () => Response.json(metadata);
