@@ -72,24 +72,19 @@ verifies("caching:hints:not-on-input-required", modernWires, async ({ connect })
 const badTtls: readonly unknown[] = [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "60"];
 const badScopes: readonly unknown[] = ["shared", "Public", null];
 
-proves(
-  ["caching:ttl:non-negative", "caching:scope:valid"],
-  { wire: "modern-memory" },
-  "refused when configured",
-  () => {
-    for (const bad of badTtls) {
-      const ttlMs = bad as number;
-      throws(() => new McpServer(me, { cache: { ttlMs } }), RangeError);
-      throws(() => new McpServer(me, { cache: { methods: { "tools/list": { ttlMs } } } }), RangeError);
-      throws(() => new McpServer(me).resource("r://1", { name: "r", cache: { ttlMs } }, () => ""), RangeError);
-    }
-    for (const bad of badScopes) {
-      const scope = bad as "public";
-      throws(() => new McpServer(me, { cache: { scope } }), RangeError);
-      throws(() => new McpServer(me).resource("r://1", { name: "r", cache: { scope } }, () => ""), RangeError);
-    }
-  },
-);
+proves(["caching:ttl:non-negative", "caching:scope:valid"], {}, "refused when configured", () => {
+  for (const bad of badTtls) {
+    const ttlMs = bad as number;
+    throws(() => new McpServer(me, { cache: { ttlMs } }), RangeError);
+    throws(() => new McpServer(me, { cache: { methods: { "tools/list": { ttlMs } } } }), RangeError);
+    throws(() => new McpServer(me).resource("r://1", { name: "r", cache: { ttlMs } }, () => ""), RangeError);
+  }
+  for (const bad of badScopes) {
+    const scope = bad as "public";
+    throws(() => new McpServer(me, { cache: { scope } }), RangeError);
+    throws(() => new McpServer(me).resource("r://1", { name: "r", cache: { scope } }, () => ""), RangeError);
+  }
+});
 
 verifies(
   ["caching:ttl:non-negative", "caching:scope:valid"],

@@ -52,15 +52,10 @@ verifies("caching:client:private-partition", modern, async (world) => {
   equal(seen.lists, 4);
 });
 
-proves(
-  "caching:client:shared-store-needs-partition",
-  { wire: "modern-memory" },
-  "refused before anything is opened",
-  async () => {
-    const cache = { store: new MemoryCacheStore() };
-    await rejects(connect(new McpServer(me), { cache }), { code: "definition_error", message: /partition/ });
-  },
-);
+proves("caching:client:shared-store-needs-partition", {}, "refused before anything is opened", async () => {
+  const cache = { store: new MemoryCacheStore() };
+  await rejects(connect(new McpServer(me), { cache }), { code: "definition_error", message: /partition/ });
+});
 
 verifies("caching:client:public-shared", modern, async (world) => {
   for (const sharePublic of [false, true]) {

@@ -95,6 +95,8 @@ proves(
     const { slow, link, told } = slowLink();
     const scope = new CallLifetime("t", {});
     const answered = link.request(request, scope);
+    await settled();
+    equal(slow.calls.length, 1);
     scope.abort("no");
     await rejects(answered, (error) => error === "no");
     slow.calls[0]?.resolve(jsonResponse(0, {}));
@@ -207,6 +209,12 @@ proves(
     await settled();
     equal(slow.calls.length, 0);
     equal(link.pending, 0);
+
+    const kept = link.request({ ...request, id: "kept" }, new CallLifetime("t", {}));
+    await settled();
+    equal(slow.calls.length, 1);
+    slow.calls[0]?.resolve(jsonResponse("kept", {}));
+    ok("result" in (await kept));
   },
 );
 
@@ -330,6 +338,8 @@ proves("client-transport:http:cancel-best-effort", wire, "a fetch that ignores i
   const { slow, link, told } = slowLink();
   const scope = new CallLifetime("t", {});
   const answered = link.request(request, scope);
+  await settled();
+  equal(slow.calls.length, 1);
   scope.abort("no");
   await rejects(answered, (error) => error === "no");
   await link.close();

@@ -251,6 +251,11 @@ proves(
     }
     equal(script.received.length, 0);
     equal(link.pending, 0);
+    const safe = call({ params: { name: "t", arguments: { count: 2 ** 53 - 1 } } });
+    const received = await script.next("tools/call");
+    equal(received.headers["mcp-param-count"], String(2 ** 53 - 1));
+    received.result({});
+    await safe;
   },
 );
 

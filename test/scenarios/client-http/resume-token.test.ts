@@ -145,6 +145,8 @@ verifies(
     const resume = { session, id: 0, lastEventId: "e1" };
     await rejects(client.callTool("count", undefined, { resume }), { code: "cannot_resume" });
     equal(client.wire.frames.length, before);
+    await client.listTools();
+    ok(client.wire.frames.length > before);
   },
 );
 

@@ -3,10 +3,17 @@ import { CallLifetime } from "#src/call/lifetime.js";
 import { LegacyHttpTransport } from "#src/era/legacy/client/http.js";
 import { ModernHttpTransport } from "#src/era/modern/client/http.js";
 import { createTarget, MODERN, Recorder } from "../../support/http-transports.js";
-import { proves } from "../../support/verifies.js";
+import { modernRequest } from "../../support/modern-request.js";
+import { verifies, type Wire } from "../../support/verifies.js";
 
 const NOTE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"text":"é😀"}}';
 const ANSWER = '{"jsonrpc":"2.0","id":0,"result":{}}';
+
+type Target = ReturnType<typeof createTarget>;
+const LINKS: readonly Wire<(target: Target) => ModernHttpTransport | LegacyHttpTransport>[] = [
+  { name: "modern-http", open: () => (target) => new ModernHttpTransport(target, MODERN) },
+  { name: "legacy-http", open: () => (target) => new LegacyHttpTransport(target) },
+];
 
 /** Streams that all hold one notification and the answer. */
 const STREAMS: Record<string, string> = {
@@ -23,7 +30,7 @@ const STREAMS: Record<string, string> = {
 for (const [name, text] of Object.entries(STREAMS)) {
   for (const size of [1, Number.POSITIVE_INFINITY]) {
     const cut = size === 1 ? "byte by byte" : "whole";
-    proves("client-transport:http:sse-parser", { wire: "http" }, `${name}, ${cut}`, async () => {
+    verifies("client-transport:http:sse-parser", `${name}, ${cut}`, LINKS, async (createLink) => {
       const bytes = new TextEncoder().encode(text);
       const body = () =>
         new ReadableStream<Uint8Array>({
@@ -34,16 +41,16 @@ for (const [name, text] of Object.entries(STREAMS)) {
         });
       const fetch = async () => new Response(body(), { headers: { "content-type": "text/event-stream" } });
       const target = createTarget(new URL("http://127.0.0.1/mcp"), { fetch });
-      for (const link of [new ModernHttpTransport(target, MODERN), new LegacyHttpTransport(target)]) {
-        const told = new Recorder();
-        link.receiver = told;
-        const request = { method: "tools/list", params: undefined, cancellable: true };
-        deepEqual(await link.request(request, new CallLifetime("tools/list", {})), JSON.parse(ANSWER));
-        equal(told.notifications.length, 1);
-        deepEqual(told.notifications[0]?.[0].params, { text: "é😀" });
-        deepEqual(told.problems, []);
-        await link.close();
-      }
+      const link = createLink(target);
+      const told = new Recorder();
+      link.receiver = told;
+      const params = link instanceof ModernHttpTransport ? modernRequest("tools/list").body.params : undefined;
+      const request = { method: "tools/list", params, cancellable: true };
+      deepEqual(await link.request(request, new CallLifetime("tools/list", {})), JSON.parse(ANSWER));
+      equal(told.notifications.length, 1);
+      deepEqual(told.notifications[0]?.[0].params, { text: "é😀" });
+      deepEqual(told.problems, []);
+      await link.close();
     });
   }
 }

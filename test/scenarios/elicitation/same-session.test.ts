@@ -36,7 +36,7 @@ const answerTo = ({ id }: Message, name: string): Message => {
 
 proves(
   "elicitation:legacy:response-from-same-session",
-  { wire: "http" },
+  { wire: "legacy-http" },
   "a forged answer of another session or user changes nothing",
   async () => {
     const endpoint = harbour();
@@ -68,7 +68,7 @@ proves(
 
 proves(
   "elicitation:legacy:response-from-same-session",
-  { wire: "http" },
+  { wire: "legacy-http" },
   "each session's answer is its own, whatever the ids",
   async () => {
     const endpoint = harbour();

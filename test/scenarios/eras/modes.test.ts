@@ -53,10 +53,16 @@ verifies("lifecycle:mode:prior-legacy", legacyWires, async ({ connect }: World) 
   deepEqual(client.wire.requests("server/discover"), []);
 });
 proves("lifecycle:mode:prior-legacy", wire, "a verdict goes before the probe", async (t) => {
-  const script = new ServerScript().legacy();
-  const client = await connect({ channel: script.channel }, { prior: { era: "legacy" } });
-  t.after(() => client.close());
-  equal(script.methods[0], "initialize");
+  for (const [options, first] of [
+    [{}, "server/discover"],
+    [{ prior: { era: "legacy" } }, "initialize"],
+  ] as const) {
+    const script = new ServerScript().legacy();
+    const client = await connect({ channel: script.channel }, options);
+    t.after(() => client.close());
+    equal(client.era, "legacy");
+    equal(script.methods[0], first);
+  }
 });
 
 proves("lifecycle:mode:prior-invalid", wire, "knowledge that makes no sense is refused at once", async (t) => {

@@ -242,6 +242,7 @@ verifies("lifecycle:era:concurrent-http", modernHttp, async (world: World, t) =>
 
 verifies("lifecycle:era:modern-only-initialize-error", modernWires, async (world: World, t) => {
   const client = await rawClient(world, new McpServer(me, { versions: [MODERN] }), t);
+  equal((await client.ask(enveloped("discover", "server/discover", {}))).error, undefined);
   const { error } = await client.ask(initialize(1));
   match(error?.message ?? "", /2026-07-28/);
   deepEqual((error?.data as { supported: string[] } | undefined)?.supported, [MODERN]);

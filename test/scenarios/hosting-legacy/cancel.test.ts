@@ -15,7 +15,7 @@ import {
 } from "../../support/legacy-endpoint.js";
 import { proves } from "../../support/verifies.js";
 
-const http = { wire: "http" };
+const http = { wire: "legacy-http" };
 
 /** A tool that waits: `deaf` until the gate opens, `wait` until its signal fires. */
 function createWaiting(options: ConstructorParameters<typeof LegacyEndpoint>[0] = {}) {

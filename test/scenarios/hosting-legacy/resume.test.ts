@@ -15,7 +15,7 @@ import {
 } from "../../support/legacy-endpoint.js";
 import { proves } from "../../support/verifies.js";
 
-const http = { wire: "http" };
+const http = { wire: "legacy-http" };
 
 /** A tool that reports each value that the test feeds it, and returns at the end of them. */
 function createFed(options: ConstructorParameters<typeof LegacyEndpoint>[0] = { resumable: true }) {
@@ -421,7 +421,7 @@ proves("hosting:resume:no-store", http, "the header is ignored", async () => {
   assert.equal(listener.body(), "");
 });
 
-proves("hosting:resume:store-bounded", http, "over all sessions", async () => {
+proves("hosting:resume:store-bounded", {}, "over all sessions", async () => {
   const log = new MemoryEventLog({ maxLoggedChars: 10 });
   const first = log.append("a", "x", "1234");
   const second = log.append("b", "x", "1234");

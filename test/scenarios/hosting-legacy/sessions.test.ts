@@ -18,7 +18,7 @@ import { askPort, initialize, listenOn } from "../../support/plain-http.js";
 import { rawPost } from "../../support/raw-post.js";
 import { proves } from "../../support/verifies.js";
 
-const http = { wire: "http" };
+const http = { wire: "legacy-http" };
 const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
 
 function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {

@@ -14,7 +14,7 @@ import {
 } from "../../support/legacy-endpoint.js";
 import { proves } from "../../support/verifies.js";
 
-const http = { wire: "http" };
+const http = { wire: "legacy-http" };
 
 function createServer(options: ConstructorParameters<typeof LegacyEndpoint>[0] = {}) {
   const endpoint = new LegacyEndpoint({ sessions: false, ...options });

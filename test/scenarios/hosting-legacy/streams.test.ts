@@ -21,7 +21,7 @@ import {
 } from "../../support/legacy-endpoint.js";
 import { proves, verifies } from "../../support/verifies.js";
 
-const http = { wire: "http" };
+const http = { wire: "legacy-http" };
 const question = { messages: [], maxTokens: 1 };
 const sampled = { role: "assistant", content: { type: "text", text: "hi" }, model: "m" };
 

@@ -12,7 +12,7 @@ import {
 } from "../../support/legacy-endpoint.js";
 import { proves } from "../../support/verifies.js";
 
-const http = { wire: "http" };
+const http = { wire: "legacy-http" };
 
 function createServer(...args: ConstructorParameters<typeof LegacyEndpoint>) {
   const endpoint = new LegacyEndpoint(...args);

@@ -163,6 +163,7 @@ verifies(
 
     const bare = { jsonrpc: "2.0", id: 1, method: "tools/list" };
     equal((await send({ headers: plainHeaders, body: bare })).status, 400);
+    equal((await send(modernRequest("tools/list"))).status, 200);
     const dual = await serve(createDual().server);
     const session = await handshake(dual);
     const served = await dual({ headers: { ...session, "mcp-protocol-version": undefined }, body: bare });

@@ -226,6 +226,7 @@ proves("hosting:http:modern:get-delete-405", { wire: "modern-http" }, "only POST
   for (const method of ["GET", "DELETE"]) {
     for (const headers of [
       {},
+      { "mcp-protocol-version": "2026-07-28" },
       { "mcp-session-id": "x", "mcp-protocol-version": "2025-11-25", accept: "text/event-stream" },
     ]) {
       const response = await fetch(`http://127.0.0.1:${port}/mcp`, {

@@ -35,13 +35,17 @@ proves("hosting:http:body-limit", http, "too much is refused before it is read, 
   const opened: string[] = [];
   const text = JSON.stringify(call.body);
   const sessions = { onOpen: (id: string) => void opened.push(id) };
+  const greeting = JSON.stringify(initialize().body).padEnd(text.length);
   const { make, seen } = createServer({ limits: { maxBodyBytes: Buffer.byteLength(text) }, http: { sessions } });
   await onEachHost(t, make, async (ask) => {
     equal((await ask({ ...call, body: text })).status, 200);
     const longer = await ask({ ...call, body: `${text} ` });
     equal(longer.status, 413);
     equal(typeof lastMessage(longer).error?.message, "string");
-    equal((await ask(initialize({ body: `${" ".repeat(text.length)}{}` }))).status, 413);
+    equal((await ask(initialize({ body: `${greeting} ` }))).status, 413);
+    deepEqual(opened, []);
+    equal((await ask(initialize({ body: greeting }))).status, 200);
+    equal(opened.splice(0).length, 1);
   });
   const port = await listenOn(t, toNodeListener(make()));
   const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
@@ -100,9 +104,13 @@ proves("hosting:http:body-bom", http, "a mark is taken away, what is no text is 
     const text = new TextEncoder().encode(JSON.stringify(call.body));
     const marked = new Uint8Array([0xef, 0xbb, 0xbf, ...text]);
     equal((await ask({ ...call, body: marked })).status, 200);
+    const greeting = new TextEncoder().encode(JSON.stringify(initialize().body));
+    equal((await ask(initialize({ body: new Uint8Array([0xef, 0xbb, 0xbf, ...greeting]) }))).status, 200);
     const broken = new Uint8Array([...new TextEncoder().encode('{"a":"'), 0xff, 0xfe, 0x22, 0x7d]);
     const refused = await ask({ ...call, body: broken });
     deepEqual([refused.status, lastMessage(refused).error?.code], [400, -32700]);
+    const old = await ask(initialize({ body: broken }));
+    deepEqual([old.status, lastMessage(old).error?.code], [400, -32700]);
   });
 });
 
@@ -129,15 +137,18 @@ proves("hosting:http:body-aborted", http, "half a request is no request", async 
   await until(() => gone === 2, "both connections are over");
   const { openRequests, sessions, running } = server.stats();
   deepEqual([openRequests, sessions, running, seen, opened, unhandled], [0, 0, 0, [], [], []]);
+  for (const request of [call, initialize()]) equal((await askPort(port, request)).status, 200);
 });
 
 proves("hosting:http:method-405", http, "methods that are not served", async (t) => {
   await onEachHost(t, createServer().make, async (ask) => {
     for (const method of ["PUT", "PATCH", "OPTIONS"]) {
-      const refused = await ask({ method, headers: json, ...(method === "OPTIONS" ? {} : { body: call.body }) });
-      equal(refused.status, 405, method);
-      ok(String(refused.headers.allow).includes("POST"));
-      equal(typeof lastMessage(refused).error?.code, "number");
+      for (const { headers, body } of [call, initialize()]) {
+        const refused = await ask({ method, headers: headers ?? {}, ...(method === "OPTIONS" ? {} : { body }) });
+        equal(refused.status, 405, method);
+        ok(String(refused.headers.allow).includes("POST"));
+        equal(typeof lastMessage(refused).error?.code, "number");
+      }
     }
   });
   await onEachHost(t, createServer({ http: { sessions: false } }).make, async (ask) => {

@@ -5,6 +5,7 @@ import { isLegacyRequest, McpServer, type ServerOptions } from "bowline/server";
 import { httpWires } from "../../support/each-wire.js";
 import { modernRequest, VERSION } from "../../support/modern-request.js";
 import {
+  askPort,
   initialize,
   lastMessage,
   legacy,
@@ -134,7 +135,10 @@ proves(
       await onEachHost(
         t,
         () => create(options),
-        async (ask) => void lives.push(await legacyLife(ask)),
+        async (ask) => {
+          lives.push(await legacyLife(ask));
+          equal((await ask(echo)).status, options === only ? 400 : 200);
+        },
       );
     }
     const [node, web, nodeOnly, webOnly] = lives;
@@ -262,8 +266,10 @@ proves("hosting:http:dual:get-delete-routing", modernWire, "to the side that has
       t,
       () => create(options),
       async (ask) => {
-        for (const method of ["GET", "DELETE"])
+        for (const method of ["GET", "DELETE"]) {
           equal((await ask({ method, headers: { accept: "*/*", ...session } })).status, 405);
+          equal((await ask({ method, headers: { accept: "*/*", "mcp-protocol-version": VERSION } })).status, 405);
+        }
       },
     );
   }
@@ -370,4 +376,5 @@ proves("hosting:http:modern:legacy-fallthrough", modernWire, "mounted by a liste
   const client = await connect(`http://127.0.0.1:${port}/anywhere`, { era: "legacy" });
   match((await client.callTool("echo", { text: "mounted" })).text, /mounted/);
   await client.close();
+  equal((await askPort(port, { ...echo, path: "/anywhere" })).status, 200);
 });

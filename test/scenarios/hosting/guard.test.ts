@@ -4,7 +4,7 @@ import { type AddressInfo, connect as connectSocket } from "node:net";
 import { serveHttp, toNodeListener } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { modernRequest } from "../../support/modern-request.js";
-import { askPort, initialize, legacy, listenOn, onEachHost, type PlainRequest } from "../../support/plain-http.js";
+import { askPort, initialize, listenOn, onEachHost, type PlainRequest } from "../../support/plain-http.js";
 import { proves } from "../../support/verifies.js";
 
 const http = { wire: "http" };
@@ -97,6 +97,7 @@ proves("hosting:http:origin-malformed-rejected", http, "what cannot be read is r
       "\u00ff",
     ]) {
       equal((await ask({ ...call, headers: { ...call.headers, origin } })).status, 403, JSON.stringify(origin));
+      equal((await ask(initialize({ headers: { origin } }))).status, 403, JSON.stringify(origin));
     }
   });
   const { make } = createGuarded({ http: { allowedOrigins: ["null"] } });
@@ -123,10 +124,11 @@ proves(
         "LOCALHOST",
       ]) {
         equal((await ask(withHost(host))).status, 200, host);
+        equal((await ask(initialize({ headers: { host } }))).status, 200, host);
       }
       for (const host of ["evil.example", "localhost.evil.example", "evil.example:80", "[::2]"]) {
         equal((await ask(withHost(host))).status, 403, host);
-        equal((await ask(legacy({}, { headers: { host } }))).status, 403, host);
+        equal((await ask(initialize({ headers: { host } }))).status, 403, host);
       }
     });
     const { make } = createGuarded({ http: { allowedHosts: ["mcp.example"] } });
@@ -152,7 +154,7 @@ for (const wire of ["http", "sse"]) {
     const asked: string[] = [];
     const server = create({});
     const told = {
-      handle: () => {},
+      handle: (...args: Parameters<typeof server.handle>) => server.handle(...args),
       close: () => server.close(),
       onListening: (host: string) => {
         asked.push(host);
@@ -161,6 +163,15 @@ for (const wire of ["http", "sse"]) {
     };
     await using running = await serveHttp(told);
     equal((running.server.address() as AddressInfo).address, "127.0.0.1");
+    if (wire === "sse") {
+      const stream = await fetch(new URL("/sse", running.url), { headers: { accept: "text/event-stream" } });
+      equal(stream.status, 200);
+      await stream.body?.cancel();
+    } else {
+      const { port } = new URL(running.url);
+      for (const request of [modernRequest("server/discover"), initialize()])
+        equal((await askPort(Number(port), request)).status, 200);
+    }
     deepEqual([asked, warnings], [["127.0.0.1"], []]);
     for (const host of ["0.0.0.0", "::"]) {
       create({}).onListening(host);
@@ -180,6 +191,7 @@ proves("hosting:http:no-global-patching", http, "what is global stays what it wa
   equal((await askPort(port, call)).status, 200);
   await onEachHost(t, createGuarded({ http: { sse: true } }).make, async (ask) => {
     equal((await ask(call)).status, 200);
+    equal((await ask(initialize())).status, 200);
   });
   ok(names.every((name, at) => globalThis[name] === before[at]));
 });

@@ -218,7 +218,7 @@ proves(
   },
 );
 
-proves("hosting:http:graceful-shutdown", { wire: "http" }, "the process exits by itself", async () => {
+proves("hosting:http:graceful-shutdown", {}, "the process exits by itself", async () => {
   const program = `
     import { serveHttp } from "bowline/node";
     import { connect } from "bowline/client";

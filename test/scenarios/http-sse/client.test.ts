@@ -94,6 +94,7 @@ proves("client-transport:sse:waits-for-endpoint", sse, "no endpoint, no connecti
     await failed;
     equal(script.all("POST").length, 1);
   }
+  ok(await session(t));
 });
 
 proves("client-transport:sse:endpoint-same-origin", sse, "messages go to no other origin", async (t) => {

@@ -301,7 +301,7 @@ proves(
 
 proves(
   "transport:sse:server-transport",
-  sse,
+  {},
   "it is served with this package alone, and marked as deprecated",
   async () => {
     const { readFile } = await import("node:fs/promises");

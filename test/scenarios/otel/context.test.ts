@@ -127,7 +127,7 @@ verifies("otel:meta:inject", "nothing is added where nothing is registered", eac
   deepEqual(traceOf(sent(client)[0] as Meta), {});
 });
 
-proves("otel:meta:inject", { wire: "memory" }, "needs no tracing package", async () => {
+proves("otel:meta:inject", {}, "needs no tracing package", async () => {
   const hooks = `export async function resolve(name, context, next) {
     if (name.startsWith("@opentelemetry/")) throw new Error(name + " is not installed");
     return next(name, context);

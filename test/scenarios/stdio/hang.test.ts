@@ -95,7 +95,7 @@ verifies(
   },
 );
 
-proves("transport:stdio:restart", { wire: "stdio" }, "missed pings need pings", async () => {
+proves("transport:stdio:restart", {}, "missed pings need pings", async () => {
   const target = { ...child("recorder", "legacy"), restart: { maxMissedPings: 2 } };
   await rejects(connect(target), { code: "definition_error", message: /restart.maxMissedPings needs .*pings/ });
 });

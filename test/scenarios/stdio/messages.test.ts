@@ -15,7 +15,7 @@ import { proves, verifies } from "../../support/verifies.js";
 const me = { name: "scenario", version: "1.0.0" };
 const KEY = "io.modelcontextprotocol/subscriptionId";
 
-verifies("transport:stdio:backpressure", stdioWires, async () => {
+proves("transport:stdio:backpressure", { wire: "stdio" }, "a sender waits for a slow reader", async () => {
   const channel = createStdioClientChannel({ ...child("deaf"), stderr: "ignore", shutdown: NEVER });
   const log = await ChannelLog.open(channel);
   await log.received(1);

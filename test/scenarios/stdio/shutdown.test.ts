@@ -156,7 +156,7 @@ verifies("transport:stdio:shutdown-on-abort", stdioWires, async ({ era }) => {
   deepEqual(await held(), before);
 });
 
-verifies("transport:stdio:tree-kill", stdioWires, async () => {
+proves("transport:stdio:tree-kill", { wire: "stdio" }, "children of the child go with it", async () => {
   using near = await awaitPresence();
   const wrapped = createStdioClientChannel({
     ...child("wrapper", String(near.port), "pipes", "same", "stay"),
@@ -209,7 +209,7 @@ proves(
 
 const STUBBED = "by a stubbed platform, not on a machine with Windows";
 
-proves(["transport:stdio:windows", "transport:stdio:no-shell"], { wire: "stdio" }, STUBBED, () => {
+proves(["transport:stdio:windows", "transport:stdio:no-shell"], {}, STUBBED, () => {
   deepEqual(planEndTree(7, "SIGTERM", "win32"), {
     by: "command",
     command: "taskkill",

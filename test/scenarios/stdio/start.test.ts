@@ -11,7 +11,7 @@ import { speaking } from "../../support/raw-end.js";
 import { child, connectChild, exists, held, Lines, NEVER, program } from "../../support/server-child.js";
 import { proves, verifies } from "../../support/verifies.js";
 
-verifies("transport:stdio:spawn-failure", stdioWires, async ({ era }) => {
+proves("transport:stdio:spawn-failure", { wire: "stdio" }, "each cause is told", async () => {
   const before = await held();
   const targets = [
     { target: { command: "no-such-program", args: ["--token=secret"] }, code: "ENOENT", cause: /no such program/ },
@@ -19,14 +19,16 @@ verifies("transport:stdio:spawn-failure", stdioWires, async ({ era }) => {
     { target: { command: process.execPath, cwd: "/no/such/folder" }, code: "ENOENT", cause: /working directory/ },
   ];
   for (const { target, code, cause } of targets) {
-    await rejects(connect(target, { era }), (error) => {
-      ok(error instanceof ConnectionError);
-      equal((error.cause as NodeJS.ErrnoException).code, code);
-      equal(error.command, target.command);
-      match(String(error.likelyCause), cause);
-      ok(!error.message.includes("secret"));
-      return true;
-    });
+    for (const era of ["modern", "legacy", "auto"] as const) {
+      await rejects(connect(target, { era }), (error) => {
+        ok(error instanceof ConnectionError);
+        equal((error.cause as NodeJS.ErrnoException).code, code);
+        equal(error.command, target.command);
+        match(String(error.likelyCause), cause);
+        ok(!error.message.includes("secret"));
+        return true;
+      });
+    }
   }
   deepEqual(await held(), before);
 });
@@ -45,7 +47,7 @@ verifies("transport:stdio:early-exit", stdioWires, async ({ era }) => {
   });
 });
 
-proves("transport:stdio:early-exit", { wire: "stdio" }, "the likely cause is told, where there are signs of it", () => {
+proves("transport:stdio:early-exit", {}, "the likely cause is told, where there are signs of it", () => {
   const none = { exitCode: null, exitSignal: null, stderr: [], spoke: true };
   equal(likelyCauseOf(none), undefined);
   equal(likelyCauseOf({ ...none, exitCode: 1 }), undefined);
@@ -132,10 +134,11 @@ verifies("transport:stdio:write-after-exit", stdioWires, async ({ era }, t) => {
   deepEqual(uncaught, []);
 });
 
-verifies(
+proves(
   ["transport:stdio:default-env-safelist", "transport:stdio:env-explicit", "transport:stdio:no-shell"],
-  stdioWires,
-  async (_, t) => {
+  { wire: "stdio" },
+  "arguments and environment arrive as given",
+  async (t) => {
     process.env.BOWLINE_TEST_SECRET = "secret";
     t.after(() => delete process.env.BOWLINE_TEST_SECRET);
     const args = ["a b", "$HOME", '"; exit 1', "*", "a;b", "`id`", "é", ""];
