@@ -1,7 +1,16 @@
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
-import { isWire, missingWires, readCatalogue, readNotApplicable, readPending, readProofs } from "./lib/catalogue.mjs";
+import {
+  isWire,
+  missingWires,
+  provedWires,
+  readCatalogue,
+  readNotApplicable,
+  readPending,
+  readProofs,
+  refusalOf,
+} from "./lib/catalogue.mjs";
 import { importsOf } from "./lib/imports.mjs";
 import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
 
@@ -39,12 +48,16 @@ export function account() {
 function gather(proofs, catalogue, problems) {
   const wires = new Map();
   const failed = new Set();
-  for (const { id, wire, test, passed } of proofs) {
+  const refused = new Set();
+  for (const proof of proofs) {
+    const { id, wire, test, passed } = proof;
     if (!catalogue.has(id)) problems.push(`${test}: ${id} is not in the catalogue`);
     if (!isWire(wire)) problems.push(`${test}: ${wire} is not a wire`);
     if (!passed) failed.add(id);
-    else wires.set(id, (wires.get(id) ?? new Set()).add(wire));
+    else for (const one of provedWires(proof)) wires.set(id, (wires.get(id) ?? new Set()).add(one));
+    refused.add(refusalOf(proof));
   }
+  problems.push(...[...refused].filter((refusal) => refusal !== undefined));
   for (const id of failed) wires.delete(id);
   return wires;
 }

@@ -32,7 +32,10 @@ function readYaml(path) {
   return existsSync(at(path)) ? parse(readFileSync(at(path), "utf8")) : undefined;
 }
 
-/** What the tests of the last full run recorded: `[{ id, wire?, test, passed }]`; undefined before the first. */
+/**
+ * What the tests of the last full run recorded: `[{ id, wire?, traffic, test, passed }]`, where `traffic` is what passed
+ * during the test; undefined before the first run.
+ */
 export function readProofs() {
   if (!existsSync(at("build/proofs/run.json"))) return undefined;
   const text = filesBelow(at("build/proofs"), ".jsonl").map((file) => readFileSync(file, "utf8"));
@@ -53,10 +56,42 @@ export function erasOf({ since, until }) {
   return eras;
 }
 
-/** How a proof's wire is written: `[era-]transport`; without an era it counts for both. */
-const spelled = /^(?:(legacy|modern)-)?(memory|stdio|node|fetch|http|sse)$/;
+const spelled = /^(?:(legacy|modern)(?:-|$))?(memory|stdio|node|fetch|http|sse)?$/;
 
-export const isWire = (wire) => wire === undefined || spelled.test(wire);
+/** A wire's parts. A proof's wire may leave out the era, and one that counts for a test without a wire the transport. */
+function partsOf(wire) {
+  const [, era, transport] = spelled.exec(wire ?? "") ?? [];
+  return { era, transport };
+}
+
+/** How a test may name its wire: `[era-]transport`, or not at all. */
+export const isWire = (wire) => wire === undefined || partsOf(wire).transport !== undefined;
+
+/** What counts as traffic on a transport: `http` is spoken to any host, and by a client of whatever answers. */
+const seenAs = { http: new Set(["http", "node", "fetch"]) };
+
+/**
+ * The wires that a proof counts for: those that its test names and on which messages of that era passed. A name without an
+ * era stands for the eras that were seen, or for both if what passed has none (an authorization server knows no eras);
+ * the same holds for a test without a wire. Empty for a test that names a wire it did not use.
+ */
+export function provedWires({ wire, traffic }) {
+  const { era, transport } = partsOf(wire);
+  const seen = traffic.map(partsOf).filter((on) => isOn(transport, on.transport));
+  const eras = [...new Set(seen.map((on) => on.era))].filter((one) => one !== undefined);
+  const counted = era === undefined ? eras : eras.filter((one) => one === era);
+  if (counted.length > 0) return counted.map((one) => (transport === undefined ? one : `${one}-${transport}`));
+  return era === undefined && (wire === undefined || seen.length > 0) ? [wire] : [];
+}
+
+/** Why a proof is refused; undefined if it counts for something. */
+export function refusalOf({ wire, traffic, test }) {
+  if (provedWires({ wire, traffic }).length > 0) return undefined;
+  const told = traffic.length === 0 ? "it had no traffic" : `its traffic was ${traffic.join(", ")}`;
+  return `${test}: its wire is ${wire}, but ${told}; name the wire after the traffic, or speak on that wire`;
+}
+
+const isOn = (named, seen) => named === undefined || (seenAs[named]?.has(seen) ?? named === seen);
 
 /**
  * The wires a requirement still lacks, given those it was proved on (undefined: a test that uses no wire).
@@ -65,11 +100,7 @@ export const isWire = (wire) => wire === undefined || spelled.test(wire);
  */
 export function missingWires(entry, wires) {
   const proved = (era, transport) =>
-    wires.some((wire) => {
-      if (wire === undefined) return transport === undefined;
-      const [, wireEra, wireTransport] = spelled.exec(wire) ?? [];
-      return (wireEra ?? era) === era && (transport === undefined || wireTransport === transport);
-    });
+    wires.map(partsOf).some((on) => (on.era ?? era) === era && (transport ?? on.transport) === on.transport);
   const missing = [];
   for (const era of erasOf(entry)) {
     for (const transport of entry.transports ?? [undefined]) {
