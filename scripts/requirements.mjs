@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
+import { entriesWithCases } from "./lib/cases.mjs";
 import {
   isWire,
   missingWires,
@@ -16,7 +17,8 @@ import { at, filesBelow, shown, wantsJson } from "./lib/project.mjs";
 
 /**
  * Compares the requirement catalogue with what the last full test run proved. `--json` prints the whole account,
- * `--update-pending` rewrites requirements/pending.yaml so that it lists exactly what is not proved.
+ * `--update-pending` rewrites requirements/pending.yaml so that it lists exactly what is not proved, `--cases [part of ids]`
+ * prints the cases that each `check` names beside the tests that prove the entry.
  */
 export const requirements = {
   name: "requirements",
@@ -139,6 +141,16 @@ function toJson({ problems, states, totals }) {
   };
 }
 
+function printCases(filter) {
+  const entries = entriesWithCases(readCatalogue(), readProofs() ?? [], filter);
+  for (const { id, level, cases, tests } of entries) {
+    console.log(`\n${id} (${level})`);
+    for (const text of cases) console.log(`  - ${text}`);
+    for (const test of tests) console.log(`  = ${test}`);
+  }
+  console.log(`\n${entries.length} entries with two cases or more`);
+}
+
 function print({ problems, totals }) {
   const row = (name, { all, proved, pending, notApplicable }) =>
     console.log(
@@ -158,8 +170,10 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
     if (!existsSync(at("build/proofs/run.json"))) throw new Error("no full test run to go by; npm test makes one");
     updatePending(account());
   }
+  const cases = process.argv.indexOf("--cases");
   const result = account();
   process.exitCode = result.problems.length === 0 ? 0 : 1;
-  if (wantsJson()) console.log(JSON.stringify(toJson(result), null, 2));
+  if (cases > 0) printCases(process.argv[cases + 1]);
+  else if (wantsJson()) console.log(JSON.stringify(toJson(result), null, 2));
   else print(result);
 }

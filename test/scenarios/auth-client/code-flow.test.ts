@@ -47,6 +47,24 @@ verifies("client-auth:401-single-flight", everyTransport, async (world) => {
   ok([...reasons][0] instanceof AuthError);
 });
 
+verifies(
+  "client-auth:401-single-flight",
+  "ten clients that come together for the first time",
+  everyTransport,
+  async (world) => {
+    const auth = world.oauth();
+    const clients = await Promise.all(Array.from({ length: 10 }, () => world.connect(auth)));
+    const results = await Promise.all(clients.map((client) => client.callTool("echo", {})));
+    deepEqual(
+      results.map(({ text }) => text),
+      clients.map(() => "echo"),
+    );
+    equal(world.count("POST https://as.example/register"), 1);
+    equal(world.count("GET https://as.example/authorize"), 1);
+    equal(world.count("POST https://as.example/token"), 1);
+  },
+);
+
 verifies("client-auth:retry-replays-message", eachEra, async (world) => {
   const client = await world.connect(world.oauth());
   world.as.live.clear();

@@ -1,12 +1,14 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { connect } from "bowline/client";
 import { serveHttp } from "bowline/node";
 import { McpServer } from "bowline/server";
 import { MemoryEventLog } from "#src/store/event-log.js";
+import { modernHttp } from "../../support/each-wire.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { aborted, gate } from "../../support/gate.js";
 import { settled } from "../../support/http-transports.js";
-import { proves } from "../../support/verifies.js";
+import { until } from "../../support/legacy-endpoint.js";
+import { proves, verifies } from "../../support/verifies.js";
 
 const me = { name: "test", version: "1.0.0" };
 
@@ -135,5 +137,51 @@ proves(
     const closing = client.close();
     await closing;
     equal(clock.pending, 0);
+  },
+);
+
+verifies(
+  "client-transport:http:cancel-listen",
+  "the handle is closed, and the server keeps no subscriber",
+  modernHttp,
+  async ({ connect }) => {
+    const errors: unknown[] = [];
+    const arrived = gate();
+    const server = new McpServer(me, { onError: (error) => errors.push(error) }).tool("a", {}, () => "x");
+    const hold = { on: false };
+    server.use(async (call, next) => {
+      if (call.method === "subscriptions/listen" && hold.on) {
+        arrived.open();
+        await aborted(call.end.signal);
+      }
+      return next(call);
+    });
+    const client = await connect(server, { onError: (error) => void errors.push(error) });
+    const subscribers = () => server.stats().openRequests;
+
+    const watch = await client.watch({ toolsListChanged: true });
+    equal(subscribers(), 1);
+    await watch.close();
+    equal(watch.ended, "closed");
+    for await (const change of watch) ok(false, JSON.stringify(change));
+    await until(() => subscribers() === 0, "the server lets the subscriber go");
+
+    hold.on = true;
+    const leave = new AbortController();
+    const waiting = client.watch({ toolsListChanged: true }, { signal: leave.signal });
+    await arrived.opened;
+    equal(subscribers(), 1);
+    leave.abort("enough");
+    await rejects(waiting, (reason) => reason === "enough");
+    await until(() => subscribers() === 0, "the server lets the unacknowledged one go");
+
+    await client.callTool("a");
+    const posted = client.wire.requests().map(({ method }) => method);
+    deepEqual(
+      posted.filter((method) => method !== "server/discover"),
+      ["subscriptions/listen", "subscriptions/listen", "tools/call"],
+    );
+    deepEqual(client.wire.notifications("client"), []);
+    deepEqual(errors, []);
   },
 );

@@ -87,9 +87,12 @@ verifies("mcpserver:tool:input-validation:legacy-revisions", legacyChannels, asy
 });
 
 verifies("mcpserver:tool:zero-arg", channelWires, async (world) => {
-  const server = new McpServer(me).tool("now", {}, (args) => JSON.stringify(args));
+  const server = new McpServer(me).tool("now", {}, (...given) => {
+    const [args, ctx] = given;
+    return JSON.stringify([given.length, args, typeof ctx.progress]);
+  });
   const client = await plainClient(world, server);
-  const ran = { content: [{ type: "text", text: "{}" }] };
+  const ran = { content: [{ type: "text", text: '[2,{},"function"]' }] };
   const call = async (params: object) => {
     const { content, isError } = await client.result("tools/call", { name: "now", ...params });
     return isError === undefined ? { content } : { content, isError };

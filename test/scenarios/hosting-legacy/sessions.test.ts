@@ -213,6 +213,24 @@ proves("hosting:session:failed-init-no-session", http, "by its params and by an 
   assert.deepEqual(endpoint.stats, { sessions: 0, streams: 0, running: 0 });
 });
 
+proves("hosting:session:failed-init-no-session", http, "by a guard and by a gate", async () => {
+  const opened: string[] = [];
+  const sessions = { onOpen: (id: string) => void opened.push(id) };
+  const gate = () => ({ status: 401, headers: { "www-authenticate": "Bearer" } });
+  for (const [options, headers, code] of [
+    [{ sessions }, { host: "evil.example" }, 403],
+    [{ sessions }, { origin: "https://evil.example" }, 403],
+    [{ sessions, gate }, {}, 401],
+  ] as const) {
+    const { endpoint } = createServer(options);
+    const refused = await status(endpoint.initialize("2025-11-25", { headers }), code);
+    assert.equal(refused.headers["mcp-session-id"], undefined);
+    assert.deepEqual([endpoint.stats.sessions, opened], [0, []]);
+  }
+  await createServer({ sessions }).endpoint.open();
+  assert.equal(opened.length, 1);
+});
+
 proves("hosting:session:idle-timeout", http, "each request restarts the clock", async () => {
   const clock = new HandClock();
   const log = new MemoryEventLog();

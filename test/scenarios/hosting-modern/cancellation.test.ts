@@ -1,7 +1,9 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { connect } from "node:net";
 import type { Context } from "#src/server/context.js";
+import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { aborted, gate } from "../../support/gate.js";
+import { until } from "../../support/legacy-endpoint.js";
 import { defineServer, eachHost, listen, readMessages, resultOf } from "../../support/modern-hosts.js";
 import { modernRequest, type RequestInit, sseMessages } from "../../support/modern-request.js";
 import { proves, verifies } from "../../support/verifies.js";
@@ -218,6 +220,45 @@ verifies(
     while ((server.stats().openRequests ?? 0) > 0) await (await send(call("echo"))).text();
     server.tool("new", {}, () => "new");
     equal(server.stats().openRequests, 0);
+  },
+);
+
+proves(
+  "hosting:http:modern:listen-disconnect",
+  { wire: "modern-http" },
+  "a change is written to none of the dropped streams",
+  async (t) => {
+    const server = defineServer().tool("echo", {}, () => "hi");
+    t.after(() => server.close());
+    const listen = (id: number) => {
+      const { headers, body } = modernRequest("subscriptions/listen", {
+        id,
+        params: { notifications: { toolsListChanged: true } },
+      });
+      const exchange = createArrayExchange({ headers, body });
+      const open = exchange.stream.bind(exchange);
+      const seen = { exchange, writes: 0 };
+      exchange.stream = (...args) => {
+        const stream = open(...args);
+        const write = stream.write.bind(stream);
+        stream.write = (text) => {
+          seen.writes++;
+          return write(text);
+        };
+        return stream;
+      };
+      server.handle(exchange);
+      return seen;
+    };
+    const kept = listen(0);
+    const dropped = Array.from({ length: 100 }, (_, at) => listen(at + 1));
+    const all = [kept, ...dropped];
+    await until(() => all.every(({ writes }) => writes === 1), "every stream is acknowledged");
+    for (const { exchange } of dropped) exchange.disconnect();
+    await until(() => server.stats().openRequests === 1, "only one stream is left");
+    server.tool("new", {}, () => "new");
+    await until(() => kept.writes === 2, "the change is told");
+    equal(Math.max(...dropped.map(({ writes }) => writes)), 1);
   },
 );
 

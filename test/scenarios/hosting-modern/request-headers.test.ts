@@ -19,6 +19,10 @@ function createRecorder() {
       ran.push("tool other");
       return "hi";
     })
+    .tool("größe", {}, () => {
+      ran.push("tool größe");
+      return "hi";
+    })
     .prompt("ask", {}, () => {
       ran.push("prompt ask");
       return "please";
@@ -124,7 +128,18 @@ verifies("hosting:http:modern:name-header-base64", eachHost, async ({ serve }) =
   const padded = { params: { name: "padded " }, headers: { "mcp-name": "=?base64?cGFkZGVkIA==?=" } };
   equal((await send(modernRequest("prompts/get", padded))).status, 200);
   deepEqual(await faultOf(await send(greet("=?base64?YXNr?="))), MISMATCH);
-  deepEqual(ran, ["prompt grüße", "prompt padded "]);
+  deepEqual(ran.splice(0), ["prompt grüße", "prompt padded "]);
+  const encoded = (text: string) => ({ "mcp-name": `=?base64?${Buffer.from(text).toString("base64")}?=` });
+  const measure = (header: string) =>
+    modernRequest("tools/call", { params: { name: "größe", arguments: {} }, headers: encoded(header) });
+  const read = (header: string) =>
+    modernRequest("resources/read", { params: { uri: "note://1" }, headers: encoded(header) });
+  equal((await send(measure("größe"))).status, 200);
+  equal((await send(read("note://1"))).status, 200);
+  deepEqual(ran.splice(0), ["tool größe", "resource note://1"]);
+  deepEqual(await faultOf(await send(measure("echo"))), MISMATCH);
+  deepEqual(await faultOf(await send(read("note://2"))), MISMATCH);
+  deepEqual(ran, []);
 });
 
 verifies("hosting:http:modern:base64-invalid", "names", eachHost, async ({ serve }) => {

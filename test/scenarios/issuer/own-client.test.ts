@@ -72,6 +72,27 @@ proves(
   },
 );
 
+proves(
+  "hosting:auth:as:token:basic-decoding",
+  http,
+  "what the client of this package encodes is decoded",
+  async (t) => {
+    for (const [id, secret] of [
+      ["a:b", "c:d"],
+      ["100%", "%41"],
+      ["a+b", "c d+e"],
+      ["ü", "größe 🚀"],
+    ] as const) {
+      const guarded = await Guarded.open(t, {
+        clients: [{ clientId: id, clientSecret: secret, redirectUris: [CALLBACK] }],
+      });
+      const { issuer } = guarded.world.issuer;
+      const oauth = guarded.oauth(guarded.world.browser(), { client: { id, secret, issuer }, issuer });
+      equal(await (await oauth.fetch(RESOURCE)).text(), "welcome", id);
+    }
+  },
+);
+
 proves("hosting:auth:as:cimd:fetch", http, "the client of this package needs no registration", async (t) => {
   const id = "https://tool.example/client.json";
   const document = { client_id: id, client_name: "Tool", redirect_uris: [CALLBACK] };
