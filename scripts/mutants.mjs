@@ -9,7 +9,7 @@ import { allMutants, makeTree, testFiles } from "./mutants/tree.mjs";
 
 /**
  * Measures the tests by mutants, which are small faults in the built code: `node scripts/mutants.mjs [--layer <layer>] [--only
- * <id>] [--sample <n>] [--seed <seed>] [--workers <n>] [--seconds <n>] [--update] [--json]`. All mutants are written into
+ * <id>] [--sample <n>] [--seed <seed>] [--workers <n>] [--files <n>] [--update] [--json]`. All mutants are written into
  * one copy of the build, build/mutants/tree; BOWLINE_MUTANT turns one on. Tests run once without a mutant to learn which
  * files reach which mutants, and only these files run on a mutant, until one fails.
  *
@@ -24,7 +24,7 @@ const { values } = parseArgs({
     sample: { type: "string" },
     seed: { type: "string" },
     workers: { type: "string", default: "2" },
-    seconds: { type: "string", default: "60" },
+    files: { type: "string", default: "60" },
     update: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
@@ -54,7 +54,7 @@ const workers = Number(values.workers);
 const files = await baseline(testFiles(chosen), { workers, tell: progress });
 const left = files.filter(({ failure }) => failure !== undefined);
 for (const { name, failure } of left) console.error(`${name} fails without a mutant and is left out: ${failure}`);
-const results = await hunt(taken, files, { workers, seconds: Number(values.seconds), tell: progress });
+const results = await hunt(taken, files, { workers, most: Number(values.files), tell: progress });
 
 const verdict = judged(results, ledger);
 if (json) console.log(JSON.stringify({ ...verdict, results }, null, 2));

@@ -7,15 +7,15 @@ const kept = at("build/mutants/killers.json");
 
 /**
  * Looks for a test that fails with each mutant: `{ ...mutant, killer?, reached, ran }`, where `reached` and `ran` count files.
- * The files that reach a mutant run in the order of {@link orderOf} until one fails, or until files that take `seconds` ran.
+ * The files that reach a mutant run in the order of {@link orderOf} until one fails, or until `most` of them ran.
  * A file that also fails without the mutant kills nothing.
  */
-export async function hunt(mutants, files, { workers, seconds, tell }) {
+export async function hunt(mutants, files, { workers, most, tell }) {
   const killers = existsSync(kept) ? readJson(kept) : {};
   const results = new Map();
   await eachOf(mutants, workers, async (mutant) => {
     const reaching = files.filter(({ failure, reached }) => failure === undefined && reached.includes(mutant.id));
-    const result = await killed(mutant, orderOf(mutant, reaching, killers[mutant.id]), seconds);
+    const result = await killed(mutant, orderOf(mutant, reaching, killers[mutant.id]).slice(0, most));
     if (result.killer !== undefined) killers[mutant.id] = result.killer.file;
     writeFileSync(folderFor(kept), JSON.stringify(killers));
     results.set(mutant.id, { ...mutant, reached: reaching.length, ...result });
@@ -24,14 +24,11 @@ export async function hunt(mutants, files, { workers, seconds, tell }) {
   return mutants.map(({ id }) => results.get(id));
 }
 
-async function killed(mutant, files, seconds) {
-  let spentMs = 0;
+async function killed(mutant, files) {
   let ran = 0;
   for (const { path, name, ms } of files) {
-    if (ran > 0 && spentMs + ms > seconds * 1000) break;
     const timeoutMs = ms * 4 + 10_000;
     const { failure } = await runTests(path, { env: { BOWLINE_MUTANT: mutant.id }, timeoutMs });
-    spentMs += ms;
     ran += 1;
     if (failure === undefined) continue;
     const without = await runTests(path, { timeoutMs });

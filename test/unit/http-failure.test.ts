@@ -7,6 +7,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { connect } from "bowline/client";
 import { systemClock } from "#src/call/clock.js";
 import { noResponse, readErrorResponse, statusError } from "#src/http/client/failures.js";
+import { readExcerpt } from "#src/http/client/read.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { legacyWorld, modernWorld, settled } from "../support/http-transports.js";
 
@@ -89,6 +90,45 @@ test("a body that never ends is let go of", async () => {
   const refusal = await readErrorResponse(new Response(body, { status: 500 }), life, systemClock);
   equal(refusal.excerpt.length, 203);
   equal(cancelled, true);
+});
+
+test("an excerpt has at most the bytes that are allowed, and nothing is read beyond them", async () => {
+  for (const [sizes, read] of [
+    [[10], 1],
+    [[4, 6], 1],
+    [[3, 6, 6], 2],
+  ] as const) {
+    let chunks = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: (controller) => {
+          const size = sizes[chunks++] ?? 0;
+          if (size > 0) controller.enqueue(new Uint8Array(size).fill(120));
+          else controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    equal(await readExcerpt(new Response(body), 4, 1000, life, systemClock), "xxxx");
+    equal(chunks, read, String(sizes));
+  }
+});
+
+test("503 is a refusal only with a JSON-RPC error and the time of the next attempt", async () => {
+  const error = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "busy" } });
+  const deliveryOf = async (body: string, headers: Record<string, string>) =>
+    (await readErrorResponse(new Response(body, { status: 503, headers }), life, systemClock)).delivery;
+  equal(await deliveryOf(error, { "retry-after": "1" }), "refused");
+  equal(await deliveryOf(error, {}), "sent");
+  equal(await deliveryOf("busy", { "retry-after": "1" }), "sent");
+});
+
+test("a status that a server of MCP does not send casts doubt on the address, and 401 names the remedy", () => {
+  const told = (status: number) =>
+    statusError("initialize", { status, retryAfterMs: undefined, delivery: "refused", excerpt: "" }).message;
+  for (const status of [404, 405]) match(told(status), /address of an MCP server/);
+  match(told(401), /createOAuth/);
+  for (const status of [400, 403, 500]) match(told(status), new RegExp(`HTTP status ${status}$`));
 });
 
 for (const era of ["modern", "legacy"] as const) {

@@ -33,3 +33,32 @@ test("a call that learns of a lost session after a failed handshake waits for th
   again.result({ content: [{ type: "text", text: "there" }] });
   equal((await late).text, "there");
 });
+
+test("a watch after a failed handshake waits for the next handshake", async (t) => {
+  const script = await new HttpScript().start();
+  t.after(() => script.stop());
+  script.onRequest = (received: Received) => {
+    if (received.rpcMethod === "notifications/initialized") received.status(202);
+    if (received.method === "GET") received.status(405);
+  };
+  const hello = { ...HELLO, capabilities: { tools: {}, resources: { subscribe: true } } };
+  const connecting = connect(script.url, { era: "legacy" });
+  (await script.next("initialize")).result(hello, { "mcp-session-id": "first" });
+  const client = await connecting;
+  t.after(() => client.close());
+  const lost = client.callTool("lost");
+  (await script.next("tools/call")).status(404);
+  (await script.next("initialize")).status(503);
+  await rejects(lost, ConnectionError);
+
+  const watching = client.watch({ resources: ["a:b"] });
+  const next = await script.next(({ message }) => message?.id !== undefined);
+  equal(next.rpcMethod, "initialize");
+  next.result(hello, { "mcp-session-id": "second" });
+  const subscribe = await script.next("resources/subscribe");
+  equal(subscribe.headers["mcp-session-id"], "second");
+  subscribe.result({});
+  const unwatched = (await watching).close();
+  (await script.next("resources/unsubscribe")).result({});
+  await unwatched;
+});

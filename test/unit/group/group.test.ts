@@ -489,3 +489,37 @@ test("who leaves the loop over a listing leaves nothing behind", async () => {
 function tool(name: string): Tool {
   return { name, inputSchema: { type: "object" } };
 }
+
+test("the time that connecting takes is part of a call's deadline", async () => {
+  const clock = new FakeClock();
+  const [connecting, entered, target] = [gate(), gate(), gate<Target>()];
+  const slow = new McpServer({ name: "slow", version: "1" }).tool("wait", {}, () => {
+    entered.open();
+    return new Promise<string>(() => {});
+  });
+  const { group } = grouped(
+    {
+      slow: () => {
+        connecting.open();
+        return target.opened;
+      },
+    },
+    { clock },
+  );
+  await using _ = group;
+  let ended = false;
+  const call = group.callTool("slow__wait", {}, { deadlineMs: 1000 }).finally(() => {
+    ended = true;
+  });
+  call.catch(() => {});
+  await connecting.opened;
+  clock.advance(400);
+  target.open(slow);
+  await entered.opened;
+  clock.advance(599);
+  await new Promise(setImmediate);
+  equal(ended, false);
+  clock.advance(1);
+  await rejects(call, { code: "timeout", kind: "deadline" });
+  await slow.close();
+});
