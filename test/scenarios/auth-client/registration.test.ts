@@ -229,6 +229,28 @@ verifies(["client-auth:dcr:substituted-metadata", "client-auth:dcr:issuer-not-fr
   }
 });
 
+verifies(
+  "client-auth:token-endpoint-auth-method",
+  "of a client that is given a secret, and not told how to use it",
+  eachEra,
+  async (world) => {
+    for (const [listed, used] of [
+      [["client_secret_post"], "post"],
+      [["client_secret_post", "client_secret_basic"], "basic"],
+      [undefined, "basic"],
+    ] as const) {
+      world.as.metadata = { ...world.as.metadata, token_endpoint_auth_methods_supported: listed };
+      world.routes.set("POST https://as.example/register", () => ({
+        status: 201,
+        json: { client_id: "given", client_secret: "s" },
+      }));
+      await world.call(world.oauth({ registration: { token_endpoint_auth_method: "none" } }));
+      equal(exchanged(world)?.headers.has("authorization"), used === "basic");
+      equal(exchanged(world)?.form.has("client_secret"), used === "post");
+    }
+  },
+);
+
 verifies("client-auth:dcr:unusable-credentials", eachEra, async (world) => {
   const store = createMemoryStore();
   for (const more of [
