@@ -56,7 +56,7 @@ function* changesOf(node, parents, code) {
   if (node.type === "ExpressionStatement" && isDroppable(node.expression)) {
     yield { operator: "drop", text: "", kind: "statement" };
   }
-  if (node.type === "AwaitExpression") yield { operator: "await", text: raw(node.argument) };
+  if (node.type === "AwaitExpression" && !isLast(parents)) yield { operator: "await", text: raw(node.argument) };
   if (node.type === "AssignmentExpression" && node.operator in assigned && !isLoopStep(parents, node)) {
     yield { operator: "arithmetic", text: `${raw(node.left)} ${assigned[node.operator]} ${raw(node.right)}` };
   }
@@ -116,6 +116,16 @@ function isDroppable(expression) {
   if (expression.type === "Literal") return false;
   const call = expression.type === "AwaitExpression" ? expression.argument : expression;
   return !(call.type === "CallExpression" && call.callee.type === "Super");
+}
+
+/** True for `return await` that no `try` of the function can catch or follow: the promise is returned either way. */
+function isLast(parents) {
+  const start = parents.findLastIndex(({ type }) => /Function/.test(type));
+  const isWatched = parents.some(
+    (parent, at) =>
+      at > start && parent.type === "TryStatement" && (parents[at + 1] === parent.block || parent.finalizer !== null),
+  );
+  return /^(Return|Arrow)/.test(parents.at(-1).type) && !isWatched;
 }
 
 /** True in the step of a `for`, where a change is a loop without end and costs only time. */

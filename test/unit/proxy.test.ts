@@ -163,3 +163,13 @@ test("the variables count as they do elsewhere", () => {
   equal(parseProxy("proxy.example:3128").href, "http://proxy.example:3128/");
   equal(parseProxy("https://proxy.example").protocol, "https:");
 });
+
+test("an exception that is no range of addresses is taken for a name", () => {
+  const goes = (url: string) =>
+    readProxies({ http_proxy: "a", no_proxy: "10.0.0.0/33,2001:db8::9/129,host/8,192.168.0.0/16" })?.(new URL(url)) !==
+    undefined;
+  equal(goes("http://10.0.0.1/"), true);
+  equal(goes("http://[2001:db8::9]/"), true);
+  equal(goes("http://other/"), true);
+  equal(goes("http://192.168.3.4/"), false);
+});
