@@ -6,7 +6,7 @@ import { proves } from "../support/verifies.js";
 const page = readFileSync(new URL("../../../docs/extensions.md", import.meta.url), "utf8");
 
 proves("extensions:documented", {}, "the page lists what is built in, and what becomes of it alone", () => {
-  const section = page.split("\n## ").find((part) => part.startsWith("What is built in")) ?? "";
+  const section = page.split("\n## ").find((part) => part.startsWith("Built-in extensions")) ?? "";
   const rows = section
     .split("\n")
     .filter((line) => line.startsWith("| `"))
