@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ConnectionError } from "bowline/client";
 
 /** How long a change may take to be heard, in storms too. */
-const HEARD_MS = 20_000;
+const HEARD_MS = 40_000;
 /** What a tool says whose question was lost with a connection, or was not answered in time. */
 const QUESTION_LOST = /elicitation\/create|went away|timed? ?out|answer|question/i;
 

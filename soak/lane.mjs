@@ -13,8 +13,8 @@ const ROUND_MS = 1_000;
 /** Calls of a storm are made with pauses: a server that is down refuses thousands in a moment. */
 const LOST_MS = 25;
 /** How long everything that a round began may take to be over on the server too. */
-const SETTLE_MS = 30_000;
-const PATIENT = { timeoutMs: 60_000, reconnect: { firstDelayMs: 10, maxDelayMs: 100, maxFruitless: 1_000 } };
+const SETTLE_MS = 60_000;
+const PATIENT = { timeoutMs: 240_000, reconnect: { firstDelayMs: 10, maxDelayMs: 100, maxFruitless: 1_000 } };
 /** Counts of what happened so far, not of what is held. */
 const CUMULATIVE = new Set(["refused"]);
 

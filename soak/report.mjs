@@ -38,6 +38,7 @@ function totals(lanes) {
 
 function* holdings(before, after) {
   yield ["heap", mib(before.heap), mib(after.heap)];
+  yield ["of it compiled code", mib(before.code), mib(after.code)];
   for (const [name, child] of Object.entries(before.children))
     yield [`heap of the child of ${name}`, mib(child.heap), mib(after.children[name].heap)];
   yield ["memory of the process (not judged)", mib(before.rss), mib(after.rss)];
