@@ -100,6 +100,7 @@ verifies(["client-auth:iss:recorded-before-redirect", "client-auth:callback-as-b
   const empty = world.oauth({ store: createMemoryStore() });
   await rejects(empty.finish(callback), failsAt("callback", /unknown or has expired/));
   equal(tokenRequests(world), 0);
+  equal(store.get(`tokens ${world.mcp} https://evil.example`), undefined);
 });
 
 verifies(["client-auth:state:verify", "client-auth:pkce:fresh-verifier"], "fixation", eachEra, async (world) => {
@@ -210,6 +211,12 @@ verifies("client-auth:authorization-url:scheme-allowlist", eachEra, async (world
     );
     deepEqual(sent, []);
   }
+  // The default endpoints of a server without metadata are on its own origin.
+  const bare = "http://mcp.example/mcp";
+  world.routes.set(`POST ${bare}`, () => ({ status: 401 }));
+  const sent: URL[] = [];
+  await rejects(world.call(world.oauth({ authorize: (url) => void sent.push(url) }), {}, bare), AuthError);
+  deepEqual(sent, []);
 });
 
 verifies("client-auth:token-endpoint:https-guard", eachEra, async (world) => {

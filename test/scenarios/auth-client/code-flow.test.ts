@@ -91,8 +91,9 @@ verifies(["client-auth:bearer-header:every-request", "client-auth:token-not-leak
     equal(/^Bearer token-/.test(headers.get("authorization") ?? ""), own, `${method} ${url.href}`);
     equal(url.searchParams.has("access_token"), false);
   }
-  const others = { modern: "POST", legacy: "DELETE", sse: "GET" }[world.wire];
-  ok(served.some(({ method }) => method === others));
+  const own = served.filter(({ url }) => url.origin === "https://mcp.example");
+  const methods = { modern: ["POST"], legacy: ["DELETE", "GET", "POST"], sse: ["GET", "POST"] }[world.wire];
+  deepEqual([...new Set(own.map(({ method }) => method))].sort(), methods);
   for (const { url, headers, body } of world.arrivals.filter(({ url }) => url.origin !== "https://mcp.example")) {
     equal(headers.has("mcp-session-id"), false, url.href);
     equal(/token-as/.test(`${url.href} ${body}`), false, url.href);

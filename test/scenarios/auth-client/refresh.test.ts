@@ -39,7 +39,14 @@ verifies(
     equal(refresh?.form.get("resource"), world.mcp);
     equal(world.count(world.posts), 1);
     equal(logins(world), 0);
-    for (const { url, headers, body } of world.arrivals.filter((arrival) => arrival !== refresh)) {
+    // A refresh token that is refused leads to a discovery and a login, which say nothing of it either.
+    world.as.refresh.clear();
+    world.as.live.clear();
+    await client.callTool("echo", {});
+    equal(logins(world), 1);
+    const others = world.arrivals.filter((arrival) => !refreshes(world).includes(arrival));
+    ok(others.some(({ url }) => url.pathname.startsWith("/.well-known/")));
+    for (const { url, headers, body } of others) {
       equal(/refresh-as/.test(`${url.href} ${body} ${JSON.stringify([...headers])}`), false);
     }
   },

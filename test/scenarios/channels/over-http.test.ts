@@ -34,7 +34,7 @@ verifies(
 );
 
 /** A client whose calls are answered with these bytes, in these pieces. */
-async function scripted(pieces: (id: unknown, token: unknown) => readonly Uint8Array[]) {
+async function scripted(pieces: (id: unknown, token: unknown) => readonly Uint8Array[], type = "text/event-stream") {
   const errors: Error[] = [];
   const posted: { id?: unknown; method?: string }[] = [];
   const client = await connect("http://localhost/mcp", {
@@ -51,7 +51,7 @@ async function scripted(pieces: (id: unknown, token: unknown) => readonly Uint8A
           controller.close();
         },
       });
-      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      return new Response(body, { headers: { "content-type": type } });
     },
   });
   return { client, errors, posted };
@@ -68,6 +68,48 @@ proves("transport:message:utf8", { wire: "modern-http" }, "an event stream, byte
   const { client } = await scripted((id) => Array.from(bytes(result(id, words)), (byte) => Uint8Array.of(byte)));
   t.after(() => client.close());
   equal((await client.callTool("any")).text, words);
+});
+
+proves("transport:message:utf8", { wire: "modern-http" }, "one JSON document, byte by byte", async (t) => {
+  const { client } = await scripted((id) => {
+    const text = result(id, words).replace("event: message\ndata: ", "");
+    return Array.from(bytes(text), (byte) => Uint8Array.of(byte));
+  }, "application/json");
+  t.after(() => client.close());
+  equal((await client.callTool("any")).text, words);
+});
+
+proves("transport:message:utf8", { wire: "modern-http" }, "a request body, byte by byte", async (t) => {
+  const server = new McpServer(me).tool("say", { input: z.object({ text: z.string() }) }, ({ text }) => text);
+  const http = createServer(toNodeListener(server)).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  t.after(async () => {
+    await server.close();
+    http.close();
+  });
+  const { headers, body } = modernRequest("tools/call", { params: { name: "say", arguments: { text: words } } });
+  const pieces = () =>
+    Array.from(bytes(JSON.stringify(body)), (byte) => Uint8Array.of(byte)) as readonly Uint8Array<ArrayBuffer>[];
+  const { port } = http.address() as AddressInfo;
+  const sent = request({ port, host: "127.0.0.1", path: "/mcp", method: "POST", headers: defined(headers) });
+  for (const piece of pieces()) sent.write(piece);
+  sent.end();
+  const [response] = (await once(sent, "response")) as [import("node:http").IncomingMessage];
+  ok((await response.setEncoding("utf8").toArray()).join("").includes(words));
+  const fetched = await server.fetch(
+    new Request("http://localhost/mcp", {
+      method: "POST",
+      headers: defined(headers),
+      body: new ReadableStream({
+        start(controller) {
+          for (const piece of pieces()) controller.enqueue(piece);
+          controller.close();
+        },
+      }),
+      duplex: "half",
+    } as RequestInit),
+  );
+  ok((await fetched.text()).includes(words));
 });
 
 proves(

@@ -94,14 +94,17 @@ proves("hosting:session:delete", http, "ends the session and its stream", async 
   assert.deepEqual(endpoint.stats, { sessions: 0, streams: 0, running: 0 });
 });
 
-proves("hosting:session:post-termination-404", http, "after DELETE and after expiry", async () => {
+proves("hosting:session:post-termination-404", http, "after DELETE, expiry and eviction", async () => {
   const clock = new HandClock();
-  const { endpoint } = createServer({}, { clock, limits: { sessionIdleMs: 1000 } });
+  const { endpoint } = createServer({}, { clock, limits: { sessionIdleMs: 1000, maxSessions: 1 } });
   const deleted = await endpoint.open();
   await status(deleted.delete(), 200);
   const expired = await endpoint.open();
   clock.advance(1000);
-  for (const client of [deleted, expired]) {
+  const evicted = await endpoint.open();
+  const last = await endpoint.open();
+  await answer(last.request(1, "ping"));
+  for (const client of [deleted, expired, evicted]) {
     for (const exchange of [client.post(list), client.get(), client.delete()]) await status(exchange, 404);
   }
 });

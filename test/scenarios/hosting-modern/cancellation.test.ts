@@ -1,6 +1,9 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { connect } from "node:net";
+import { legacyServer } from "#src/era/legacy/server/era.js";
+import { modernServer } from "#src/era/modern/server/era.js";
 import type { Context } from "#src/server/context.js";
+import { MemoryEventLog } from "#src/store/event-log.js";
 import { createArrayExchange } from "#src/testing/array-exchange.js";
 import { aborted, gate } from "../../support/gate.js";
 import { until } from "../../support/legacy-endpoint.js";
@@ -45,11 +48,11 @@ verifies(
   "leaving before any byte aborts too",
   eachHost,
   async ({ serve }) => {
-    for (const preferJson of [false, true]) {
+    for (const http of [{}, { preferJson: true }, { responseMode: "json" }] as const) {
       const started = gate();
       const ended = gate();
       const send = await serve(
-        defineServer({ http: { preferJson } }).tool("wait", {}, async (_, ctx) => {
+        defineServer({ http }).tool("wait", {}, async (_, ctx) => {
           started.open();
           await aborted(ctx.signal);
           ended.open();
@@ -102,7 +105,8 @@ verifies(
     const started = gate<Context>();
     const goOn = gate();
     const done = gate();
-    const server = defineServer()
+    const log = new MemoryEventLog();
+    const server = defineServer({ http: { resumable: log } }, [modernServer, legacyServer])
       .tool("stubborn", {}, async (_, ctx) => {
         ctx.progress(1);
         started.open(ctx);
@@ -127,6 +131,7 @@ verifies(
     await aborted(ctx.signal);
     goOn.open();
     await done.opened;
+    equal(log.size(), 0);
     const other = await send(call("echo", init));
     equal(other.headers.get("content-type"), "application/json");
     equal((await resultOf(other)).resultType, "complete");

@@ -98,23 +98,31 @@ verifies(
         ctx.progress(1);
         started.open();
         await finish.opened;
+        await ctx.log("info", "of slow");
         return "done";
       })
       .tool("other", {}, (_, ctx) => {
         ctx.progress(7);
+        ctx.log("info", "of other");
         return "hi";
       });
     const send = await serve(server);
-    const slow = await send(call("slow", { meta: { progressToken: "slow" } }));
+    const logs = { "io.modelcontextprotocol/logLevel": "info" };
+    const slow = await send(call("slow", { meta: { progressToken: "slow", ...logs } }));
     await started.opened;
     server.tool("new", {}, () => "new");
     server.changes.toolsChanged();
-    await (await send(call("other", { meta: { progressToken: "other" } }))).text();
+    const other = sseMessages(await (await send(call("other", { meta: { progressToken: "other", ...logs } }))).text());
+    deepEqual(
+      other.map(({ params }) => (params as { data?: string } | undefined)?.data),
+      [undefined, "of other", undefined],
+    );
     finish.open();
     const messages = sseMessages(await slow.text());
-    equal(messages.length, 2);
+    equal(messages.length, 3);
     deepEqual(messages[0]?.params, { progressToken: "slow", progress: 1 });
-    ok("result" in (messages[1] ?? {}));
+    equal((messages[1]?.params as { data?: string } | undefined)?.data, "of slow");
+    ok("result" in (messages[2] ?? {}));
   },
 );
 
@@ -292,17 +300,23 @@ verifies("hosting:http:modern:envelope-missing-key-status-400", eachHost, async 
 
 verifies("hosting:http:modern:missing-capability-400", eachHost, async ({ serve }) => {
   const server = defineServer()
+    .tool("elicits", {}, async (_, ctx) => JSON.stringify(await ctx.elicit("?", { type: "object", properties: {} })))
     .tool("asks", {}, async (_, ctx) => ctx.sample({ messages: [], maxTokens: 1 }))
     .tool("speaks", {}, async (_, ctx) => {
       await ctx.progress(1);
       return ctx.sample({ messages: [], maxTokens: 1 });
     });
   const send = await serve(server);
-  const refused = await send(call("asks"));
-  equal(refused.status, 400);
-  const { error } = (await refused.json()) as { error: { code: number; data: unknown } };
-  equal(error.code, -32021);
-  deepEqual(error.data, { requiredCapabilities: { sampling: {} } });
+  for (const [name, requiredCapabilities] of [
+    ["elicits", { elicitation: {} }],
+    ["asks", { sampling: {} }],
+  ] as const) {
+    const refused = await send(call(name));
+    equal(refused.status, 400);
+    const { error } = (await refused.json()) as { error: { code: number; data: unknown } };
+    equal(error.code, -32021);
+    deepEqual(error.data, { requiredCapabilities });
+  }
 
   const streamed = await send(call("speaks", PROGRESS));
   equal(streamed.status, 200);

@@ -9,12 +9,13 @@ const OTHER = "https://other.example/mcp";
 proves("hosting:auth:as:token-cache-headers", http, "no answer of the token endpoint is kept", async (t) => {
   const world = await IssuerWorld.open(t);
   const answers = {
-    200: (await world.redeem(await world.code())).headers,
-    400: (await world.token({})).headers,
-    401: (await world.token({ grant_type: "refresh_token", client_id: "nobody" })).headers,
-    405: (await world.fetch("token")).headers,
+    200: await world.redeem(await world.code()),
+    400: await world.token({}),
+    401: await world.token({ grant_type: "refresh_token", client_id: "nobody" }),
+    405: await world.fetch("token"),
   };
-  for (const [status, headers] of Object.entries(answers)) {
+  for (const [status, { status: given, headers }] of Object.entries(answers)) {
+    equal(String(given), status);
     equal(headers.get("cache-control"), "no-store", status);
     equal(headers.get("pragma"), "no-cache", status);
   }

@@ -289,7 +289,7 @@ proves(
   { wire: "legacy-stdio" },
   "a batch is taken apart at 2025-03-26, and refused from 2025-06-18 on",
   async (t) => {
-    for (const version of ["2025-03-26", "2025-06-18"]) {
+    for (const version of ["2025-03-26", "2025-06-18", "2025-11-25"]) {
       const noticed = gate<unknown>();
       let ran = 0;
       const server = new McpServer(me)
