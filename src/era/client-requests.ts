@@ -75,7 +75,7 @@ export class CheckedClientRequests implements ClientRequests {
   }
 
   async listRoots(options: AskOptions): Promise<readonly Root[]> {
-    return ((await this.#ask({ method: "roots/list" }, options)) as ListRootsResult).roots;
+    return ((await this.#ask({ method: "roots/list", params: {} }, options)) as ListRootsResult).roots;
   }
 
   async request(

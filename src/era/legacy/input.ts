@@ -8,18 +8,14 @@ const RICH_VERSION = "2025-11-25";
 type Field = { readonly [keyword: string]: unknown };
 
 /** The params of a question as a client of this version understands them; throws where it cannot. */
-export function paramsAt(
-  version: string,
-  request: InputRequest,
-  elicitationId: string | undefined,
-): Params | undefined {
+export function paramsAt(version: string, request: InputRequest, elicitationId: string | undefined): Params {
   switch (request.method) {
     case "elicitation/create":
       return elicitAt(version, request.params, elicitationId);
     case "sampling/createMessage":
       return (version < RICH_VERSION ? plainMessages(request.params) : request.params) as unknown as Params;
     case "roots/list":
-      return request.params as Params | undefined;
+      return (request.params ?? {}) as Params;
   }
 }
 

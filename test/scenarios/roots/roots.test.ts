@@ -1,16 +1,29 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import type { Root } from "bowline";
 import { RpcError } from "bowline/client";
-import { type Context, McpServer } from "bowline/server";
+import { type Context, inputRequired, McpServer } from "bowline/server";
 import { AskedClient } from "../../support/asked-client.js";
 import { askingServers, legacyAsking } from "../../support/asking-server.js";
-import { channelWires, eachWire, legacyChannels, legacyWires, modernWires } from "../../support/each-wire.js";
+import {
+  channelWires,
+  eachWire,
+  legacyChannels,
+  legacyWires,
+  modernWires,
+  type RecordedClient,
+} from "../../support/each-wire.js";
 import { gate } from "../../support/gate.js";
 import { verifies } from "../../support/verifies.js";
 
 const me = { name: "scenario", version: "1.0.0" };
 const list = async (_: unknown, ctx: Context) => JSON.stringify(await ctx.listRoots());
 const listing = () => new McpServer(me).tool("roots", {}, list);
+
+/** The requests for roots that crossed the wire, by whichever way the era has. */
+function askedOf({ wire }: RecordedClient, era: string): object[] {
+  if (era === "modern") return Object.values(wire.responsesTo("tools/call")[0]?.result?.inputRequests ?? {});
+  return wire.serverRequests("roots/list").map(({ method, params }) => ({ method, params }));
+}
 
 verifies("roots:capability:declared", eachWire, async ({ connect, era }) => {
   let seen: unknown;
@@ -30,12 +43,20 @@ verifies(["roots:list:basic", "roots:list:empty"], eachWire, async ({ connect, e
   const roots: Root[] = [{ uri: "file:///home/a", name: "A", _meta: { "x/y": 1 } }, { uri: "file:///home/b%20c" }];
   const client = await connect(listing(), { roots });
   deepEqual(JSON.parse((await client.callTool("roots")).text), roots);
-  if (era === "modern") {
-    const asked = client.wire.responsesTo("tools/call")[0]?.result?.inputRequests as Record<string, object>;
-    deepEqual(Object.values(asked), [{ method: "roots/list" }]);
-  }
+  deepEqual(askedOf(client, era), [{ method: "roots/list", params: {} }]);
   const none = await connect(listing(), { roots: () => [] });
   deepEqual(JSON.parse((await none.callTool("roots")).text), []);
+});
+
+verifies("roots:list:basic", "with params that the author left out", eachWire, async ({ connect, era }) => {
+  const server = new McpServer(me).tool("roots", {}, (_, ctx) =>
+    ctx.inputResponses === undefined
+      ? inputRequired({ inputRequests: { r: { method: "roots/list" } } })
+      : JSON.stringify(ctx.inputResponses.r),
+  );
+  const client = await connect(server, { roots: [] });
+  deepEqual(JSON.parse((await client.callTool("roots")).text), { roots: [] });
+  deepEqual(askedOf(client, era), [{ method: "roots/list", params: {} }]);
 });
 
 verifies("roots:list:not-supported", legacyAsking, async (server) => {

@@ -55,7 +55,7 @@ export class PushStrategy implements RequestStrategy {
       );
     }
     const params = paramsAt(version, request, options.elicitationId);
-    if (typeof params?.elicitationId === "string") LegacySession.of(call).notePage(params.elicitationId);
+    if (typeof params.elicitationId === "string") LegacySession.of(call).notePage(params.elicitationId);
     const result = await this.push(request.method, params, options);
     const problem = inputShapes.get(request.method)?.result(result) ?? (await options.check?.(result));
     if (problem === undefined) return result;

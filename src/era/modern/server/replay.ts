@@ -78,10 +78,11 @@ function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
 }
 
 /** A handler that speaks the wire itself gets its state sealed all the same, with what else the call has come to. */
-async function sealAuthored(call: Call, replay: Replay, result: HandlerResult): Promise<HandlerResult> {
-  if (result instanceof PreparedResult || result.resultType !== "input_required") return result;
-  const asked = assertAskable(call.method, result);
-  const refused = Object.values(asked)
+async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): Promise<HandlerResult> {
+  if (given instanceof PreparedResult || given.resultType !== "input_required") return given;
+  const inputRequests = assertAskable(call.method, given);
+  const result = given.inputRequests === undefined ? given : { ...given, inputRequests };
+  const refused = Object.values(inputRequests)
     .map((request) => undeclaredFor(request, call.client.capabilities))
     .find((missing) => missing !== undefined);
   if (refused !== undefined) throw missingCapability(refused);
@@ -109,7 +110,12 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
       throw new Error(`${method}: /inputRequests/${key} of inputRequired must not have ${extra}`);
   }
   assertQuestions(requests);
-  return requests;
+  return Object.fromEntries(Object.entries(requests).map(([key, request]) => [key, withParams(request)]));
+}
+
+/** Go's client fails on a request without params, which the specification lets `roots/list` be. */
+function withParams(request: InputRequest): InputRequest {
+  return request.method === "roots/list" ? { ...request, params: request.params ?? {} } : request;
 }
 
 async function restore(
