@@ -2,16 +2,13 @@
 
 import asyncio
 import os
-import socket
 import sys
-import threading
-import time
 import warnings
-from pathlib import Path
 
 warnings.simplefilter("ignore")
 
-import uvicorn
+import hosting
+from ledger import Ledger
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import (
@@ -27,22 +24,9 @@ from mcp.types import (
 )
 from pydantic import BaseModel
 
-mode, folder = sys.argv[1], Path(sys.argv[2])
-(folder / f"process {os.getpid()}").touch()
+mode, ledger = sys.argv[1], Ledger(sys.argv[2])
+ledger.note("process", os.getpid())
 server = MCPServer("interop", log_level="CRITICAL")
-
-
-def note(key: str, what: str) -> None:
-    (folder / f"{key} {what}").touch()
-
-
-async def until_seen(key: str, what: str) -> str:
-    end = time.monotonic() + 5
-    while not (folder / f"{key} {what}").exists():
-        if time.monotonic() > end:
-            raise ToolError(f"not {what} within 5 s")
-        await asyncio.sleep(0.01)
-    return what
 
 
 def is_modern(ctx: Context) -> bool:
@@ -75,7 +59,7 @@ def add(a: int, b: int) -> Sum:
 async def count(to: int, key: str, ctx: Context) -> str:
     for step in range(1, to + 1):
         await ctx.report_progress(step, to, f"step {step}")
-    await until_seen(key, "heard")
+    await ledger.wait(key, "heard")
     return f"counted to {to}"
 
 
@@ -86,22 +70,22 @@ def fail() -> str:
 
 @plain
 async def wait(key: str) -> str:
-    note(key, "started")
+    ledger.note(key, "started")
     try:
         await asyncio.sleep(3600)
     finally:
-        note(key, "cancelled")
+        ledger.note(key, "cancelled")
     return "the answer of a call that should have been cancelled"
 
 
 @plain
 async def seen(key: str, what: str) -> str:
-    return await until_seen(key, what)
+    return await ledger.wait(key, what)
 
 
 @plain
-def heard(key: str) -> str:
-    note(key, "heard")
+def note(key: str) -> str:
+    ledger.note(key, "heard")
     return ""
 
 
@@ -153,10 +137,6 @@ async def touch(ctx: Context) -> str:
     return ""
 
 
-server.tool("note", structured_output=False)(heard)
-server.remove_tool("heard")
-
-
 @server.resource("note://pinned")
 def pinned() -> str:
     return "hold fast"
@@ -180,13 +160,4 @@ async def complete(ref, argument, context):
 if mode == "stdio":
     server.run()
 else:
-    door = socket.create_server(("127.0.0.1", 0))
-    host = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error", timeout_graceful_shutdown=1))
-
-    def end_with_input() -> None:
-        sys.stdin.read()
-        host.should_exit = True
-
-    threading.Thread(target=end_with_input, daemon=True).start()
-    print(f"http://127.0.0.1:{door.getsockname()[1]}/mcp", flush=True)
-    host.run(sockets=[door])
+    hosting.serve(server.streamable_http_app())

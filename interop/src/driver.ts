@@ -3,6 +3,8 @@ export interface Driver {
   /** The protocol version that was agreed on. */
   readonly version: string | undefined;
   readonly serverName: string | undefined;
+  /** Whether notifications reach the user in another order than that of the wire. */
+  readonly isUnordered?: boolean;
   listTools(): Promise<string[]>;
   callTool(name: string, args: Record<string, unknown>, options?: CallOptions): Promise<ToolReply>;
   listResources(): Promise<string[]>;
@@ -87,8 +89,9 @@ export class LogBook {
   readonly #entries: unknown[] = [];
   #wake: () => void = () => {};
 
+  /** FastMCP's servers put a message into an object. */
   add(entry: unknown): void {
-    this.#entries.push(entry);
+    this.#entries.push((entry as { msg?: unknown } | null)?.msg ?? entry);
     this.#wake();
   }
 

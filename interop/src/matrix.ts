@@ -1,13 +1,11 @@
 import type { Era } from "./driver.js";
+import type { PeerSdk } from "./peers.js";
 
-export type Sdk = "bowline" | "v1" | "v2" | "python";
-
-/** Those whose clients can be driven from here. */
-export type ClientSdk = Exclude<Sdk, "python">;
+export type Sdk = "bowline" | "v1" | "v2" | PeerSdk;
 
 /** One line of the matrix: a client on a server over one wire in one era. */
 export interface Pair {
-  readonly client: ClientSdk;
+  readonly client: Sdk;
   readonly server: Sdk;
   /** How the server is started: its program's argument, or the gateway before it. */
   readonly mode: string;
@@ -30,7 +28,7 @@ interface ServerMode {
   readonly late?: readonly string[];
   /** The newest era that passes; modern unless told. */
   readonly newest?: Era;
-  readonly clients?: readonly ClientSdk[];
+  readonly clients?: readonly Sdk[];
 }
 
 /** A JSON document has no room for what happens on the way. */
@@ -42,6 +40,9 @@ const STATELESS_LACKS = [...QUESTIONS, "log", "changes"];
 
 /** Up to 2025-11-25 its server declares that it does not tell of changes, and has no log level to set. */
 const PYTHON_LACKS = ["log", "changes"];
+
+/** All clients but Bowline's own. */
+const CLIENTS: readonly Sdk[] = ["v1", "v2", "python", "fastmcp", "go", "rust"];
 
 /** What each server can be started as, and the eras that it speaks then. */
 const SERVERS: readonly ServerMode[] = [
@@ -62,6 +63,14 @@ const SERVERS: readonly ServerMode[] = [
   { sdk: "python", mode: "stdio", eras: ["modern"] },
   { sdk: "python", mode: "http", eras: ["legacy"], lacks: PYTHON_LACKS },
   { sdk: "python", mode: "http", eras: ["modern"] },
+  { sdk: "fastmcp", mode: "stdio", eras: ["legacy", "modern"] },
+  { sdk: "fastmcp", mode: "http", eras: ["legacy", "modern"] },
+  { sdk: "go", mode: "stdio", eras: ["legacy", "modern"] },
+  { sdk: "go", mode: "http", eras: ["legacy"], newest: "legacy" },
+  { sdk: "go", mode: "stateless", eras: ["legacy"], lacks: ["timeout", ...STATELESS_LACKS] },
+  { sdk: "go", mode: "stateless", eras: ["modern"] },
+  { sdk: "rust", mode: "stdio", eras: ["legacy", "modern"] },
+  { sdk: "rust", mode: "http", eras: ["legacy", "modern"] },
 ];
 
 /** It starts a server for each request: calls do not meet each other's effects, and a short time is over before one runs. */
@@ -119,9 +128,9 @@ function pairsOf(
   isGateway: boolean,
 ): Pair[] {
   return eras.flatMap((era) => {
-    const others: readonly ClientSdk[] = sdk !== "bowline" ? ["bowline"] : era === "modern" ? ["v2"] : ["v1", "v2"];
+    const others = CLIENTS.filter((client) => era === "legacy" || client !== "v1");
     const choice = (client: Sdk) => (client === "v1" || sdk === "v1" ? "legacy" : newest);
-    return (clients ?? others).map((client) => ({
+    return (clients ?? (sdk === "bowline" ? others : ["bowline" as const])).map((client) => ({
       client,
       server: sdk,
       mode,

@@ -1,9 +1,11 @@
 import { type Check, checks, type Session, VERSIONS } from "./checks.js";
 import { openBowline } from "./clients/bowline.js";
+import { openProcess } from "./clients/process.js";
 import { openV1 } from "./clients/v1.js";
 import { openV2 } from "./clients/v2.js";
 import type { Answers, Driver, ElicitReply, OpenDriver } from "./driver.js";
-import { type ClientSdk, nameOf, type Pair } from "./matrix.js";
+import { nameOf, type Pair, type Sdk } from "./matrix.js";
+import type { PeerSdk } from "./peers.js";
 import { type Served, startServer } from "./server-process.js";
 
 export interface Outcome {
@@ -15,7 +17,15 @@ export interface Outcome {
   readonly ms: number;
 }
 
-const OPEN: Readonly<Record<ClientSdk, OpenDriver>> = { bowline: openBowline, v1: openV1, v2: openV2 };
+const OPEN: Readonly<Record<Sdk, OpenDriver>> = {
+  bowline: openBowline,
+  v1: openV1,
+  v2: openV2,
+  python: inProcess("python"),
+  fastmcp: inProcess("fastmcp"),
+  go: inProcess("go"),
+  rust: inProcess("rust"),
+};
 const LIMIT_MS = 20_000;
 /** Processes take long to start where many do. */
 export const START_MS = 60_000;
@@ -88,6 +98,10 @@ async function checkAuto(pair: Pair, served: Served): Promise<void> {
   } finally {
     await driver.close();
   }
+}
+
+function inProcess(sdk: PeerSdk): OpenDriver {
+  return (target, choice, answers) => openProcess(sdk, target, choice, answers);
 }
 
 function createAnswers(): { answers: Answers; answer: (reply: ElicitReply) => void } {

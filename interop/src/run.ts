@@ -5,8 +5,7 @@ import { judge, type Known } from "./known.js";
 import { nameOf, type Pair, pairs } from "./matrix.js";
 import { type Neighbour, neighbours } from "./neighbours.js";
 import { balanced } from "./nginx.js";
-import { preparePython } from "./python.js";
-import { pythonClients } from "./python-client.js";
+import { isPeer, peerOf } from "./peers.js";
 import { type Outcome, runPair } from "./run-pair.js";
 import { formatTable } from "./table.js";
 
@@ -20,7 +19,7 @@ const filters = process.argv.slice(2).filter((argument) => !argument.startsWith(
 const json = process.argv.includes("--json") || process.env.npm_config_json === "true";
 const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.url), "utf8")) as readonly Known[];
 
-const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, ...pythonClients, balanced];
+const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, balanced];
 const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
 /** What cannot be had here. */
 const missing = new Set<string>();
@@ -32,13 +31,14 @@ report();
 
 function lineOf(pair: Pair): Neighbour {
   const line = { pair: nameOf(pair), run: () => runPair(pair) };
-  if (pair.server === "python") return { ...line, needs: preparePython };
+  const peer = [pair.client, pair.server].find(isPeer);
+  if (peer !== undefined) return { ...line, needs: () => peerOf(peer) };
   return pair.isGateway ? { ...line, needs: () => programOf(pair.mode.split(":")[0] as PeerName) } : line;
 }
 
-/** Two at a time: most of the time goes into starting processes. What is to be fetched is fetched meanwhile. */
+/** Two at a time: most of the time goes into starting processes. What is to be fetched or built comes first. */
 async function runAll(): Promise<Outcome[]> {
-  for (const { needs } of chosen) needs?.().catch(() => {});
+  await Promise.allSettled(chosen.map(({ needs }) => needs?.()));
   const queue = chosen.map((line, index) => ({ line, index }));
   const found: Outcome[][] = [];
   const work = async () => {
@@ -75,7 +75,7 @@ function report(): void {
   for (const note of new Set(notes)) console.log(note);
   for (const { pair, check, problem } of failures) console.log(`FAIL ${pair}: ${check}: ${problem}`);
   for (const { pair, check } of stale) console.log(`FAIL known.json: ${pair}: ${check} does not fail any more`);
-  for (const reason of missing) console.log(`not run: ${reason}`);
+  for (const reason of missing) console.log(`${reason}, peer left out`);
   const { passed, known: expected, failed } = totals;
   console.log(`\n${passed} passed, ${expected} known differences, ${failed} failed, in ${seconds} s`);
 }

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { Target } from "./driver.js";
 import { modeBehind, targetOf } from "./gateways.js";
 import type { Sdk } from "./matrix.js";
-import { pathOf, preparePython } from "./python.js";
+import { isPeer, peerOf } from "./peers.js";
 
 /** A server to talk to. */
 export interface Served {
@@ -56,7 +56,7 @@ async function inTurn(stops: readonly (() => Promise<void>)[]): Promise<unknown[
 }
 
 async function commandOf(sdk: Sdk): Promise<readonly string[]> {
-  if (sdk === "python") return [await preparePython(), pathOf("python/server.py")];
+  if (isPeer(sdk)) return (await peerOf(sdk)).serve;
   return [process.execPath, here(`./servers/${sdk}.js`)];
 }
 

@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const exec = promisify(execFile);
+
+/** SDKs in other languages. The folder of a language has their programs and the files that pin their versions. */
+export type PeerSdk = "python" | "fastmcp" | "go" | "rust";
+
+/** The commands of an SDK's programs: a server, `serve <mode> <folder>`, and a client, `drive <era> <target ...>`. */
+export interface Peer {
+  readonly serve: readonly string[];
+  readonly drive: readonly string[];
+}
+
+const PREPARE: Readonly<Record<PeerSdk, () => Promise<Peer>>> = {
+  python: () => installPython("python", ""),
+  fastmcp: () => installPython("fastmcp", "fastmcp_"),
+  go: buildGo,
+  rust: buildRust,
+};
+
+export function isPeer(sdk: string): sdk is PeerSdk {
+  return Object.hasOwn(PREPARE, sdk);
+}
+
+const prepared = new Map<PeerSdk, Promise<Peer>>();
+
+/** The programs of an SDK, built or installed once into the cache; rejects with the reason when that cannot be done. */
+export function peerOf(sdk: PeerSdk): Promise<Peer> {
+  const known = prepared.get(sdk) ?? PREPARE[sdk]().catch((error: Error) => refuse(`${sdk}: ${error.message}`));
+  prepared.set(sdk, known);
+  return known;
+}
+
+const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const exe = process.platform === "win32" ? ".exe" : "";
+
+/** The build caches of Go and Cargo tell what is to be done, so both are always asked. */
+async function buildGo(): Promise<Peer> {
+  const program = pathOf(`cache/go/interop${exe}`);
+  await run("go", ["build", "-o", program, "."], { cwd: pathOf("go") });
+  return { serve: [program, "serve"], drive: [program, "drive"] };
+}
+
+async function buildRust(): Promise<Peer> {
+  const target = pathOf("cache/rust");
+  await run("cargo", ["build", "--quiet", "--target-dir", target], { cwd: pathOf("rust") });
+  const program = `${target}/debug/interop${exe}`;
+  return { serve: [program, "serve"], drive: [program, "drive"] };
+}
+
+/** An environment with the packages that a file requires; one that was made for others is made anew. */
+async function installPython(sdk: PeerSdk, prefix: string): Promise<Peer> {
+  const requirements = pathOf(`python/${prefix}requirements.txt`);
+  const wanted = readFileSync(requirements, "utf8");
+  const folder = pathOf(`cache/${sdk}`);
+  const stamp = `${folder}/requirements.txt`;
+  const python = `${folder}/${process.platform === "win32" ? "Scripts/python.exe" : "bin/python"}`;
+  if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== wanted) {
+    rmSync(folder, { recursive: true, force: true });
+    await run("python3", [
+      "-c",
+      "import sys; sys.exit(sys.version_info < (3, 10) and 'Python 3.10 or newer is needed')",
+    ]);
+    await run("python3", ["-m", "venv", folder]);
+    const quiet = ["--quiet", "--disable-pip-version-check", "--retries=1"];
+    await run(python, ["-m", "pip", "install", ...quiet, "-r", requirements]);
+    writeFileSync(stamp, wanted);
+  }
+  const command = (program: string) => [python, "-B", pathOf(`python/${prefix}${program}.py`)];
+  return { serve: command("server"), drive: command("client") };
+}
+
+async function run(file: string, args: string[], options: { cwd?: string } = {}): Promise<void> {
+  await exec(file, args, options).catch((error: NodeJS.ErrnoException & { stderr?: string }) => {
+    if (error.code === "ENOENT") refuse(`${file} not found`);
+    const said = error.stderr
+      ?.trim()
+      .split("\n")
+      .findLast((line) => line !== "");
+    refuse(`${file} ${args[0]} failed: ${said ?? error.message}`);
+  });
+}
+
+function refuse(reason: string): never {
+  throw new Error(reason);
+}
