@@ -113,7 +113,7 @@ function assertAskable(method: string, result: Result): Record<string, InputRequ
   return Object.fromEntries(Object.entries(requests).map(([key, request]) => [key, withParams(request)]));
 }
 
-/** Go's client fails on a request without params, which the specification lets `roots/list` be. */
+/** Adds the params that a request for roots may leave out: the client of the Go SDK fails without them. */
 function withParams(request: InputRequest): InputRequest {
   return request.method === "roots/list" ? { ...request, params: request.params ?? {} } : request;
 }
