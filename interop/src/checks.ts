@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import type { Driver, ElicitReply, Era, ProgressReport } from "./driver.js";
 import * as words from "./servers/words.js";
 
-/** A client of one SDK at work on a server of another. */
+/** A client of one SDK, connected to a server of another. */
 export interface Session {
   readonly driver: Driver;
   readonly era: Era;
-  /** What the user answers to the next question. */
+  /** Sets the user's reply to the next elicitations. */
   answer(reply: ElicitReply): void;
 }
 
@@ -19,10 +19,10 @@ export interface Check {
 export const VERSIONS = { legacy: "2025-11-25", modern: "2026-07-28" } as const;
 const TOOLS = ["add", "ask", "count", "echo", "fail", "log", "note", "roots", "sample", "seen", "touch", "wait"];
 
-/** Line ends of every kind, a pair of surrogates, and what ends an event or a line elsewhere. */
+/** Every kind of line end, a surrogate pair, and text that looks like the end of an SSE event. */
 const ODD_TEXT = "a\nb\r\nc\rd\u2028e\u2029f\u0000g \u{1f9f6} data: x\n\nid: 7";
 
-/** Everything that two peers do with each other, written once for all of them. */
+/** Checks that run for every pair of client and server. */
 export const checks: readonly Check[] = [
   check("version", async ({ driver, era }) => equal(driver.version, VERSIONS[era])),
   check("name", async ({ driver }) => equal(driver.serverName, words.SERVER_NAME)),

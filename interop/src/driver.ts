@@ -1,9 +1,9 @@
-/** What a check knows of a client, whichever SDK it comes from. */
+/** Interface of the checks to a client of any SDK. */
 export interface Driver {
-  /** The protocol version that was agreed on. */
+  /** The negotiated protocol version. */
   readonly version: string | undefined;
   readonly serverName: string | undefined;
-  /** Whether notifications reach the user in another order than that of the wire. */
+  /** True if notifications can reach the user out of order. */
   readonly isUnordered?: boolean;
   listTools(): Promise<string[]>;
   callTool(name: string, args: Record<string, unknown>, options?: CallOptions): Promise<ToolReply>;
@@ -13,11 +13,11 @@ export interface Driver {
   listPrompts(): Promise<string[]>;
   getPrompt(name: string, args: Record<string, string>): Promise<string>;
   complete(prompt: string, argument: string, value: string): Promise<readonly string[]>;
-  /** Calls a tool with log messages of level info and above wanted; gives what was logged up to the last one. */
+  /** Calls a tool at log level info; returns the log messages up to and including `last`. */
   logsOf(tool: string, last: string): Promise<unknown[]>;
-  /** Listens for changes of the list of tools. */
+  /** Subscribes to changes of the list of tools. */
   watchTools(): Promise<ToolsWatch>;
-  /** The JSON-RPC error code behind what a call was rejected with. */
+  /** Returns the JSON-RPC error code of a rejected call. */
   codeOf(error: unknown): number | undefined;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export interface ToolsWatch {
   close(): Promise<void>;
 }
 
-/** How a client answers what a server asks. */
+/** Answers of a client to the requests of a server. */
 export interface Answers {
   elicit(message: string): ElicitReply;
   sample(question: string): string;
@@ -56,13 +56,13 @@ export type ElicitReply =
   | { readonly action: "accept"; readonly content: Record<string, string | number | boolean | string[]> }
   | { readonly action: "decline" };
 
-/** Where a server is: a program to start, or an address. */
+/** A server to connect to: a program to start, or an address. */
 export type Target =
   | { readonly wire: "stdio"; readonly command: string; readonly args: string[]; readonly env?: Record<string, string> }
   | { readonly wire: "http"; readonly url: string };
 
 export type Era = "legacy" | "modern";
-/** What a client is told to speak; `auto` finds out. */
+/** Era that a client uses; `auto` negotiates. */
 export type Choice = Era | "auto";
 
 /** Opens a client of one SDK. */
@@ -73,29 +73,29 @@ interface Content {
   readonly text?: unknown;
 }
 
-/** The result of `tools/call`, as each SDK gives it. */
+/** Converts the result of `tools/call` of any SDK. */
 export function toReply(result: object): ToolReply {
   const { content, structuredContent, isError } = result as Record<string, unknown>;
   return { text: textOf(content as Content[]), structured: structuredContent, isError: isError === true };
 }
 
-/** All text of content blocks or resource contents. */
+/** Joins the text of content blocks or resource contents. */
 export function textOf(blocks: readonly unknown[]): string {
   return blocks.map((block) => (block as Content).text ?? "").join("\n");
 }
 
-/** Log messages as they come: they may travel on another stream than the call's answer, and come after it. */
+/** Collects log messages. They can arrive on another stream than the result of the call, and after it. */
 export class LogBook {
   readonly #entries: unknown[] = [];
   #wake: () => void = () => {};
 
-  /** FastMCP's servers put a message into an object. */
+  /** Adds a message. FastMCP's servers send an object with the text in `msg`. */
   add(entry: unknown): void {
     this.#entries.push((entry as { msg?: unknown } | null)?.msg ?? entry);
     this.#wake();
   }
 
-  /** All messages, once the last one has come. */
+  /** Returns all messages once `last` has arrived. */
   async upTo(last: string): Promise<unknown[]> {
     while (!this.#entries.includes(last)) {
       await new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** How the project's scripts fetch what is not in the lockfile; see there. */
+/** The functions of `scripts/lib/fetch.mjs`, which fetch packages that are not in the lockfile. */
 interface Fetch {
   fetchNode(version: string): Promise<string>;
   fetchPackage(source: string): Promise<string>;
@@ -13,7 +13,7 @@ const SUPERGATEWAY = "supergateway@4.0.0";
 /** The inspector needs Node 22.19. */
 const NODE = "22.23.3";
 
-/** A program in JavaScript and the node that runs it. */
+/** A JavaScript program and the Node executable that runs it. */
 export interface Program {
   readonly node: string;
   readonly file: string;
@@ -32,7 +32,7 @@ const FETCH: Readonly<Record<PeerName, () => Promise<Program>>> = {
 
 const fetched = new Map<PeerName, Promise<Program>>();
 
-/** Another's program, fetched once; rejects with the reason when it cannot be had. */
+/** Returns a program, fetched once; rejects with the reason if it is not available. */
 export function programOf(peer: PeerName): Promise<Program> {
   const known = fetched.get(peer) ?? FETCH[peer]().catch((error: Error) => refuse(peer, error));
   fetched.set(peer, known);

@@ -3,14 +3,14 @@ import { programOf } from "./fetched.js";
 
 type Start = (command: readonly string[]) => Promise<string>;
 
-/** What the server behind a gateway is started as. */
+/** Returns the mode of the server behind a gateway. */
 export function modeBehind(mode: string): string {
   const [gateway, kind] = mode.split(":");
   if (gateway === "mcp-remote") return kind ?? "http";
   return gateway === "supergateway" ? (kind === "stdio" ? "http" : "stdio") : mode;
 }
 
-/** What a client is to be pointed at. `program` is the server's command, `start` starts one and gives its address. */
+/** Returns the target for a client. `program` is the server's command; `start` runs a command and returns its address. */
 export async function targetOf(
   mode: string,
   program: readonly string[],

@@ -1,6 +1,6 @@
 import type { Outcome } from "./run-pair.js";
 
-/** A check that fails by a fault of the other side. */
+/** A check that fails because of the peer. */
 export interface Known {
   /** `client -> server mode era`, with `*` for any word. */
   readonly pair: string;
@@ -8,7 +8,7 @@ export interface Known {
   readonly reason: string;
 }
 
-/** Where a known difference showed. */
+/** A known difference and the pair that showed it. */
 export interface Difference extends Known {
   /** The entry's own pair, with its wildcards. */
   readonly entry: string;
@@ -18,11 +18,11 @@ export interface Verdict {
   readonly totals: { readonly passed: number; readonly known: number; readonly failed: number };
   readonly failures: readonly Outcome[];
   readonly differences: readonly Difference[];
-  /** Entries that nothing fails by any more. */
+  /** Entries that no longer fail. */
   readonly stale: readonly Known[];
 }
 
-/** Tells known differences from failures. An entry is stale when any pair that it names passes, or none exists. */
+/** Separates known differences from failures. An entry is stale when a pair that it names passes, or none exists. */
 export function judge(outcomes: readonly Outcome[], known: readonly Known[], complete: boolean): Verdict {
   const entryOf = (outcome: Outcome) => known.find((entry) => concerns(entry, outcome));
   const failed = outcomes.filter(({ problem }) => problem !== undefined);

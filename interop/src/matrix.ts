@@ -3,20 +3,20 @@ import type { PeerSdk } from "./peers.js";
 
 export type Sdk = "bowline" | "v1" | "v2" | PeerSdk;
 
-/** One line of the matrix: a client on a server over one wire in one era. */
+/** A line of the matrix: a client and a server, in one mode and one era. */
 export interface Pair {
   readonly client: Sdk;
   readonly server: Sdk;
-  /** How the server is started: its program's argument, or the gateway before it. */
+  /** Argument of the server's program, or the gateway in front of it. */
   readonly mode: string;
   readonly era: Era;
-  /** Whether the mode names another's program in between, which has to be fetched. */
+  /** True if the mode names a gateway, which has to be fetched. */
   readonly isGateway: boolean;
-  /** What a client with a choice ends up with. */
+  /** Era that a client negotiates. */
   readonly newest: Era;
-  /** Checks that make no sense here. */
+  /** Checks that do not apply. */
   readonly lacks: readonly string[];
-  /** Checks that come last, since the gateway is of less use after them. */
+  /** Checks that run last, because they impair the gateway. */
   readonly late: readonly string[];
 }
 
@@ -26,25 +26,25 @@ interface ServerMode {
   readonly eras: readonly Era[];
   readonly lacks?: readonly string[];
   readonly late?: readonly string[];
-  /** The newest era that passes; modern unless told. */
+  /** Newest era that the mode supports. @default "modern" */
   readonly newest?: Era;
   readonly clients?: readonly Sdk[];
 }
 
-/** A JSON document has no room for what happens on the way. */
+/** A JSON response carries no notifications. */
 const JSON_LACKS = ["progress", "log"];
-/** Bowline does not put a call's questions on another stream than the call's, and in JSON mode there is none. */
+/** Bowline sends the requests of a call only on the stream of the call, and JSON mode has none. */
 const QUESTIONS = ["elicit", "sample", "roots"];
-/** A client without a session cannot be asked or told anything outside of its own requests. */
+/** Without a session a server cannot send requests, or notifications outside of a request. */
 const STATELESS_LACKS = [...QUESTIONS, "log", "changes"];
 
-/** Up to 2025-11-25 its server declares that it does not tell of changes, and has no log level to set. */
+/** In the legacy era its server declares `listChanged: false` and has no `logging/setLevel`. */
 const PYTHON_LACKS = ["log", "changes"];
 
 /** All clients but Bowline's own. */
 const CLIENTS: readonly Sdk[] = ["v1", "v2", "python", "fastmcp", "go", "rust"];
 
-/** What each server can be started as, and the eras that it speaks then. */
+/** Modes of each server, and the eras of each mode. */
 const SERVERS: readonly ServerMode[] = [
   { sdk: "bowline", mode: "stdio", eras: ["legacy", "modern"] },
   { sdk: "bowline", mode: "http", eras: ["legacy", "modern"] },
@@ -73,12 +73,12 @@ const SERVERS: readonly ServerMode[] = [
   { sdk: "rust", mode: "http", eras: ["legacy", "modern"] },
 ];
 
-/** It starts a server for each request: calls do not meet each other's effects, and a short time is over before one runs. */
+/** It starts a process per request: calls share no state, and a short timeout ends before the process runs. */
 const SUPERGATEWAY_STATELESS_LACKS = ["parallel", "timeout", "changes"];
 
 /**
- * Others' gateways between two sides. What two SDKs do with each other is seen above, so few clients are
- * enough, and what a gateway does not do is waited for once.
+ * Gateways in front of Bowline's server. The pairs above cover the SDKs, so that few clients suffice here. A feature that
+ * a gateway lacks is waited for in one check only.
  */
 const GATEWAYS: readonly ServerMode[] = [
   { sdk: "bowline", mode: "mcp-remote", eras: ["legacy"], clients: ["bowline", "v1"] },

@@ -8,11 +8,11 @@ import { openBowline } from "./clients/bowline.js";
 import type { Answers, Choice, Driver, ProgressReport, Target } from "./driver.js";
 import { type Outcome, runCheck } from "./run-pair.js";
 
-/** A server or client that others made, with checks of its own. */
+/** A line with checks of its own. */
 export interface Neighbour {
   /** `client -> server mode era`, as in the matrix. */
   readonly pair: string;
-  /** Gets what is not in the lockfile; rejects with the reason when it cannot be had. */
+  /** Fetches or builds the peer; rejects with the reason if it is not available. */
   needs?(): Promise<unknown>;
   run(): Promise<Outcome[]>;
 }
@@ -27,7 +27,7 @@ export const neighbours: readonly Neighbour[] = [
   { pair: "bowline -> filesystem stdio legacy", run: runFilesystem },
 ];
 
-/** The official server that shows all features. */
+/** Runs the official server that shows all features. */
 function runEverything(): Promise<Outcome[]> {
   const answers: Answers = {
     elicit: () => ({ action: "accept", content: { name: "Aurora" } }),
@@ -64,7 +64,7 @@ function runEverything(): Promise<Outcome[]> {
   });
 }
 
-/** The official server for files, which learns its folder from the client's roots. */
+/** Runs the official server for files, which takes its folders from the client's roots. */
 async function runFilesystem(): Promise<Outcome[]> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "interop-")));
   const note = join(folder, "note.txt");

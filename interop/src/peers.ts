@@ -5,10 +5,10 @@ import { promisify } from "node:util";
 
 const exec = promisify(execFile);
 
-/** SDKs in other languages. The folder of a language has their programs and the files that pin their versions. */
+/** SDKs in other languages. The folder of each language has the programs, and the file that pins the version. */
 export type PeerSdk = "python" | "fastmcp" | "go" | "rust";
 
-/** The commands of an SDK's programs: a server, `serve <mode> <folder>`, and a client, `drive <era> <target ...>`. */
+/** Commands of an SDK's programs: the server takes `<mode> <folder>`, the client `<era> <target ...>`. */
 export interface Peer {
   readonly serve: readonly string[];
   readonly drive: readonly string[];
@@ -27,7 +27,7 @@ export function isPeer(sdk: string): sdk is PeerSdk {
 
 const prepared = new Map<PeerSdk, Promise<Peer>>();
 
-/** The programs of an SDK, built or installed once into the cache; rejects with the reason when that cannot be done. */
+/** Returns the programs of an SDK, built or installed once into the cache; rejects with the reason if that fails. */
 export function peerOf(sdk: PeerSdk): Promise<Peer> {
   const known = prepared.get(sdk) ?? PREPARE[sdk]().catch((error: Error) => refuse(`${sdk}: ${error.message}`));
   prepared.set(sdk, known);
@@ -37,7 +37,7 @@ export function peerOf(sdk: PeerSdk): Promise<Peer> {
 const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const exe = process.platform === "win32" ? ".exe" : "";
 
-/** The build caches of Go and Cargo tell what is to be done, so both are always asked. */
+/** Builds always: Go and Cargo have caches of their own, and do nothing if nothing changed. */
 async function buildGo(): Promise<Peer> {
   const program = pathOf(`cache/go/interop${exe}`);
   await run("go", ["build", "-o", program, "."], { cwd: pathOf("go") });
@@ -51,7 +51,7 @@ async function buildRust(): Promise<Peer> {
   return { serve: [program, "serve"], drive: [program, "drive"] };
 }
 
-/** An environment with the packages that a file requires; one that was made for others is made anew. */
+/** Creates an environment with the packages of the requirements file, unless the cache has one for the same file. */
 async function installPython(sdk: PeerSdk, prefix: string): Promise<Peer> {
   const requirements = pathOf(`python/${prefix}requirements.txt`);
   const wanted = readFileSync(requirements, "utf8");

@@ -12,7 +12,7 @@ export interface Outcome {
   /** `client -> server mode era`. */
   readonly pair: string;
   readonly check: string;
-  /** Why it failed; undefined when it passed. */
+  /** Reason of a failure; undefined if the check passed. */
   readonly problem: string | undefined;
   readonly ms: number;
 }
@@ -27,10 +27,10 @@ const OPEN: Readonly<Record<Sdk, OpenDriver>> = {
   rust: inProcess("rust"),
 };
 const LIMIT_MS = 20_000;
-/** Processes take long to start where many do. */
+/** Processes start slowly on a busy machine. */
 export const START_MS = 60_000;
 
-/** Runs all checks of one pair on one connection, and then whether negotiation alone finds the same era. */
+/** Runs all checks of a pair on one connection, then negotiation and the end of the server. */
 export async function runPair(pair: Pair): Promise<Outcome[]> {
   const name = nameOf(pair);
   const outcomes: Outcome[] = [];
@@ -63,7 +63,7 @@ async function runChecks(pair: Pair, served: Served): Promise<Outcome[]> {
   return outcomes;
 }
 
-/** One check with its limit of time; never rejects. */
+/** Runs a check with a time limit; never rejects. */
 export async function runCheck(
   pair: string,
   check: string,
@@ -75,7 +75,7 @@ export async function runCheck(
   return { pair, check, problem, ms: Math.round(performance.now() - begun) };
 }
 
-/** A close with a call under way ends that call. */
+/** Checks that closing the client rejects a call under way. */
 async function checkClose(driver: Driver): Promise<void> {
   const key = "closing";
   const call = driver.callTool("wait", { key }).then(
@@ -87,7 +87,7 @@ async function checkClose(driver: Driver): Promise<void> {
   if ((await call) !== "rejected") throw new Error("the call under way was answered although the client was closed");
 }
 
-/** A client that may speak both eras ends up in the newest that both sides, and what is between them, speak. */
+/** Checks that negotiation selects the newest era that the client, the server and the gateway support. */
 async function checkAuto(pair: Pair, served: Served): Promise<void> {
   const newest = VERSIONS[pair.newest];
   const driver = await OPEN[pair.client](served.target, "auto", createAnswers().answers);

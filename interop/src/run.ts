@@ -10,10 +10,10 @@ import { type Outcome, runPair } from "./run-pair.js";
 import { formatTable } from "./table.js";
 
 /**
- * Bowline with the official SDKs, each as client and as server, with programs that others made, and with gateways in
- * between: `node run.js [filter ...] [--json]`. A filter is a part of `client -> server mode era`. What is not in the
- * lockfile is fetched once into a cache; what cannot be had is reported and is no failure. What fails by a fault of the
- * other side is in known.json, with a reason.
+ * Runs Bowline with other SDKs, each as client and as server, with published programs and with gateways:
+ * `node run.js [filter ...] [--json]`. A filter is a part of `client -> server mode era`. Peers that are not in the lockfile
+ * are fetched or built once into a cache; a peer that is not available is reported and is no failure. known.json lists the
+ * checks that fail because of the peer, with the reason.
  */
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const json = process.argv.includes("--json") || process.env.npm_config_json === "true";
@@ -21,7 +21,7 @@ const known = JSON.parse(readFileSync(new URL("../../known.json", import.meta.ur
 
 const lines: readonly Neighbour[] = [...pairs.map(lineOf), ...neighbours, ...inspectors, balanced];
 const chosen = lines.filter(({ pair }) => filters.length === 0 || filters.some((filter) => pair.includes(filter)));
-/** What cannot be had here. */
+/** Reasons why peers are not available. */
 const missing = new Set<string>();
 const begun = performance.now();
 const outcomes = await runAll();
@@ -36,7 +36,7 @@ function lineOf(pair: Pair): Neighbour {
   return pair.isGateway ? { ...line, needs: () => programOf(pair.mode.split(":")[0] as PeerName) } : line;
 }
 
-/** Two at a time: most of the time goes into starting processes. What is to be fetched or built comes first. */
+/** Runs two lines at a time: starting processes takes most of the time. Builds come first, since they slow the checks. */
 async function runAll(): Promise<Outcome[]> {
   await Promise.allSettled(chosen.map(({ needs }) => needs?.()));
   const queue = chosen.map((line, index) => ({ line, index }));

@@ -1,7 +1,7 @@
 import type { Difference } from "./known.js";
 import type { Outcome } from "./run-pair.js";
 
-/** One line per pair, one column per check: `.` passed, `k` a known difference, `F` failed, a blank was not run. */
+/** Formats a line per pair and a column per check: `.` passed, `k` known difference, `F` failed, blank not run. */
 export function formatTable(outcomes: readonly Outcome[], differences: readonly Difference[]): string {
   const pairs = [...new Set(outcomes.map(({ pair }) => pair))];
   const checks = [...new Set(outcomes.map(({ check }) => check))];
@@ -13,7 +13,7 @@ export function formatTable(outcomes: readonly Outcome[], differences: readonly 
   return [...heading(checks, width), ...lines, ""].join("\n");
 }
 
-/** The checks' names, written downwards over their columns. */
+/** Writes the names of the checks downwards over their columns. */
 function heading(checks: readonly string[], width: number): string[] {
   const height = Math.max(...checks.map((check) => check.length));
   return Array.from({ length: height }, (_, row) => {

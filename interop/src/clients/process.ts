@@ -15,17 +15,19 @@ import {
 import { type PeerSdk, peerOf } from "../peers.js";
 
 /**
- * A client in another language is a program that reads commands, one line of JSON each, and writes what comes of them:
+ * Opens a client in another language. Its program reads commands and writes events, one line of JSON each:
  *
- * - first `{version, server}` when it is connected; a program that cannot connect says why on standard error and ends;
- * - `{id, method, params, timeoutMs?, progress?}` is answered by `{id, value}` with the result as the SDK gives it, or by
- *   `{id, error: {message, code?}}`, with `{id, progress}` before it where that was asked for. Methods are those of MCP;
- * - `{id, method: "cancel"}` cancels the command of that id, which is then answered by an error;
- * - `answer` sets the reply to elicitations, `log` calls a tool with log messages from level info on, `watch` and
- *   `unwatch` begin and end a subscription to changes of tools, `close` closes the client;
- * - `{log}` and `{changed}` tell of notifications.
+ * - `{version, server}` is the first event, after the connection. A program that cannot connect writes the reason to
+ *   standard error and ends.
+ * - `{id, method, params, timeoutMs?, progress?}` is a command. Its answer is `{id, value}` with the result of the SDK, or
+ *   `{id, error: {message, code?}}`. If `progress` is true, `{id, progress}` comes before the answer.
+ * - A method is one of MCP, or one of these: `answer` sets the reply to elicitations; `log` calls a tool at log level info;
+ *   `watch` and `unwatch` begin and end a subscription to changes of tools; `close` closes the client.
+ * - `{id, method: "cancel"}` cancels the command of that id. The answer to the command is then an error.
+ * - `{log}` and `{changed}` are notifications of the server.
  *
- * It answers sampling with the question and ` bowline`, and roots with `file:///harbour`. It ends with its input.
+ * The program answers sampling with the question and ` bowline`, and roots with `file:///harbour`. It ends when standard
+ * input ends.
  */
 export async function openProcess(sdk: PeerSdk, target: Target, choice: Choice, answers: Answers): Promise<Driver> {
   const { drive } = await peerOf(sdk);
@@ -100,7 +102,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** An error that the other SDK's client gave to its user. */
+/** Error of the other SDK's client. */
 class PeerError extends Error {
   constructor(
     message: string,
@@ -141,7 +143,7 @@ class ClientProgram {
     });
   }
 
-  /** Carries a command out. */
+  /** Sends a command and returns its value. */
   async do(method: string, params: object, { signal, timeoutMs, onProgress }: CallOptions = {}): Promise<unknown> {
     const id = ++this.#lastId;
     const answered = new Promise((resolve, reject) => this.#waiting.set(id, { onProgress, resolve, reject }));
@@ -162,7 +164,7 @@ class ClientProgram {
     });
   }
 
-  /** The program answers when its client is closed, and ends with its input. */
+  /** Closes the client, then ends the program. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), PATIENCE_MS);
     await this.do("close", {});
@@ -186,7 +188,7 @@ class ClientProgram {
   }
 }
 
-/** Unlike `node:readline`, it takes U+2028 and U+2029 for what they are in JSON. */
+/** Splits at line feeds only: `node:readline` also splits at U+2028 and U+2029, which JSON may contain. */
 function eachLine(input: Readable, take: (line: string) => void): void {
   let rest = "";
   input.setEncoding("utf8").on("data", (text: string) => {

@@ -11,7 +11,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { type Answers, type Choice, type Driver, LogBook, type Target, textOf, toReply } from "../driver.js";
 
-/** The client of the official SDK, version 1. It knows the handshake era alone. */
+/** The client of the official SDK, version 1. It supports the legacy era only. */
 export async function openV1(target: Target, _choice: Choice, answers: Answers): Promise<Driver> {
   const client = new Client(
     { name: "interop-v1", version: "1.0.0" },

@@ -2,8 +2,8 @@ import { existsSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * What became of calls, by a key of the client's: it asks by another call, and is answered when it has happened. It is kept
- * in the folder that a server is started with, since some gateways start a process for each request.
+ * Notes events of calls as files in a folder, under a key that the client chooses. Another call, also of another process,
+ * waits for them: some gateways start a process for each request.
  */
 class Ledger {
   readonly #folder = process.argv[3];
@@ -31,7 +31,7 @@ class Ledger {
     return what;
   }
 
-  /** Runs until the signal fires; that is noted. */
+  /** Waits until the signal fires, and notes it. */
   async untilCancelled(key: string, signal: AbortSignal): Promise<void> {
     this.note(key, "started");
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

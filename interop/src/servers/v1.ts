@@ -16,7 +16,7 @@ const mode = process.argv[2] ?? "stdio";
 
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
 
-/** Where answers are JSON documents, what is asked on the way goes out on the session's own stream. */
+/** In JSON mode the requests of a call go out on the session's own stream. */
 const related = (id: RequestId) => (mode === "json" ? {} : { relatedRequestId: id });
 
 if (mode === "stdio") await buildServer().connect(new StdioServerTransport());
@@ -101,7 +101,7 @@ function buildServer(): McpServer {
   return server;
 }
 
-/** One transport, and one server, per session. */
+/** Creates a transport and a server for each session. */
 function sessions(): RequestListener {
   const open = new Map<string, StreamableHTTPServerTransport>();
   return async (request, response) => {

@@ -99,7 +99,7 @@ function buildServer(era: Era, toolsChanged?: () => void): McpServer {
   return server;
 }
 
-/** Pushed in the one era, returned in the other. */
+/** Registers tools that ask the client: by requests in the legacy era, by `input_required` in the modern one. */
 function registerQuestions(server: McpServer, era: Era): void {
   if (era === "legacy") {
     server.registerTool("ask", {}, async ({ mcpReq }) => {
@@ -112,7 +112,7 @@ function registerQuestions(server: McpServer, era: Era): void {
       return text(first?.type === "text" ? first.text : "");
     });
     server.registerTool("roots", {}, async ({ mcpReq }) => {
-      // Where answers are JSON documents, the question goes out on the session's own stream.
+      // In JSON mode the request goes out on the session's own stream.
       const related = mode === "json" ? {} : { relatedRequestId: mcpReq.id };
       const { roots } = await server.server.listRoots(undefined, related);
       return text(roots.map(({ uri }) => uri).join(" "));
@@ -139,13 +139,13 @@ function registerQuestions(server: McpServer, era: Era): void {
   });
 }
 
-/** Every request stands alone, in either era. */
+/** Serves every request without a session, in both eras. */
 function stateless(): RequestListener {
   const handler = createMcpHandler(({ era }) => buildServer(era, () => handler.notify.toolsChanged()));
   return toNodeHandler(handler);
 }
 
-/** Sessions for the era that has them, the SDK's own handler for the other. */
+/** Serves the legacy era with sessions, the modern era with the SDK's own handler. */
 function sessions(): RequestListener {
   const open = new Map<string, NodeStreamableHTTPServerTransport>();
   const handler = createMcpHandler(({ era }) => buildServer(era, () => handler.notify.toolsChanged()), {

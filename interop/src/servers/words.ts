@@ -1,4 +1,4 @@
-/** What every server of the matrix says, so that the checks need not know which one they meet. */
+/** Texts that all servers of the matrix share. */
 export const SERVER_NAME = "interop";
 export const NOTE_URI = "note://pinned";
 export const NOTE_TEXT = "hold fast";
