@@ -22,20 +22,39 @@ type Checks = Readonly<Record<string, (driver: Driver) => Promise<void>>>;
 const resolve = createRequire(import.meta.url).resolve;
 const programOf = (name: string) => resolve(`@modelcontextprotocol/${name}/dist/index.js`);
 
+/** How a published server is started, and the version that the client and the server agree on. */
+interface Start {
+  readonly pair: string;
+  readonly flags: readonly string[];
+  readonly choice: Choice;
+  readonly version: string;
+}
+
+const OWN: Omit<Start, "pair"> = { flags: [], choice: "auto", version: "2025-11-25" };
+
+/** Node flags that run a program of the official SDK, as published, on `bowline/compat`. */
+const ON_COMPAT = ["--import", new URL("../../compat/register.mjs", import.meta.url).href];
+
+const starts = (name: string): readonly Start[] => [
+  { pair: `bowline -> ${name} stdio legacy`, ...OWN },
+  { pair: `bowline -> ${name}-on-compat stdio legacy`, ...OWN, flags: ON_COMPAT, choice: "legacy" },
+  { pair: `bowline -> ${name}-on-compat stdio modern`, flags: ON_COMPAT, choice: "auto", version: "2026-07-28" },
+];
+
 export const neighbours: readonly Neighbour[] = [
-  { pair: "bowline -> everything stdio legacy", run: runEverything },
-  { pair: "bowline -> filesystem stdio legacy", run: runFilesystem },
+  ...starts("everything").map((start) => ({ pair: start.pair, run: () => runEverything(start) })),
+  ...starts("filesystem").map((start) => ({ pair: start.pair, run: () => runFilesystem(start) })),
 ];
 
 /** Runs the official server that shows all features. */
-function runEverything(): Promise<Outcome[]> {
+function runEverything(start: Start): Promise<Outcome[]> {
   const answers: Answers = {
     elicit: () => ({ action: "accept", content: { name: "Aurora" } }),
     sample: (question) => `${question} bowline`,
     roots: [{ uri: "file:///harbour", name: "harbour" }],
   };
-  return drive("bowline -> everything stdio legacy", commandOf("server-everything", "stdio"), answers, "auto", {
-    version: async (driver) => equal(driver.version, "2025-11-25"),
+  return drive(start.pair, commandOf(start, "server-everything", "stdio"), answers, start.choice, {
+    version: async (driver) => equal(driver.version, start.version),
     list: async (driver) => {
       ok((await driver.listTools()).includes("get-sum"));
       ok((await driver.listPrompts()).includes("simple-prompt"));
@@ -65,7 +84,7 @@ function runEverything(): Promise<Outcome[]> {
 }
 
 /** Runs the official server for files, which takes its folders from the client's roots. */
-async function runFilesystem(): Promise<Outcome[]> {
+async function runFilesystem(start: Start): Promise<Outcome[]> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "interop-")));
   const note = join(folder, "note.txt");
   writeFileSync(note, "ahoy");
@@ -75,8 +94,8 @@ async function runFilesystem(): Promise<Outcome[]> {
     roots: [{ uri: pathToFileURL(folder).href, name: "notes" }],
   };
   try {
-    return await drive("bowline -> filesystem stdio legacy", commandOf("server-filesystem", folder), answers, "auto", {
-      version: async (driver) => equal(driver.version, "2025-11-25"),
+    return await drive(start.pair, commandOf(start, "server-filesystem", folder), answers, start.choice, {
+      version: async (driver) => equal(driver.version, start.version),
       list: async (driver) => ok((await driver.listTools()).includes("read_text_file")),
       plain: async (driver) => equal((await driver.callTool("read_text_file", { path: note })).text, "ahoy"),
       roots: async (driver) => ok((await driver.callTool("list_allowed_directories", {})).text.includes(folder)),
@@ -88,8 +107,8 @@ async function runFilesystem(): Promise<Outcome[]> {
   }
 }
 
-function commandOf(name: string, ...args: string[]): Target {
-  return { wire: "stdio", command: process.execPath, args: [programOf(name), ...args] };
+function commandOf({ flags }: Start, name: string, ...args: string[]): Target {
+  return { wire: "stdio", command: process.execPath, args: [...flags, programOf(name), ...args] };
 }
 
 /** Connects, runs the checks in turn, and closes. */
