@@ -7,7 +7,7 @@ import type {
 } from "../protocol/types/index.js";
 import { MISSING_CAPABILITY } from "./versions.js";
 
-/** The part of `required` that was not declared; undefined when all of it was. */
+/** Returns the part of `required` that the client did not declare, or undefined if it declared all of it. */
 export function undeclared(
   required: ClientCapabilities | undefined,
   declared: ClientCapabilities,
@@ -36,16 +36,20 @@ function isMembers(value: unknown): value is Members {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Creates the refusal of a request that needs capabilities which the client did not declare. */
 export function missingCapability(requiredCapabilities: ClientCapabilities): Refusal {
   const names = Object.keys(requiredCapabilities).join(", ");
   const message = `The client did not declare a capability that this request needs: ${names}`;
   return new Refusal(MISSING_CAPABILITY, message, { requiredCapabilities });
 }
 
-/** The first version in which the inclusion of context is a capability of its own. */
+/** First version in which `sampling.context` is a capability. */
 const CONTEXT_VERSION = "2025-11-25";
 
-/** The part of the client's capabilities that a question needs and that was not declared; undefined when it may be asked. */
+/**
+ * Returns the capabilities that a request to the client needs and that the client did not declare. Returns undefined if
+ * the request may be sent.
+ */
 export function undeclaredFor(
   request: InputRequest,
   declared: ClientCapabilities,
@@ -69,14 +73,14 @@ export function undeclaredFor(
       const { elicitation } = declared;
       if (request.params.mode === "url")
         return elicitation?.url === undefined ? { elicitation: { url: {} } } : undefined;
-      // An empty object stands for form mode, as it did before modes existed.
+      // An empty object means form mode, as in the version before modes existed.
       const form = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
       return form ? undefined : { elicitation: elicitation === undefined ? {} : { form: {} } };
     }
   }
 }
 
-/** The part of a filter that a server with these capabilities can serve. */
+/** Returns the part of a subscription filter that a server with these capabilities can serve. */
 export function honouredFilter(filter: SubscriptionFilter, capabilities: ServerCapabilities): SubscriptionFilter {
   const { tools, prompts, resources } = capabilities;
   const uris = filter.resourceSubscriptions ?? [];

@@ -2,15 +2,16 @@ import { type Clock, unref } from "../call/clock.js";
 import type { Params } from "../protocol/jsonrpc/message.js";
 import { type Change, toNotification } from "../store/change-bus.js";
 
-/** Writes a notification. Gives a promise where the wire is full. */
+/** Writes a notification. Returns a promise if the write buffer is full. */
 type Write = (method: string, params: Params) => void | Promise<void>;
 
-/** A reader that takes nothing for so long, while more changes wait than may, does not read. */
+/** Milliseconds that a client with too many waiting changes has to read again before its subscription is dropped. */
 const STALLED_MS = 1_000;
 
 /**
- * Changes on their way to one client. While the wire is full, changes wait, equal ones once, so that no more wait than the
- * client watches. A burst of changes in one turn is no overflow: a reader is given time to take what was written.
+ * Queue of change notifications for one client. While the write buffer is full, changes wait. Equal changes are merged,
+ * so that no more wait than the client subscribed to. A burst of changes in one turn is not an overflow: the client has
+ * time to read.
  */
 export class ChangeOutbox {
   readonly #write: Write;
@@ -21,7 +22,7 @@ export class ChangeOutbox {
   #stalled: unknown;
   #full = false;
 
-  /** `onOverflow` is called when more than `most` changes wait for a reader that does not read. */
+  /** `onOverflow` is called when more than `most` changes wait and the client does not read. */
   constructor(write: Write, clock: Clock, most: number, onOverflow: () => void) {
     this.#write = write;
     this.#clock = clock;
@@ -37,17 +38,17 @@ export class ChangeOutbox {
     unref(this.#stalled);
   }
 
-  /** Hands over all that waits, whether or not the wire has room. */
+  /** Writes all waiting changes, even if the write buffer is full. */
   flush(): void {
     for (const change of this.#take()) this.#sendChange(change);
   }
 
-  /** Drops what waits. */
+  /** Discards all waiting changes. */
   close(): void {
     this.#take();
   }
 
-  /** Sends what does not wait for its turn. */
+  /** Writes a notification at once, ahead of waiting changes. */
   send(method: string, params: Params): void | Promise<void> {
     const written = this.#write(method, params);
     if (written === undefined || this.#full) return written;

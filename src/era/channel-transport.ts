@@ -16,16 +16,16 @@ import {
   type TransportRequest,
 } from "./transport.js";
 
-/** Maximum number of characters of a text that is no message, as quoted in the error. */
+/** Maximum number of characters that an error quotes of a text that is not a message. */
 const MAX_QUOTED = 200;
 
-/** A client's calls over a channel. It outlives the negotiation: whoever opens the connection sets the receiver. */
+/** Client transport over a channel. It is created before negotiation. The connection that results sets `receiver`. */
 export class ChannelTransport implements ClientTransport {
   readonly kind = "channel";
   receiver: TransportReceiver = NO_RECEIVER;
   readonly #peer: Peer;
 
-  /** Ids count from the given one on, so that a connection made again does not repeat those of its predecessor. */
+  /** Ids start at `firstId`, so that a new connection does not repeat the ids of the previous one. */
   constructor(channel: Channel, firstId = 0) {
     const events: PeerEvents = {
       onRequest: (request) => this.receiver.onRequest(request),
@@ -55,7 +55,7 @@ export class ChannelTransport implements ClientTransport {
     return this.#peer.closed;
   }
 
-  /** Throws when the channel has ended. */
+  /** Throws if the channel is closed. */
   assertOpen(): void {
     this.#peer.assertOpen();
   }
@@ -92,7 +92,10 @@ export class ChannelTransport implements ClientTransport {
     return this.#peer.close(options?.reason);
   }
 
-  /** Noise on the line stays unanswered; requests in an array that is refused do not. */
+  /**
+   * Reports an invalid frame. Text that is not a message gets no response. A refused batch of requests gets an error
+   * response.
+   */
   #onInvalid({ code, message, answer, batch }: ParseFailure, text: string | undefined): void {
     const isNoise = text !== undefined && !answer;
     const received = isNoise ? `: ${quoted(text, MAX_QUOTED)}; a stdio server must log to stderr` : "";

@@ -16,167 +16,184 @@ import type { Change } from "../store/change-bus.js";
 import type { ClientLimits } from "./client-limits.js";
 import type { CloseOptions, TransportTarget } from "./transport.js";
 
-/** Tells the other side how far a request has got, if it asked. */
+/** Reports the progress of a request to the peer, if the peer requested progress. */
 export type ReportProgress = (progress: number, total?: number, message?: string) => void | Promise<void>;
 
 export type ClientResult = { readonly [key: string]: unknown };
 
-/** The types of results that extensions of a client add to the protocol's. */
+/** Result types that extensions of the client add to the protocol. */
 export interface ClaimedResults {
-  /** Whether a result of this type may answer a call of this method that declared these capabilities. */
+  /** True if a result of this type is a valid response to a call of this method that declared these capabilities. */
   accepts(type: unknown, method: string, declared: ClientCapabilities): boolean;
-  /** The capabilities without what needs such results, for where they have no types. */
+  /** Removes the capabilities that need such result types, for versions without result types. */
   withoutResultTypes(capabilities: ClientCapabilities): ClientCapabilities;
 }
 
-/** What an era may ask of the client that it connects. */
+/** The client, as an era sees it. */
 export interface ClientRuntime {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
   readonly extensions?: ClaimedResults | undefined;
-  /** Whether to say who this is where that is left open. */
+  /** True if requests name the client (`clientInfo`) in versions where that is optional. */
   readonly identify: boolean;
   readonly clock: Clock;
-  /** How long opening a subscription and other upkeep may take. */
+  /** Maximum duration of opening a subscription and of other maintenance requests. */
   readonly timeoutMs: number;
   readonly limits: ClientLimits;
-  /** Answers a request of the server. Rejects with an `RpcError` where it cannot. */
+  /** Answers a request of the server. Rejects with an `RpcError` if the client cannot answer it. */
   answer(method: string, params: Params | undefined, end: AbortSwitch, progress: ReportProgress): Promise<ClientResult>;
-  /** Lists all tools anew, to learn which of their arguments travel in headers. */
+  /** Lists all tools again, to learn which arguments are mirrored in headers. */
   relearnTools(connection: Connection, lifetime: CallLifetime): Promise<void>;
   onNotification(notification: RpcNotification): void;
   onProblem(problem: Error): void;
-  /** A feature that the protocol has deprecated is being used. */
+  /** Called when a feature is used that the protocol has deprecated. */
   deprecated?(deprecation: Deprecation): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** `connection` has ended; a client may have others meanwhile. */
+  /** Called when `connection` has ended. The client may already have another connection. */
   onClose(reason: Error | undefined, connection: Connection): void;
 }
 
-/** What is known about the server of a connection. */
+/** Description of the server of a connection. */
 export interface ServerDescription {
   readonly version: string;
-  /** Whether the server itself, or whoever asked it before, has told what it can do. */
+  /** True if the server has described itself, on this connection or on an earlier one. */
   readonly heard: boolean;
   readonly capabilities: ServerCapabilities;
-  /** Self-reported: for display and logs, never for decisions. */
+  /** Reported by the server itself. Use it for display and logs, never for decisions. */
   readonly info: Implementation | undefined;
   readonly instructions: string | undefined;
 }
 
+/** Request of a {@link Connection}. */
 export interface ConnectionCall {
   readonly method: string;
   readonly params: Params | undefined;
   readonly id?: RequestId | undefined;
   readonly onProgress?: ((params: Params) => void) | undefined;
-  /** Instead of those of the client, where each call carries its own. */
+  /** Replaces the capabilities of the client for this call, in versions where each call declares its own. */
   readonly capabilities?: ClientCapabilities | undefined;
   readonly logLevel?: LoggingLevel | undefined;
-  /** Whether what is kept may be used instead of asking. */
+  /** Use of the client's cache for this call. */
   readonly cache?: "use" | "refresh" | "bypass" | undefined;
   readonly resume?: ResumeToken | undefined;
   readonly onResumable?: ((token: ResumeToken) => void) | undefined;
 }
 
-/** A session that another client may go on with: JSON. Whoever has it can act as this client: keep it as a secret. */
+/**
+ * Session that another client may continue, as JSON. Anyone who has it can act as this client, so treat it as a secret.
+ */
 export interface SavedSession {
   readonly era: string;
   readonly id: string;
-  /** What the server said when the session was opened. */
+  /** Result of `initialize`. */
   readonly initialized: ClientResult;
 }
 
-/** The place that the answer to a call has reached, from where it can be read on: JSON, and as secret as its session. */
+/**
+ * Position in the stream of a call's response, from which the stream can be resumed. It is JSON and as secret as its
+ * session.
+ */
 export interface ResumeToken {
   readonly session: SavedSession;
-  /** The id of the call's request. */
+  /** Id of the call's request. */
   readonly id: RequestId;
   readonly lastEventId: string;
 }
 
-/** What a subscription tells its owner, in order; `onEnd` is last. */
+/** Callbacks of a subscription, in order. `onEnd` is the last call. */
 export interface WatchEvents {
   onChange(change: Change): void;
-  /** For a time nobody listened; now what is honoured is heard again. */
+  /** Called when the subscription works again after an interruption in which changes may have been missed. */
   onMissed(honoured: SubscriptionFilter, reason: Error | undefined): void;
-  /** `graceful`: the server said so. `lost`: the connection went. */
+  /** Called at the end. `graceful`: the server ended the subscription. `lost`: the connection was lost. */
   onEnd(how: "graceful" | "lost", reason: Error | undefined): void;
 }
 
+/** Open subscription to changes of a server. */
 export interface Subscription {
-  /** What the server agreed to tell. */
+  /** Filter that the server agreed to serve. */
   readonly honoured: SubscriptionFilter;
-  /** Stops it; nothing is delivered any more. Idempotent. */
+  /** Ends the subscription. No event is delivered afterwards. Idempotent. */
   close(): void | Promise<void>;
 }
 
-/** A negotiated way to a server: calls in, results out, in the server's own dialect. */
+/** Negotiated connection to a server. It translates calls and results to the protocol version of the server. */
 export interface Connection {
   readonly era: ClientEra;
   readonly server: ServerDescription;
-  /** Whether arguments travel in headers too, so that listings must be looked at. */
+  /** True if arguments are mirrored in headers, so that the client has to read tool listings. */
   readonly mirrorsHeaders: boolean;
-  /** What another client may start from without asking. */
+  /** Data from which another client can connect without discovery. */
   readonly prior: PriorKnowledge;
-  /** The session that calls are made in, where there is one that can be gone on with. */
+  /** Session of the connection, if it can be continued by another client. */
   readonly session?: SavedSession | undefined;
-  /** One request. Resolves with the result, which may ask for input; rejects with an `RpcError` for an error answer. */
+  /**
+   * Sends a request. Resolves with the result, which may ask for input. Rejects with an `RpcError` for an error
+   * response.
+   */
   call(call: ConnectionCall, lifetime: CallLifetime): Promise<ClientResult>;
   notify(method: string, params: Params | undefined): void | Promise<void>;
   setLogLevel(level: LoggingLevel, lifetime: CallLifetime): Promise<void>;
-  /** Asks for signs of life until the connection ends, in the era that can. */
+  /** Pings the server until the connection ends. Legacy only. */
   keepPinging?(options: PingOptions): void;
   watch(filter: SubscriptionFilter, events: WatchEvents, lifetime: CallLifetime): Promise<Subscription>;
   close(options?: CloseOptions): Promise<void>;
 }
 
-/** What a client learnt about a server: JSON, good for the next connection. */
+/** Knowledge about a server, as JSON, for the next connection. */
 export interface PriorKnowledge {
   readonly era: string;
-  /** The server's answer to discovery, in the era that has it. */
+  /** Result of `server/discover`. Modern only. */
   readonly discovered?: ClientResult | undefined;
 }
 
+/** Options of {@link ClientEra.open}. */
 export interface OpenOptions {
-  /** The versions of this era that may be spoken, newest first. */
+  /** Versions of this era that may be used, newest first. */
   readonly versions: readonly string[];
-  /** Speak the first version without asking. */
+  /** True to use the first version without negotiation. */
   readonly pinned: boolean;
-  /** No other era is left to try: what the server says to this one is the last word. */
+  /** True if no other era is left to try, so that the server's response to this one is final. */
   readonly last: boolean;
-  /** An answer to discovery from an earlier connection. */
+  /** Result of `server/discover` from an earlier connection. */
   readonly discovered: ClientResult | undefined;
-  /** A session of this era to go on with. */
+  /** Session of this era to continue. */
   readonly session?: SavedSession | undefined;
-  /** Called in the turn in which the server answers the first question. */
+  /** Called in the turn in which the server answers the first request. */
   readonly onAnswer?: (() => void) | undefined;
-  /** Awaited when the server has answered, before it is told anything more: rejects where it speaks another era. */
+  /**
+   * Awaited after the first response of the server and before anything else is sent. Rejects if the server speaks
+   * another era.
+   */
   readonly beforeUse?: (() => Promise<void>) | undefined;
 }
 
-/** What a protocol era answers for on the client. Built once, shared, no state. */
+/** A protocol era on the client: a stateless, shared object. */
 export interface ClientEra {
   readonly name: string;
   readonly versions: readonly string[];
-  /** Whether results of a method carry hints about keeping them. */
+  /** True if results of the method carry cache hints. */
   isCacheable(method: string): boolean;
-  /** Whether connecting asks the server what it can do even where the version is given. */
+  /** True if connecting asks the server for its capabilities even when the version is given. */
   readonly alwaysAsks: boolean;
-  /** Whether servers of another era may leave its first question unanswered: on a channel, silence is a sign of that. */
+  /**
+   * True if servers of another era may ignore the first request. On a channel, a missing response then points to
+   * another era.
+   */
   readonly mayBeIgnored: boolean;
-  /** Whether what the client can do is said once, and cannot change then. */
+  /** True if the client declares its capabilities once per connection and cannot change them afterwards. */
   readonly declaresOnce: boolean;
-  /** Whether it has deprecated features of earlier ones. */
+  /** True if this era deprecates features of earlier eras. */
   readonly deprecates: boolean;
-  /** Whether a refusal says that what was listed about a tool has changed since. */
+  /** True if the error means that the listing of a tool is outdated. */
   isOfOldListing(error: RpcError): boolean;
-  /** What to call for nothing but a sign of life. */
+  /** Method that serves as a ping. */
   readonly pingMethod: string;
-  /** The methods and notifications that only other eras have, and what to do instead. */
+  /** Methods and notifications that exist only in other eras, with the advice on their replacement. */
   readonly replacements: ReadonlyMap<string, string>;
-  /** Whether a method or notification is the protocol's, of which no extension can make its own. */
+  /** True if the protocol defines this method or notification, so that an extension cannot. */
   specifies(method: string): boolean;
-  /** Makes a connection. Rejects with `WrongEraError` when the server plainly speaks another. */
+  /** Opens a connection. Rejects with `WrongEraError` if the server clearly speaks another era. */
   open(
     wire: TransportTarget,
     runtime: ClientRuntime,
@@ -185,12 +202,12 @@ export interface ClientEra {
   ): Promise<Connection>;
 }
 
-/** The server answered, but not in this era. */
+/** Thrown when the server answers, but not in this era. */
 export class WrongEraError extends Error {
   override readonly name = "WrongEra";
   constructor(
     message: string,
-    /** The versions that the server said it speaks. */
+    /** Versions that the server reported. */
     readonly versions: readonly string[] | undefined,
     options?: ErrorOptions,
   ) {

@@ -1,95 +1,102 @@
 import { McpError } from "../protocol/errors.js";
 
-/** The bounds of a client: of what one server can make it keep, do at once, or wait for. */
+/**
+ * Limits of a client: of the data that one server can make it keep, of its concurrent work, and of its waiting times.
+ */
 export interface ClientLimits {
   /**
-   * The largest message of the server over HTTP: bytes of a JSON body after decoding, characters of an event.
+   * Maximum size of a message of the server over HTTP: bytes of a decoded JSON body, or characters of an event.
    * @default 33_554_432
    */
   readonly maxMessageBytes: number;
   /**
-   * The largest description of the server that is kept (the result of `initialize` or `server/discover`), in characters.
+   * Maximum size of the server's description that is kept (the result of `initialize` or `server/discover`), in
+   * characters.
    * @default 1_048_576
    */
   readonly maxDescriptionChars: number;
   /**
-   * How many calls are on the wire at once over HTTP. Others wait their turn, which counts into their limits of time.
-   * Streams of subscriptions and of sessions do not count.
+   * Maximum number of concurrent calls over HTTP. Further calls wait, and the wait counts toward their time limits.
+   * Streams of subscriptions and sessions do not count.
    * @default 256
    */
   readonly maxConnections: number;
   /**
-   * The messages that the server may send in one array on a channel, in the version that has arrays (2025-03-26).
+   * Maximum number of messages in a batch of the server, on a channel with version 2025-03-26.
    * @default 64
    */
   readonly maxBatchItems: number;
   /**
-   * How many redirects of one request are followed.
+   * Maximum number of redirects that are followed for one request.
    * @default 5
    */
   readonly maxRedirects: number;
   /**
-   * How many questions of the server (elicitation, sampling, roots, methods of the author's own) are open at once.
+   * Maximum number of requests of the server that are open at once (elicitation, sampling, roots, custom methods).
    * @default 256
    */
   readonly maxQuestions: number;
   /**
-   * How many times one call may come back with questions.
+   * Maximum number of times that the result of one call may ask for input.
    * @default 16
    */
   readonly maxRounds: number;
   /**
-   * How many pages of a list are followed.
+   * Maximum number of pages that are read of a list.
    * @default 1000
    */
   readonly maxPages: number;
   /**
-   * How many items of a list are read.
+   * Maximum number of items that are read of a list.
    * @default 100_000
    */
   readonly maxItems: number;
   /**
-   * How many listed tools are remembered, to check their results and to write their headers. The longest unlisted go first.
+   * Maximum number of listed tools that are kept, for the validation of results and for headers. The tools listed
+   * longest ago are dropped first.
    * @default 1000
    */
   readonly maxTools: number;
   /**
-   * The size of all output schemas that are remembered, in characters. The longest unlisted go first.
+   * Maximum total size of the output schemas that are kept, in characters. The schemas listed longest ago are dropped
+   * first.
    * @default 16_777_216
    */
   readonly maxSchemaChars: number;
   /**
-   * How many results the cache of this client keeps. The least recently used go first.
+   * Maximum number of results in the cache of this client. The least recently used are dropped first.
    * @default 1000
    */
   readonly maxCacheEntries: number;
   /**
-   * The size of all results that the cache of this client keeps, as JSON, in characters. The least recently used go first.
+   * Maximum total size of the results in the cache of this client, in characters of JSON. The least recently used are
+   * dropped first.
    * @default 67_108_864
    */
   readonly maxCacheChars: number;
   /**
-   * How many pages of URL elicitations are remembered until the server says that they are done. The oldest go first.
+   * Maximum number of URL elicitations that are kept until the server reports their completion. The oldest are dropped
+   * first.
    * @default 1000
    */
   readonly maxUrlElicitations: number;
   /**
-   * How many notifications of extensions wait for their handlers.
+   * Maximum number of notifications of extensions that wait for their handlers.
    * @default 1024
    */
   readonly maxWaitingNotifications: number;
   /**
-   * How long the end of a call or of a session may take to be told over HTTP.
+   * Maximum duration of the request that cancels a call or ends a session over HTTP.
    * @default 1000
    */
   readonly courtesyMs: number;
   /**
-   * How long connecting waits for the server's own stream to open, in the era that has one.
+   * Maximum time that connecting waits for the session's GET stream to open. Legacy only.
    * @default 250
    */
   readonly streamOpenMs: number;
   /**
-   * How long a stream of the HTTP+SSE transport may leave open where to post.
+   * Maximum time until a stream of the HTTP+SSE transport sends its `endpoint` event.
    * @default 5000
    */
   readonly sseEndpointMs: number;
@@ -116,7 +123,7 @@ export const CLIENT_LIMITS: ClientLimits = {
   sseEndpointMs: 5000,
 };
 
-/** The defaults of limits that are options of a client, a call, a watch or a group by themselves. */
+/** Defaults of the limits that are separate options of a client, a call, a watch or a group. */
 export const CLIENT_TIMES = {
   timeoutMs: 60_000,
   deadlineMs: 3_600_000,
@@ -134,7 +141,7 @@ export const CLIENT_TIMES = {
   },
 } as const;
 
-/** Refuses a server that would have its client keep too much about it. */
+/** Throws if the description of the server is larger than the client may keep. */
 export function assertDescription(method: string, result: object, limits: ClientLimits): void {
   const most = limits.maxDescriptionChars;
   if (JSON.stringify(result).length <= most) return;

@@ -23,7 +23,7 @@ const INCLUDE_CONTEXT = {
   message: 'includeContext is deprecated by SEP-2596: leave it out, or use "none"',
 };
 
-/** Puts a handler's questions, in the words of the protocol, to whoever the era has to ask. */
+/** Builds the requests of a handler to its client, sends them by the strategy of the era, and validates the answers. */
 export class CheckedClientRequests implements ClientRequests {
   readonly #asker: RequestStrategy;
   readonly #runtime: ServerRuntime;
@@ -99,7 +99,7 @@ export class CheckedClientRequests implements ClientRequests {
   }
 }
 
-/** Whether an address leaves this machine unencrypted. */
+/** True if the URL uses HTTP without TLS and does not point to this machine. */
 function isPlainHttp(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);

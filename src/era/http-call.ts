@@ -8,10 +8,12 @@ import { idKey } from "../protocol/jsonrpc/inflight-table.js";
 import type { Params, RequestId, RpcResponse } from "../protocol/jsonrpc/message.js";
 import type { TransportRequest } from "./transport.js";
 
-/** How to give up on a call: fixed with the call when it is registered, whatever the connection becomes later. */
+/**
+ * Cancels a call. It is fixed when the call is registered, so that later changes of the connection do not affect it.
+ */
 export type GiveUp = (call: HttpCall, reason: unknown) => void;
 
-/** One request that travels by its own POST. It settles once; whatever comes later finds it over. */
+/** Request that has its own POST. It settles once. Later events have no effect. */
 export class HttpCall {
   readonly id: RequestId;
   readonly method: string;
@@ -19,9 +21,9 @@ export class HttpCall {
   readonly cancellable: boolean;
   readonly lifetime: CallLifetime;
   readonly answered: Promise<RpcResponse>;
-  /** Told where the call's stream can be read on from, as long as it is not over. */
+  /** Called with the id of each event from which the call's stream can be resumed, until the call is over. */
   readonly onEventId: ((eventId: string) => void) | undefined;
-  /** Ends what the call has on the wire. */
+  /** Ends the HTTP requests of the call. */
   readonly abortSwitch = new AbortSwitch();
   readonly #onProgress: ((params: Params) => void) | undefined;
   readonly #token: RequestId | undefined;
@@ -29,7 +31,7 @@ export class HttpCall {
   readonly #onAbort: (reason: unknown) => void;
   #resolve!: (response: RpcResponse) => void;
   #reject!: (reason: unknown) => void;
-  /** How far it has got: the only source of what its errors say about that. */
+  /** Delivery state of the call. All errors of the call take `delivery` from it. */
   #reached: "not_sent" | "sent" | "answer_lost" = "not_sent";
   #over = false;
 
@@ -59,24 +61,24 @@ export class HttpCall {
     };
   }
 
-  /** Tells whether its POST is to be sent, now that it can be. */
+  /** Marks the call as sent. Returns false if it is already over and must not be sent. */
   begin(): boolean {
     if (this.#over) return false;
     this.#reached = "sent";
     return true;
   }
 
-  /** The server has taken the call, by the head of its answer, or in an earlier connection. */
+  /** Records that the server has accepted the call, by the head of its response or on an earlier connection. */
   taken(): void {
     this.#reached = "answer_lost";
   }
 
-  /** Whether the server may have heard of it. */
+  /** True if the server may have received the call. */
   get sent(): boolean {
     return this.#reached !== "not_sent";
   }
 
-  /** From here on the end of the scope ends the call. */
+  /** Ends the call when its lifetime ends, from now on. */
   follow(): void {
     this.lifetime.onAbort(this.#onAbort);
   }
@@ -85,7 +87,7 @@ export class HttpCall {
     return this.#over;
   }
 
-  /** Whether a response is the one to this request; one that names no request can only be meant for it. */
+  /** True if the response answers this request. A response without an id can only be meant for it. */
   owns(response: RpcResponse): boolean {
     if (response.id === undefined || response.id === null) return true;
     return idKey(response.id) === idKey(this.id);
@@ -101,7 +103,7 @@ export class HttpCall {
     this.#onProgress?.(params);
   }
 
-  /** The response carries the id that the request went out under, in its own spelling. */
+  /** Resolves the call. The response gets the id of the request in its original form. */
   answer(response: RpcResponse): boolean {
     if (!this.#end()) return false;
     this.#resolve(response.id === this.id ? response : { ...response, id: this.id });
@@ -114,12 +116,15 @@ export class HttpCall {
     return true;
   }
 
-  /** The error for an answer that will not come, whatever request it was last waited for with. */
+  /**
+   * Creates the error for a response that will not arrive. The delivery state is that of the call's own POST, not of a
+   * later request that resumed its stream.
+   */
   lost(how: string, details?: { readonly status?: number; readonly cause?: unknown }): ConnectionError {
     return new ConnectionError(`${this.method}: ${how}`, { ...details, delivery: this.#reached });
   }
 
-  /** The error for what went wrong with its POST, or with the reading of the answer to it. */
+  /** Creates the error for a failed POST, or for a response that could not be read. */
   broken(cause: unknown): Error {
     return this.#reached === "answer_lost" ? this.lost(describe(cause), { cause }) : fetchFailed(this.method, cause);
   }
@@ -133,7 +138,7 @@ export class HttpCall {
   }
 }
 
-/** The error for a stream that is over while its call is not. */
+/** Creates the error for a stream that ended before its call. */
 export function streamLost(call: HttpCall, trace: StreamTrace): ConnectionError {
   if (trace.error === undefined) return call.lost("the stream ended without a response");
   return call.lost(`the stream broke off (${describe(trace.error)})`, { cause: trace.error });

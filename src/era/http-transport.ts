@@ -28,20 +28,26 @@ import { type Parsed, parseFrame } from "../protocol/jsonrpc/parse.js";
 import { describe, type GiveUp, HttpCall } from "./http-call.js";
 import { type HttpTarget, NO_RECEIVER, type TransportReceiver, type TransportRequest } from "./transport.js";
 
-/** How long a stream may stay open after the answer has come: most end by themselves and free their connection. */
+/**
+ * Milliseconds that a stream may stay open after the response. Most streams end by themselves, which frees their
+ * connection for reuse.
+ */
 const LINGER_MS = 1000;
 
 /**
- * Every POST awaits this first, so that they keep their order: it starts in the turn in which it was asked for, and yet a
- * call that is given up at once leaves no trace, not even a connection that was opened for it.
+ * Awaited before each POST. The POSTs keep their order and start in the turn in which they were requested, but a call
+ * that is cancelled at once opens no connection.
  */
 export const nextMicrotask: Promise<void> = Promise.resolve();
 
-/** Sends requests over HTTP, reads their replies, and knows which are open: alike in all eras. */
+/**
+ * HTTP requests of a client, the same in all eras. Sends them, reads their responses and keeps track of those that are
+ * open.
+ */
 export class HttpWire {
   readonly headers: ClientHeaders;
   receiver: TransportReceiver = NO_RECEIVER;
-  /** Never shown in an error, even where the server repeats it. */
+  /** Text that is removed from errors, even if the server repeats it. */
   secret: string | undefined;
   readonly #target: HttpTarget;
   readonly #open = new Set<AbortSwitch>();
@@ -53,12 +59,12 @@ export class HttpWire {
     this.headers = createClientHeaders(target.headers);
   }
 
-  /** How many requests and streams are open. */
+  /** Number of open requests and streams. */
   get open(): number {
     return this.#open.size;
   }
 
-  /** Keeps `work` within the reach of `abortAll` until it has ended. */
+  /** Registers `work` for `abortAll` until it ends. */
   async hold(wire: AbortSwitch, work: Promise<void>): Promise<void> {
     this.#open.add(wire);
     try {
@@ -68,7 +74,7 @@ export class HttpWire {
     }
   }
 
-  /** The same for work that begins when it is its turn, unless that has been given up by then. */
+  /** Like `hold`, but starts the work when a connection is free, unless it is aborted before. */
   async holdInTurn(wire: AbortSwitch, begin: () => Promise<void>): Promise<void> {
     this.#open.add(wire);
     const hasTurn = this.#turns.take() || (await this.#turns.wait(wire));
@@ -84,7 +90,7 @@ export class HttpWire {
     for (const wire of this.#open) drop(wire);
   }
 
-  /** Begins in the turn in which it is called. */
+  /** Starts in the turn in which it is called. */
   send(
     method: "POST" | "GET" | "DELETE",
     headers: HeaderRecord,
@@ -97,7 +103,7 @@ export class HttpWire {
     return followSameOrigin(url, method === "GET", (at) => send(at, sending), limits.maxRedirects);
   }
 
-  /** Posts a message that has no answer; resolves when the server has taken it, else rejects. */
+  /** Posts a message that has no response. Resolves when the server has accepted it, otherwise rejects. */
   async deliver(what: string, headers: HeaderRecord, body: string, wire: AbortSwitch): Promise<void> {
     await this.hold(wire, this.#deliver(what, headers, body, wire));
   }
@@ -114,7 +120,7 @@ export class HttpWire {
     discard(response);
   }
 
-  /** The error for a response that refuses; its body is done with. */
+  /** Creates the error for an HTTP error response, and reads its body. */
   async refusedBy(response: Reply, what: string, life: Life): Promise<ConnectionError> {
     return this.#statusError(what, await readErrorResponse(response, life, this.#target.clock));
   }
@@ -125,8 +131,8 @@ export class HttpWire {
   }
 
   /**
-   * Reads the reply to a call's POST. Settles the call, unless the reply is an event stream that ended without the
-   * answer: what it left behind is returned, and what becomes of the call is up to the caller.
+   * Reads the HTTP response to a call's POST and settles the call. If the response is an event stream that ended
+   * without the call's response, the call stays open: the trace of the stream is returned, and the caller decides.
    */
   async readReply(
     call: HttpCall,
@@ -154,7 +160,7 @@ export class HttpWire {
     return undefined;
   }
 
-  /** Reads one connection of a call's stream. After the answer the server is given a little time to end it. */
+  /** Reads one connection of a call's stream. After the response, the server has a moment to end the stream. */
   async readStream(call: HttpCall, response: Reply, onMessage: (parsed: Parsed) => void): Promise<StreamTrace> {
     const { clock, limits } = this.#target;
     let linger: unknown;
@@ -170,7 +176,7 @@ export class HttpWire {
     return trace;
   }
 
-  /** What a listener throws is its own trouble: it must not break the stream that it listens to. */
+  /** Runs a listener and reports the error that it throws, so that it cannot break the stream. */
   guard(listener: () => void): void {
     try {
       listener();
@@ -183,7 +189,7 @@ export class HttpWire {
     try {
       this.receiver.onProblem(problem);
     } catch {
-      // A listener for problems that fails has nobody left to tell.
+      // A failing problem listener has no other place to report to.
     }
   }
 
@@ -212,12 +218,12 @@ export class HttpWire {
   }
 }
 
-/** Ends what a request has on the wire. */
+/** Aborts the HTTP requests of a call. */
 export function drop(wire: AbortSwitch): void {
   wire.abort(new DOMException("The call was cancelled", "AbortError"));
 }
 
-/** The base of a transport over HTTP: calls under way, each by a POST of its own, until the transport is closed. */
+/** Base of the HTTP transports. Each call has its own POST, until the transport is closed. */
 export abstract class HttpTransport {
   readonly kind = "http";
   protected readonly target: HttpTarget;
@@ -239,12 +245,12 @@ export abstract class HttpTransport {
     this.wire.receiver = receiver;
   }
 
-  /** How many calls await their answer. */
+  /** Number of calls that wait for their response. */
   get pending(): number {
     return this.inflight.size;
   }
 
-  /** How many connections are in use. */
+  /** Number of open requests and streams. */
   get open(): number {
     return this.wire.open;
   }
@@ -261,7 +267,7 @@ export abstract class HttpTransport {
 
   protected abstract start(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse>;
 
-  /** Files a call. `prepare` may still refuse it; what it returns puts the call on the wire, and never rejects. */
+  /** Registers a call. `prepare` may still throw. It returns a function that sends the call and never rejects. */
   protected place(
     request: TransportRequest,
     wanted: RequestId | undefined,
@@ -276,18 +282,21 @@ export abstract class HttpTransport {
     const run = prepare(call);
     this.inflight.add(call);
     call.follow();
-    // Streams that stay open, and what a busy client cannot do without, take nobody's turn.
+    // Long-lived streams, and requests that a busy client depends on, do not count toward `maxConnections`.
     if (request.waitsTurn === false || !request.cancellable) void this.wire.hold(call.abortSwitch, run());
     else void this.wire.holdInTurn(call.abortSwitch, run);
     return call.answered;
   }
 
-  /** A cancellation by hand that names a call under way exactly gives that call up; tells whether there is one. */
+  /**
+   * Cancels the call that a `notifications/cancelled` of the author names by its exact id. Returns true if there is
+   * one.
+   */
   protected cancel(params: Params | undefined): boolean {
     return this.inflight.findExactly(params?.requestId)?.lifetime.abort(cancelledByHand(params)) === true;
   }
 
-  /** Ends every call and everything on the wire. */
+  /** Ends all calls and all HTTP requests. */
   protected end(): void {
     this.closed = true;
     for (const call of this.inflight.drain()) call.fail(call.lost("the connection was closed before the answer came"));

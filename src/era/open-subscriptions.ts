@@ -2,12 +2,12 @@ import { INVALID_PARAMS, Refusal } from "../protocol/jsonrpc/errors.js";
 import type { CallOrigin, ServerRuntime } from "./server-era.js";
 import type { ServerLimits } from "./server-limits.js";
 
-/** The one that a subscription is counted for. */
+/** Returns the owner for which a subscription is counted: the principal, or the connection if there is none. */
 export function ownerOf({ principal }: CallOrigin, connection: unknown): unknown {
   return principal ?? connection;
 }
 
-/** Throws where an owner may not open so many subscriptions more, or where a URI is too long to be kept. */
+/** Throws if the owner may not open `count` further subscriptions, or if a URI is too long. */
 export function assertMayOpen(runtime: ServerRuntime, owner: unknown, count: number, uris: readonly string[]): void {
   const { limits, subscriptions } = runtime;
   const own = subscriptions.byOwner.get(owner) ?? 0;
@@ -19,7 +19,7 @@ export function assertMayOpen(runtime: ServerRuntime, owner: unknown, count: num
   for (const uri of uris) assertWithin(limits, "maxUriChars", uri.length, INVALID_PARAMS, "characters of a URI");
 }
 
-/** Throws a refusal that names the limit where there is more than it allows. */
+/** Throws a refusal that names the limit if the count exceeds it. */
 export function assertWithin(
   limits: ServerLimits,
   limit: keyof ServerLimits,
@@ -31,7 +31,7 @@ export function assertWithin(
   if (count > most) throw new Refusal(code, `Too many ${counted}: at most ${most} are allowed (limits.${limit})`);
 }
 
-/** Counts subscriptions that an owner opens, or, as a negative number, closes. */
+/** Adds `change` to the count of open subscriptions of an owner. It is negative when subscriptions close. */
 export function countOpen({ subscriptions }: ServerRuntime, owner: unknown, change: number): void {
   const { byOwner } = subscriptions;
   const left = (byOwner.get(owner) ?? 0) + change;
@@ -40,14 +40,14 @@ export function countOpen({ subscriptions }: ServerRuntime, owner: unknown, chan
   else byOwner.delete(owner);
 }
 
-/** Somebody begins to watch a resource. */
+/** Counts a subscriber of a resource. Calls `onSubscribe` for the first. */
 export function retain(runtime: ServerRuntime, uri: string): void {
   const watching = runtime.watched.get(uri) ?? 0;
   runtime.watched.set(uri, watching + 1);
   if (watching === 0) tell(runtime, "onSubscribe", uri);
 }
 
-/** Somebody stops watching a resource. */
+/** Removes a subscriber of a resource. Calls `onUnsubscribe` for the last. */
 export function release(runtime: ServerRuntime, uri: string): void {
   const left = (runtime.watched.get(uri) ?? 0) - 1;
   if (left > 0) runtime.watched.set(uri, left);

@@ -5,14 +5,16 @@ import { formatFailure } from "../protocol/jsonrpc/format.js";
 import type { RequestId, RpcErrorObject } from "../protocol/jsonrpc/message.js";
 import type { ServerRuntime } from "./server-era.js";
 
-/** Why an exchange is not served. */
+/** Response to an exchange that is not served. */
 export interface HttpRefusal {
   readonly status: number;
   readonly error: RpcErrorObject;
   readonly headers?: HttpHeaders;
 }
 
-/** Answers with a refusal and tells the server's log. `id` is the refused request's own, if it is one. */
+/**
+ * Responds with a refusal and reports it to the server's log. `id` is the id of the refused request, if there is one.
+ */
 export function refuse(exchange: HttpExchange, runtime: ServerRuntime, why: HttpRefusal, id?: RequestId): undefined {
   const headers = why.headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...why.headers };
   exchange.reply(why.status, headers, formatFailure(id, why.error));
@@ -22,7 +24,7 @@ export function refuse(exchange: HttpExchange, runtime: ServerRuntime, why: Http
   });
 }
 
-/** Answers that something went wrong here, unless it did after the answer, and tells the server's log what. */
+/** Responds with 500, unless a response was already sent, and reports the error to the server's log. */
 export function refuseFailed(
   exchange: HttpExchange,
   runtime: ServerRuntime,

@@ -20,16 +20,16 @@ import { oneLine } from "../protocol/text.js";
 import type { MethodShape, NotificationTable } from "./server-era.js";
 import type { ServerLimits } from "./server-limits.js";
 
-/** Methods that mean the same in every protocol version; each era adds its own members. */
+/** Shapes of the methods that are equal in every protocol version. Each era adds its own members. */
 
 type Members = { readonly [member: string]: Check };
 
-/** Nothing but perhaps `_meta`. */
+/** Params that contain at most `_meta`. */
 export const noParams: Check = optional(params({}));
 
 const list: MethodShape = { from: "client", params: optional(params({}, { cursor: string })) };
 
-/** The methods that return a list page by page. */
+/** Methods that return a list in pages. */
 export const lists: ReadonlyMap<string, MethodShape> = new Map([
   ["tools/list", list],
   ["prompts/list", list],
@@ -59,7 +59,7 @@ export const complete: MethodShape = {
 
 export const loggingLevel: Check = oneOf(...LOGGING_LEVELS);
 
-/** The notifications that every version has, but for the cancellation. */
+/** Notifications that every version has, without `notifications/cancelled`. */
 export const notifications: ReadonlyMap<string, Check> = new Map([
   [
     "notifications/progress",
@@ -72,7 +72,7 @@ export const notifications: ReadonlyMap<string, Check> = new Map([
   ["notifications/prompts/list_changed", noParams],
 ]);
 
-/** Refuses a request whose id, or whose progress token, is too long to be kept and repeated. */
+/** Refuses a request whose id or progress token is too long to be kept and echoed. */
 export function longIdRefusal(
   { id }: RpcRequest,
   progressToken: RequestId | undefined,
@@ -88,7 +88,10 @@ function isLong(id: RequestId | undefined, most: number): boolean {
   return typeof id === "string" && id.length > most;
 }
 
-/** What is wrong with a notification by the rules of an era; one that the era does not know may carry anything. */
+/**
+ * Returns the problem of a notification by the rules of an era. A notification that the era does not define may have
+ * any params.
+ */
 export function notificationProblem(
   known: NotificationTable,
   { method, params }: RpcNotification,

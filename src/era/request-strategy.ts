@@ -16,7 +16,7 @@ export type ElicitAnswer<T> =
   | { readonly action: "accept"; readonly content: T }
   | { readonly action: "decline" | "cancel"; readonly content?: undefined };
 
-/** What a handler may ask of the client, and do once. */
+/** Requests that a handler may send to the client, and steps. */
 export interface ClientRequests {
   elicit<const S extends FormSchema>(
     message: string,
@@ -34,36 +34,39 @@ export interface ClientRequests {
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
 
-/** The way to ask, which is made ready when a handler first needs it. */
+/** Opens the requests to the client when a handler first needs them. */
 export interface ClientRequestsOpener {
-  /** The same promise each time: who asked first is heard first. */
+  /** Returns the same promise each time, so that requests keep their order. */
   open(): Promise<ClientRequests>;
 }
 
-/** How an era asks the client for a handler, and remembers what the handler did, while its call runs. */
+/**
+ * Way in which an era sends requests to the client while a handler runs, and keeps the results of the handler's steps.
+ */
 export interface RequestStrategy {
-  /** Puts one question to the client; resolves with the client's answer as it came, once `options.check` has passed it. */
+  /** Asks the client. Resolves with the unchanged answer after `options.check` has accepted it. */
   ask(request: InputRequest, options: AskOptions): Promise<unknown>;
-  /** Sends the client a request of the author's own; rejects in an era without such. */
+  /** Sends a custom request to the client. Rejects in an era without requests from the server. */
   push(method: string, params: Params | undefined, options: AskOptions): Promise<{ readonly [key: string]: unknown }>;
-  /** Runs work once per call, however often the handler is run. */
+  /** Runs the work once per call, even if the handler runs several times. */
   step<T>(name: string, work: () => T | Promise<T>): Promise<T>;
 }
 
+/** Options of a request to the client. */
 export interface AskOptions {
-  /** Names the question across rounds; by default questions are counted. */
+  /** Name of the question across rounds. Without it, questions are numbered. */
   readonly key?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
-  /** Names a question by URL for the notice that the page is done, in the versions that have one. */
+  /** Id of a URL elicitation for `notifications/elicitation/complete`, in the versions that have it. */
   readonly elicitationId?: string | undefined;
-  /** Hears how far the client has got, where it can tell. */
+  /** Called with the progress that the client reports, if the transport can carry it. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Looks closer at an answer of the right shape. */
+  /** Validates an answer that has the right shape. */
   readonly check?: ((answer: unknown) => Problem | undefined | Promise<Problem | undefined>) | undefined;
 }
 
-/** Whether a handler failed because the user must visit pages first. */
+/** True if a handler failed because the user must visit URLs first. */
 export function isUrlElicitationRequired(failure: unknown): failure is UrlElicitationRequiredError {
   return failure instanceof UrlElicitationRequiredError;
 }

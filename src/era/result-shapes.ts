@@ -1,4 +1,4 @@
-/** Results that mean the same in every protocol version; each era adds its own. */
+/** Shapes of the results that are equal in every protocol version. Each era adds its own. */
 import type { Check } from "../protocol/json.js";
 import { completion, page, result } from "../protocol/shapes/common.js";
 import { contentBlock, prompt, resource, resourceTemplate, tool } from "../protocol/shapes/content.js";
@@ -9,10 +9,10 @@ const toolContent = array(contentBlock);
 const toolExtras = { structuredContent: anything, isError: boolean };
 
 export const callToolResult: Check = result({ content: toolContent }, toolExtras);
-/** As some servers send it: with structured content alone. */
+/** Result with structured content alone, as some servers send it. */
 export const callToolResultWithoutContent: Check = result({}, { content: toolContent, ...toolExtras });
 
-/** What no era changes. */
+/** Results that are the same in every era. */
 export const results: ResultTable = new Map([
   ["tools/list", page("tools", tool)],
   ["prompts/list", page("prompts", prompt)],

@@ -3,7 +3,7 @@ import { describeIssues } from "../protocol/text.js";
 import { type OutputOf, parseStandard, type StandardSchema } from "../schema/standard-schema.js";
 import type { Result } from "./server-era.js";
 
-/** The result of a method of the author's own as the caller's schema describes it, without what the protocol adds. */
+/** Parses the result of a custom method with the caller's schema, without the members that the protocol adds. */
 export async function toCustomResult<S extends StandardSchema>(
   method: string,
   schema: S,
@@ -16,7 +16,7 @@ export async function toCustomResult<S extends StandardSchema>(
   throw new McpError("invalid_result", `${method}: the result does not fit its schema: ${issues}`, { cause: result });
 }
 
-/** What a handler returned as a result on the wire: that is an object, and nothing is an empty one. */
+/** Converts the return value of a handler to a result: an object, which is empty for undefined. */
 export function toResult(value: unknown, method: string): Result {
   if (value === undefined) return {};
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Result;

@@ -12,7 +12,7 @@ import type {
   Topics,
 } from "./server-era.js";
 
-/** One request being served. All it needs is given at birth; it ends once. */
+/** Request that is being served. It is complete when constructed and ends once. */
 export class ServedCall implements Call {
   readonly era: ServerEra;
   readonly session: EraSession | undefined;
@@ -24,19 +24,19 @@ export class ServedCall implements Call {
   readonly origin: CallOrigin;
   readonly progressToken: ProgressToken | undefined;
   readonly logLevel: () => LoggingLevel | undefined;
-  /** Thrown when the call is cancelled, its connection ends, or the server shuts down. */
+  /** Aborted when the call is cancelled, its connection ends, or the server shuts down. */
   readonly end = new AbortSwitch();
-  /** The state that the author put into an earlier round's result. */
+  /** State that the author put into the result of an earlier round. */
   authoredState: unknown;
-  /** Whether that state is sealed on its way; otherwise it goes out as the author wrote it. */
+  /** True if that state is sealed before it is sent. Otherwise it is sent as the author wrote it. */
   sealsState = true;
-  /** The answers to the questions of an earlier round's result. */
+  /** Answers to the questions in the result of an earlier round. */
   inputResponses: InputResponses | undefined;
-  /** Runs after the answer has been written. */
+  /** Runs after the response has been written. */
   afterAnswer: (() => void) | undefined;
-  /** Runs when the handler is done, as long as something may still be sent. */
+  /** Runs when the handler has finished, while notifications may still be sent. */
   beforeClose: (() => void) | undefined;
-  /** What extensions add to a subscription. */
+  /** Additions of extensions to a subscription. */
   declare topics?: Topics | undefined;
   #open = true;
 
@@ -54,12 +54,12 @@ export class ServedCall implements Call {
     this.logLevel = facts.logLevel;
   }
 
-  /** Whether anything may still be sent on behalf of this call. */
+  /** True while notifications may be sent for this call. */
   get open(): boolean {
     return this.#open && !this.end.aborted;
   }
 
-  /** The handler is done: from here on nothing is written for this call but its answer. */
+  /** Marks the handler as finished. From now on only the response is written for this call. */
   close(): void {
     this.beforeClose?.();
     this.#open = false;

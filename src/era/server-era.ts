@@ -40,21 +40,21 @@ import type { ServerLimits } from "./server-limits.js";
 import type { Steps } from "./steps.js";
 import type { UrlElicitations } from "./url-elicitations.js";
 
-/** What is known about the client that made a call. */
+/** Description of the client that made a call. */
 export interface ClientDescription {
   readonly version: string;
   readonly capabilities: ClientCapabilities;
-  /** Self-reported: for display and logs, never for decisions. */
+  /** Reported by the client itself. Use it for display and logs, never for decisions. */
   readonly info: Implementation | undefined;
 }
 
-/** The way back to the client. */
+/** Connection to the client, for messages of the server. */
 export interface ServerWire {
-  /** True where many calls share one pipe, so that ends must be spelled out. */
+  /** True if many calls share one pipe, so that the end of a call has to be stated in a message. */
   readonly shared: boolean;
-  /** Sends a notification; `call` is the call it belongs to, if any. */
+  /** Sends a notification. `call` is the call to which it belongs, if any. */
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void>;
-  /** Sends a request to the client, where the era has such a thing. */
+  /** Sends a request to the client. Legacy only. */
   request(
     call: Call | undefined,
     method: string,
@@ -62,37 +62,38 @@ export interface ServerWire {
     lifetime: CallLifetime,
     onProgress?: (params: Params) => void,
   ): Promise<RpcResponse>;
-  /** Whether nobody is there to hear now what belongs to no call. */
+  /** True if the client currently has no stream that could receive messages outside calls. */
   readonly deserted?: boolean;
-  /** Whether `detach` can do anything for this call, or without one for what belongs to no call. */
+  /** True if `detach` has an effect for this call, or, without a call, for messages outside calls. */
   detachable?(call: Call | undefined): boolean;
   /**
-   * Closes the connection that carries what is sent for this call, or what belongs to no call. The call goes on, and the
-   * client, told to come back after `retryMs`, receives the rest then.
+   * Closes the connection that carries the messages of this call, or the messages outside calls. The call continues.
+   * The client reconnects after `retryMs` and receives the rest then.
    */
   detach?(call: Call | undefined, retryMs?: number): void;
 }
 
-/** What came along with a request outside its JSON. */
+/** Data that arrived with a request outside its JSON. */
 export interface CallOrigin {
-  /** What an authorization gate found out; handlers read it as `ctx.auth`. */
+  /** Result of the authorization gate. Handlers read it as `ctx.auth`. */
   readonly auth?: unknown;
-  /** Who makes the call, as far as a gate could tell: state made for one is refused to another. */
+  /** Identity of the caller, if a gate names it. State that was sealed for one principal is refused to another. */
   readonly principal?: string | undefined;
-  /** When the gate's word for the caller ends, on the server's clock. */
+  /** Time at which the authorization of the caller expires, on the server's clock. */
   readonly endsAt?: number | undefined;
-  /** What the gate says of what the caller is about to do. */
+  /** Decides if the caller is authorized for the operation in the request body. */
   readonly judge?: GateAdmission["judge"];
-  /** Path and query as requested, on HTTP. */
+  /** Path and query of the HTTP request. */
   readonly url?: string;
-  /** A request header by lower-case name, on HTTP. */
+  /** Returns a header of the HTTP request by its lower-case name. */
   header?(name: string): string | undefined;
   readonly sessionId?: string | undefined;
 }
 
+/** Properties that a {@link Call} has from its start. */
 export interface CallInit {
   readonly era: ServerEra;
-  /** Undefined where nothing is kept between requests. */
+  /** Undefined if nothing is kept between requests. */
   readonly session: EraSession | undefined;
   readonly id: RequestId;
   readonly method: string;
@@ -101,38 +102,38 @@ export interface CallInit {
   readonly wire: ServerWire;
   readonly origin: CallOrigin;
   readonly progressToken: ProgressToken | undefined;
-  /** The least severe level the client wants to hear, if any; read anew for each message. */
+  /** Returns the minimum level of the log messages that the client wants, if any. Called for each message. */
   readonly logLevel: () => LoggingLevel | undefined;
 }
 
-/** One request being served. It ends once. */
+/** Request that is being served. It ends once. */
 export interface Call extends CallInit {
-  /** Thrown when the call is cancelled, its connection ends, or the server shuts down. */
+  /** Aborted when the call is cancelled, its connection ends, or the server shuts down. */
   readonly end: AbortSwitch;
-  /** The state that the author put into an earlier round's result. */
+  /** State that the author put into the result of an earlier round. */
   authoredState: unknown;
-  /** Whether that state is sealed on its way; otherwise it goes out as the author wrote it. */
+  /** True if that state is sealed before it is sent. Otherwise it is sent as the author wrote it. */
   sealsState: boolean;
-  /** The answers to the questions of an earlier round's result. */
+  /** Answers to the questions in the result of an earlier round. */
   inputResponses: InputResponses | undefined;
-  /** Runs after the answer has been written. */
+  /** Runs after the response has been written. */
   afterAnswer: (() => void) | undefined;
-  /** Runs when the handler is done, as long as something may still be sent. */
+  /** Runs when the handler has finished, while notifications may still be sent. */
   beforeClose: (() => void) | undefined;
-  /** What extensions add to a subscription. */
+  /** Additions of extensions to a subscription. */
   topics?: Topics | undefined;
-  /** Whether anything may still be sent on behalf of this call. */
+  /** True while notifications may be sent for this call. */
   readonly open: boolean;
-  /** The handler is done: from here on nothing is written for this call but its answer. */
+  /** Marks the handler as finished. From now on only the response is written for this call. */
   close(): void;
   notify(method: string, params: Params | undefined): void | Promise<void>;
 }
 
-/** What is served on a subscription beside changes. */
+/** Notifications that a subscription delivers in addition to changes. */
 export interface Topics {
-  /** Members of the filter that is acknowledged. */
+  /** Members to add to the acknowledged filter. */
   readonly honoured: { readonly [member: string]: unknown };
-  /** Called after the acknowledgment, with the way to send; returns what ends it. */
+  /** Called after the acknowledgment with a function that sends notifications. Returns a function that stops them. */
   start(send: (method: string, params: object) => void | Promise<void>): () => void;
 }
 
@@ -140,73 +141,86 @@ export type Result = { readonly [key: string]: unknown };
 export type HandlerResult = Result | PreparedResult;
 export type HeaderReader = (name: string) => string | undefined;
 
-/** A handler, ready to run. It may throw instead of rejecting. */
+/** Handler that is ready to run. It may throw instead of rejecting. */
 export type RunHandler = (asking: ClientRequestsOpener) => MaybePromise<HandlerResult>;
 
-/** How serving a call ended. */
+/** Outcome of a call. */
 export type Outcome =
   | { readonly kind: "result"; readonly result: JsonText }
   | {
       readonly kind: "error";
       readonly error: RpcErrorObject;
-      /** The SDK refused it before any handler ran. */
+      /** True if the SDK refused the call before a handler ran. */
       readonly refused: boolean;
-      /** The refusal, where a bound was reached. */
+      /** Refusal at a limit, if it was one. */
       readonly busy?: Busy | undefined;
     }
-  /** Cancelled: nothing is to be written for it. */
+  /** The call was cancelled, so no response is written. */
   | { readonly kind: "dropped" };
 
-/** Turns handler state into a text that only this server can read, and back. */
+/** Seals the state of handlers, so that only this server can read it. */
 export interface StateSeal {
   seal(state: unknown, binding: string): Promise<string>;
-  /** Rejects with a `Refusal` that says nothing, and tells the log why. */
+  /** Rejects with a `Refusal` that gives no details. The reason goes to the log only. */
   open(sealed: string, binding: string): Promise<OpenedState>;
-  /** Undefined for whatever `open` would refuse. */
+  /** Returns undefined if `open` would reject. */
   tryOpen(text: string, binding: string): Promise<OpenedState | undefined>;
 }
 
 export interface OpenedState {
   readonly state: unknown;
-  /** The round that the state begins, where the server keeps account of it. */
+  /** Round that the state starts, if the server tracks the use of states. */
   readonly use?: StateUse | undefined;
 }
 
-/** One sealed state that a client has presented, once or several times. */
+/** Use of a sealed state, which a client may present several times. */
 export interface StateUse {
-  /** Runs the round, joins the one that runs, or gives the outcome of the one that ran. */
+  /** Runs the round, joins the round in progress, or returns the outcome of the round that has ended. */
   once(call: Call, run: () => MaybePromise<HandlerResult>): Promise<HandlerResult>;
-  /** The steps of the round, which begin with those of earlier rounds. */
+  /** Returns the steps of the round, which start with the results of earlier rounds. */
   stepsAfter(done: Readonly<Record<string, unknown>>): Steps;
 }
 
+/** Settings of legacy HTTP sessions. */
 export interface SessionSettings {
-  /** Whether HTTP sessions are kept at all; without them each request stands alone. */
+  /** True if HTTP sessions are kept. Without them each request is self-contained. */
   readonly enabled: boolean;
-  /** Names a new session: visible ASCII that nobody can guess. Random unless given. */
+  /**
+   * Creates the id of a new session: visible ASCII characters that cannot be guessed.
+   * @default a random id
+   */
   readonly createId?: (() => string) | undefined;
-  /** Called when a client opens a session, before it is told so; a failure refuses it. */
+  /** Called when a client opens a session, before the response is sent. If it fails, the session is refused. */
   readonly onOpen?: ((id: string) => void | Promise<void>) | undefined;
-  /** Called once when a session has ended, whoever ended it. */
+  /** Called once when a session has ended for any reason. */
   readonly onEnd?: ((id: string) => void | Promise<void>) | undefined;
-  /** Whether clients may end their session. They may unless told otherwise. */
+  /**
+   * True if clients may end their session by DELETE.
+   * @default true
+   */
   readonly clientMayEnd?: boolean | undefined;
-  /** Whether clients may open a stream for what belongs to no call, or take up a lost one. They may unless told otherwise. */
+  /**
+   * True if clients may open a GET stream, for messages outside calls or to resume a lost stream.
+   * @default true
+   */
   readonly clientMayListen?: boolean | undefined;
 }
 
-/** What the author of a server says about what eras do. Where nothing is said, they know what to do. */
+/** Options of a server that concern eras. */
 export interface RuntimeOptions {
   readonly instructions?: string | undefined;
-  /** How to watch whether clients are there, if at all. */
+  /** Ping settings. Without them clients are not pinged. */
   readonly pings?: PingOptions | undefined;
-  /** The shortest time between two reports of progress of a call, if there is one. */
+  /** Minimum time between two progress notifications of a call. */
   readonly progressIntervalMs?: number | undefined;
-  /** Whether results name the server. They do unless told otherwise. */
+  /**
+   * True if results name the server.
+   * @default true
+   */
   readonly identify?: boolean | undefined;
-  /** What clients hear that need not ask, until they do. */
+  /** Minimum log level for clients that have not set one, in versions that do not require it. */
   readonly logLevel?: LoggingLevel | undefined;
-  /** Told when the first client begins to watch a resource, and when the last has stopped. */
+  /** Called when the first client subscribes to a resource, and when the last has unsubscribed. */
   readonly resources?:
     | {
         readonly onSubscribe?: (uri: string) => void;
@@ -215,14 +229,14 @@ export interface RuntimeOptions {
     | undefined;
 }
 
-/** The subscriptions that are open in all eras of a server. A resource that a client watches counts as one. */
+/** Open subscriptions of a server in all eras. Each watched resource counts as one. */
 export interface OpenSubscriptions {
   open: number;
-  /** By principal, or by connection where no gate names a principal. */
+  /** Count by principal, or by connection if no gate names a principal. */
   readonly byOwner: Map<unknown, number>;
 }
 
-/** What an era may ask of the server that it serves. */
+/** The server, as an era sees it. */
 export interface ServerRuntime {
   readonly options: RuntimeOptions;
   readonly limits: ServerLimits;
@@ -230,59 +244,63 @@ export interface ServerRuntime {
   readonly capabilities: ServerCapabilities;
   readonly changes: ChangeBus;
   readonly clock: Clock;
-  /** The request bodies that are under way. */
+  /** Request bodies that are being received. */
   readonly bodies: RequestBodies;
-  /** What seals is loaded with the first state: few servers ask. */
+  /** Returns the seal of states. It is loaded on first use, since few servers need it. */
   seal(): MaybePromise<StateSeal>;
-  /** The pages that clients were asked to send their users to. */
+  /** URL elicitations that are not complete. */
   readonly urlElicitations: UrlElicitations;
-  /** The text that ends plain results, where the era stamps them; it is the same for all results of a server. */
+  /**
+   * Serialized end of plain results, in the era that adds metadata to each result. It is the same for all results of a
+   * server.
+   */
   plainStamp?: string | undefined;
-  /** Whether new requests are refused. */
+  /** True if new requests are refused. */
   readonly draining: boolean;
-  /** Makes the refusal of what a limit does not allow, and counts it. */
+  /** Creates the refusal of a call at a limit, and counts it. */
   busy(status: 429 | 503, limit: string, message: string): Busy;
   readonly subscriptions: OpenSubscriptions;
-  /** Every version that this server speaks, newest first. */
+  /** All versions that this server supports, newest first. */
   readonly versions: readonly string[];
-  /** Serves one call to its end: in this turn, unless something in it takes time. Never throws or rejects. */
+  /** Runs a call until its outcome, in the same turn if nothing waits. Never throws or rejects. */
   readonly run: (call: Call) => MaybePromise<Outcome>;
-  /** Whether the author defined this method. */
+  /** True if the author defined this method. */
   knows(method: string): boolean;
-  /** The params member that names what a method of the author's is about, mirrored in the Mcp-Name header. */
+  /** Returns the params member of a custom method that is mirrored in the Mcp-Name header. */
   nameFrom?(method: string): string | undefined;
-  /** Whether some tool mirrors arguments into headers. */
+  /** True if a tool mirrors arguments in headers. */
   readonly mirrorsArguments: boolean;
-  /** The arguments of a tool that are mirrored into headers; undefined for a tool that does not exist. */
+  /** Returns the arguments of a tool that are mirrored in headers. Returns undefined for an unknown tool. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
-  /** The output schema that a tool was defined with, if any. */
+  /** Returns the output schema of a tool, if it has one. */
   outputSchema(tool: string): { readonly [key: string]: unknown } | undefined;
-  /** What is told about keeping results of a method that do not say so themselves. */
+  /** Returns the cache hints for results of a method that have none of their own. */
   cacheHints(method: string): { readonly ttlMs: number; readonly cacheScope: CacheScope };
   /**
-   * Makes what hands the notifications of one connection to the handlers of the server's author; it never throws.
-   * `notificationCall` makes a call that belongs to no request but may ask and tell as a call can, where the era lets it.
+   * Creates the function that passes the notifications of one connection to the author's handlers. It never throws.
+   * `notificationCall` creates a call that belongs to no request. It can send notifications and requests like other
+   * calls, as far as the era supports it.
    */
   receiver(notificationCall: (method: string) => Call): (notification: RpcNotification) => void;
-  /** Looks at what a client can do, where some of it is deprecated. */
+  /** Reports deprecated capabilities of a client. */
   meet?(capabilities: ClientCapabilities): void;
-  /** A feature that the protocol has deprecated is being used. */
+  /** Called when a feature is used that the protocol has deprecated. */
   deprecated?(deprecation: Deprecation): void;
   report(error: unknown, where: ReportContext): void;
-  /** Tells the developer of something that works but should not be left so. */
+  /** Warns the developer of a setup that works but should be changed. */
   warn(message: string, fields?: Record<string, unknown>): void;
   debug(message: string, fields: Record<string, unknown>): void;
-  /** Calls the listener when the server begins to close; returns the way to stop listening. */
+  /** Calls the listener when the server begins to close. Returns a function that removes the listener. */
   onClosing(listener: () => void): () => void;
-  /** Hears of log messages that belong to no call; returns the way to stop. */
+  /** Calls the listener for log messages outside calls. Returns a function that removes the listener. */
   onLog(listener: (message: LogMessage) => void): () => void;
-  /** Tells of a change of a resource if the maker of a call may see it: at once where all may, and otherwise once it is known. */
+  /** Calls `tell` if the caller may see the resource: at once if all callers may, otherwise after the check. */
   ifSeen(call: Call, uri: string, tell: () => void): void;
-  /** How many clients watch each resource. */
+  /** Number of subscribers by resource URI. */
   readonly watched: Map<string, number>;
 }
 
-/** A log message on its way to clients. */
+/** Log message for clients. */
 export interface LogMessage {
   readonly level: LoggingLevel;
   readonly data: unknown;
@@ -295,139 +313,143 @@ export interface ReportContext {
   readonly id?: string | number | undefined;
 }
 
-/** What an era knows about one connection. */
+/** State of an era for one connection. */
 export interface EraSession {
-  /** What a handshake told about the client; undefined before it, and where there is none. */
+  /** Description of the client from the handshake. Undefined before the handshake, and in the modern era. */
   readonly established?: ClientDescription | undefined;
-  /** How many of its calls run. */
+  /** Number of calls in progress. */
   running: number;
-  /** Makes a call of a request, or tells why it is refused. It may take time, since sessions may be kept elsewhere. */
+  /** Decodes a request to a call or to a refusal. It may return a promise, since sessions may be stored elsewhere. */
   decode(request: RpcRequest, origin: CallOrigin): MaybePromise<Call | Refusal>;
-  /** A notification other than a cancellation. Never throws or rejects. */
+  /** Processes a notification other than `notifications/cancelled`. Never throws or rejects. */
   receive(notification: RpcNotification): void;
-  /** Why an inbound array is not taken apart; undefined where it is. */
+  /** Returns the reason why a batch is refused, or undefined if it is accepted. */
   batchProblem(items: readonly unknown[]): string | undefined;
-  /** Whether a cancellation may end this call. */
+  /** True if `notifications/cancelled` may end this call. */
   cancellable(call: Call): boolean;
   close(): void;
 }
 
 export type BuiltinHandler = (call: Call, runtime: ServerRuntime) => MaybePromise<HandlerResult>;
 
-/** One way of speaking HTTP, on the server. */
+/** HTTP side of an era on a server. */
 export interface HttpBinding {
-  /** Answers one exchange; `body` is undefined for methods without one. */
+  /** Answers an exchange. `body` is undefined for HTTP methods without a body. */
   serve(exchange: HttpExchange, body: Parsed | undefined): void;
-  /** What is being held, for tests and gauges. */
+  /** Returns counts of what is open, for tests and gauges. */
   stats?(): Readonly<Record<string, number>>;
-  /** Answers an exchange on a path of the era's own. Its body is unread. */
+  /** Answers an exchange on a path that only this era has. Its body has not been read. */
   route?(exchange: HttpExchange): void;
   /** Resolves when no call is running. */
   idle(): Promise<void>;
-  /** Ends everything: streams and sessions. Resolves when what has a last word has said it. */
+  /** Ends all streams and sessions. Resolves when their last messages have been written. */
   close(): void | Promise<void>;
 }
 
-/** What the author says about sessions: `false` for none. */
+/** Session options of the author. `false` disables sessions. */
 export type SessionOptions = false | Partial<Omit<SessionSettings, "enabled">>;
 
-/** How an endpoint is to be served, as far as its author says. */
+/** Options of an HTTP endpoint that concern eras. */
 export interface HttpBindingOptions {
   readonly sessions?: SessionOptions | undefined;
-  /** Answer with one JSON document instead of a stream wherever that loses nothing the client asked for. */
+  /** True to respond with JSON instead of a stream if the client loses nothing that it requested. */
   readonly preferJson?: boolean | undefined;
-  /** A comment is written on a stream that has been silent this long. */
+  /** Milliseconds of silence on a stream after which a comment is written. */
   readonly keepAliveMs?: number | undefined;
-  /** The form of answers that is insisted on: only streams, or never one but for subscriptions. */
+  /** Form of responses. `sse`: always a stream. `json`: never a stream, except for subscriptions. */
   readonly responseMode?: "auto" | "sse" | "json" | undefined;
-  /** Remembers what was streamed, so that a lost stream can be read on; `true` for a log in memory. */
+  /** Log of streamed events, from which lost streams are resumed. `true` keeps it in memory. */
   readonly resumable?: EventLog | boolean | undefined;
-  /** What clients are told to wait before they reconnect. */
+  /** Milliseconds that clients should wait before they reconnect. */
   readonly retryMs?: number | undefined;
-  /** The two paths of the transport with a stream of its own, in the era that had it. */
+  /** Paths of the HTTP+SSE transport. Legacy only. */
   readonly sse?: boolean | SsePaths | undefined;
-  /** Serves a channel that this binding makes. */
+  /** Serves a channel that this binding creates. */
   readonly accept?: AcceptChannel | undefined;
-  /** Whether a body may be served; answers the exchange where it may not. */
+  /** Returns true if the body may be served. Otherwise it answers the exchange. */
   readonly admits?: (exchange: HttpExchange, body: Parsed) => boolean;
 }
 
 export interface SsePaths {
-  /** Where the stream is. `/sse` unless given. */
+  /**
+   * Path of the stream.
+   * @default "/sse"
+   */
   readonly path?: string;
-  /** Where messages are posted; it may have a query. `/messages` unless given. */
+  /**
+   * Path to which messages are posted. It may have a query.
+   * @default "/messages"
+   */
   readonly messagesPath?: string;
 }
 
-/** Serves a channel in one era alone, each request with the origin of its moment; settles when it is being served. */
+/** Serves a channel in a single era. `origin` is read for each request. Settles when the channel is being served. */
 export type AcceptChannel = (era: ServerEra, channel: Channel, origin: () => CallOrigin) => Promise<unknown>;
 
-/**
- * An era that a server offers: what has to be known of it before a client speaks it, and the way to the rest, which may
- * be loaded then.
- */
+/** Era that a server offers: the data that is needed before a client uses it. `load` returns the rest. */
 export interface OfferedEra {
   readonly name: string;
   readonly versions: readonly string[];
+  /** True if the message belongs to this era. */
   claims(message: RpcMessage, header?: HeaderReader): boolean;
-  /** Whether a method of this name is the era's. */
+  /** True if the era defines a method of this name. */
   specifies(method: string): boolean;
-  /** HTTP methods other than POST that this era answers. */
+  /** Returns the HTTP methods other than POST that this era answers. */
   httpMethods(options: HttpBindingOptions): readonly string[];
-  /** Whether an HTTP path is the era's own. */
+  /** True if only this era serves the HTTP path. */
   ownsPath?(url: string, options: HttpBindingOptions): boolean;
-  /** What `HttpBinding.stats` tells before the era is loaded. */
+  /** Result of `HttpBinding.stats` before the era is loaded. */
   readonly noStats?: Readonly<Record<string, number>>;
-  /** Gives the era itself: at once, or once it is loaded. */
+  /** Returns the era, or a promise if it has to be loaded. */
   load(): MaybePromise<ServerEra>;
 }
 
-/** What a protocol era answers for on the server. Built once, shared, no state. */
+/** A protocol era on the server: a stateless, shared object. */
 export interface ServerEra extends OfferedEra {
-  /** A method missing here does not exist in this era, unless the author defined it. */
+  /** Methods of this era. A method outside this table exists only if the author defined it. */
   readonly methods: MethodTable;
-  /** Whether results say of which type they are. */
+  /** True if results have a `resultType`. */
   readonly typesResults: boolean;
-  /** What the era itself answers. */
+  /** Methods that the era answers itself. */
   readonly builtins: ReadonlyMap<string, BuiltinHandler>;
   encode(call: Call, result: HandlerResult, runtime: ServerRuntime): JsonText;
   encodeError(error: RpcError, call: Call | undefined): RpcErrorObject;
-  /** What a report of progress looks like in this era. */
+  /** Creates the params of a progress notification. */
   encodeProgress(call: Call, token: ProgressToken, progress: Progress): Params;
-  /** Why a handler's error code cannot be sent in this era, and what to do instead; undefined for one that can. */
+  /** Returns why a handler's error code cannot be sent in this era, and the remedy. Returns undefined if it can. */
   misuse(rpcCode: number): string | undefined;
-  /** Runs a handler that may ask, in this era's way of asking. */
+  /** Runs a handler, which may send requests to the client in the way of this era. */
   runHandler(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult>;
-  /** Makes this era's way of speaking HTTP, for one server. */
+  /** Creates the HTTP side of this era for one server. */
   http(runtime: ServerRuntime, options: HttpBindingOptions): HttpBinding;
-  /** Makes what this era keeps for one channel. */
+  /** Creates the state of this era for one channel. */
   attach(runtime: ServerRuntime, wire: ServerWire): EraSession;
 }
 
-/** What a protocol version says about a request of one method. */
+/** Rules of a protocol version for requests of one method. */
 export interface MethodShape {
-  /** Checks `params`, which is undefined when the request has none. */
+  /** Checks `params`, which is undefined if the request has none. */
   readonly params: Check;
-  /** The params member that names what the request is about, mirrored in the Mcp-Name header. */
+  /** Params member that is mirrored in the Mcp-Name header. */
   readonly nameFrom?: "name" | "uri" | "taskId";
-  /** Who may send it. */
+  /** Side that may send the request. */
   readonly from: "client" | "server" | "both";
-  /** May be answered by a question for input. */
+  /** True if the result may be `input_required`. */
   readonly asks?: boolean;
-  /** Its result carries cache hints. */
+  /** True if the result carries cache hints. */
   readonly cacheable?: boolean;
 }
 
-/** The methods that exist; one that is missing here does not. */
+/** Methods that exist in a version. */
 export type MethodTable = ReadonlyMap<string, MethodShape>;
 
-/** What the answers to the methods look like: for whoever asks. */
+/** Checks of results by method, for the side that sent the request. */
 export type ResultTable = ReadonlyMap<string, Check>;
 
-/** The notifications that exist, each with the check of its params. */
+/** Notifications that exist in a version, with the checks of their params. */
 export type NotificationTable = ReadonlyMap<string, Check>;
 
-/** A result that is the same for every client: each era writes it as text once. */
+/** Result that is the same for every client. Each era serializes it once. */
 export class PreparedResult {
   /** Undefined, as in every plain result. */
   declare readonly resultType: undefined;

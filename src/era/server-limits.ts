@@ -1,161 +1,163 @@
 /**
- * Every bound that a server keeps. `Infinity` lifts one. The table in docs/operating.md tells of each: its default, what
- * happens at the bound, and what the client sees.
+ * Limits of a server. `Infinity` disables a limit. The table in docs/operating.md states for each limit its default,
+ * its effect and the response that the client receives.
  */
 export interface ServerLimits {
   /**
-   * The largest request body, in bytes.
+   * Maximum size of a request body, in bytes.
    * @default 4_194_304
    */
   readonly maxBodyBytes: number;
   /**
-   * Bytes of request bodies that are under way, over all requests. A body that comes in one piece does not count.
+   * Maximum total size of the request bodies that are being received, in bytes. A body that arrives in one piece does
+   * not count.
    * @default 134_217_728
    */
   readonly maxBodiesBytes: number;
   /**
-   * How long a body that has begun may go without a byte.
+   * Maximum time between two pieces of a request body.
    * @default 30_000
    */
   readonly bodyTimeoutMs: number;
   /**
-   * Calls that run at once, those that wait for their tool included, and beside them notifications that are being handled.
-   * Subscriptions have a bound of their own.
+   * Maximum number of concurrent calls, including calls that wait for their tool. The same number of notifications may
+   * be handled at the same time. Subscriptions have their own limit.
    * @default 10_000
    */
   readonly maxCalls: number;
   /**
-   * Calls that run at once in one session or on one channel.
+   * Maximum number of concurrent calls in one session or on one channel.
    * @default 1000
    */
   readonly maxCallsPerSession: number;
   /**
-   * Calls that run at once for one principal, where a gate names it.
+   * Maximum number of concurrent calls of one principal, if a gate names principals.
    * @default 256
    */
   readonly maxCallsPerPrincipal: number;
   /**
-   * Sessions that are open at once.
+   * Maximum number of open sessions.
    * @default 10_000
    */
   readonly maxSessions: number;
   /**
-   * Sessions that one principal has open at once, where a gate names principals.
+   * Maximum number of open sessions of one principal, if a gate names principals.
    * @default 1_000
    */
   readonly maxSessionsPerPrincipal: number;
   /**
-   * How long a session lives before its client has sent anything but the handshake.
+   * Lifetime of a session whose client has sent only the handshake.
    * @default 30_000
    */
   readonly sessionSetupMs: number;
   /**
-   * How long a session lives without being used.
+   * Lifetime of an unused session.
    * @default 1_800_000
    */
   readonly sessionIdleMs: number;
   /**
-   * Characters of JSON that a session keeps of its client's description, and that a subscription brings beside its URIs.
+   * Maximum size of the client description that a session keeps, and of a subscription request without its URIs, in
+   * characters of JSON.
    * @default 8_192
    */
   readonly maxClientChars: number;
   /**
-   * Characters of the id of a request and of its progress token.
+   * Maximum length of a request id and of a progress token, in characters.
    * @default 1_024
    */
   readonly maxIdChars: number;
   /**
-   * Characters of a URI that a client watches.
+   * Maximum length of a URI that a client subscribes to, in characters.
    * @default 16_384
    */
   readonly maxUriChars: number;
   /**
-   * Messages of one batch, in the version that has batches.
+   * Maximum number of messages in a batch, with version 2025-03-26.
    * @default 64
    */
   readonly maxBatchItems: number;
   /**
-   * Notifications of one connection whose checks or handlers are not done.
+   * Maximum number of notifications of one connection that wait for their checks or handlers.
    * @default 1_000
    */
   readonly maxWaitingNotifications: number;
   /**
-   * Subscriptions that are open at once, over all connections. Each watched resource counts as one.
+   * Maximum number of open subscriptions over all connections. Each watched resource counts as one.
    * @default 10_000
    */
   readonly maxSubscriptions: number;
   /**
-   * Subscriptions of one principal, or of one connection where no gate names a principal.
+   * Maximum number of open subscriptions of one principal, or of one connection if no gate names principals.
    * @default 1_000
    */
   readonly maxSubscriptionsPerPrincipal: number;
   /**
-   * How long a subscription, or the stream of a session for messages that belong to no call, stays open.
+   * Lifetime of a subscription, and of the GET stream of a session.
    * @default Infinity
    */
   readonly maxSubscriptionMs: number;
   /**
-   * Different changes that wait for one subscriber that does not read.
+   * Maximum number of different changes that wait for a subscriber that does not read.
    * @default 1024
    */
   readonly maxWaitingChanges: number;
   /**
-   * Events of one session that the event log in memory keeps.
+   * Maximum number of events of one session in the event log in memory.
    * @default 1_000
    */
   readonly maxLoggedEventsPerSession: number;
   /**
-   * Characters of one session that the event log in memory keeps.
+   * Maximum number of characters of one session in the event log in memory.
    * @default 4_194_304
    */
   readonly maxLoggedCharsPerSession: number;
   /**
-   * Characters of all sessions that the event log in memory keeps.
+   * Maximum number of characters of all sessions in the event log in memory.
    * @default 67_108_864
    */
   readonly maxLoggedChars: number;
   /**
-   * Pages that users were sent to and that are not done, over all sessions.
+   * Maximum number of incomplete URL elicitations over all sessions.
    * @default 10_000
    */
   readonly maxUrlElicitations: number;
   /**
-   * Characters that the reader of a stream may be behind.
+   * Maximum number of characters that are buffered for a client that reads a stream too slowly.
    * @default 8_388_608
    */
   readonly maxBehind: number;
   /**
-   * How long the reader of a stream or an answer may stay behind without catching up.
+   * Maximum time for which the reader of a stream or response may stay behind.
    * @default 60_000
    */
   readonly stallMs: number;
   /**
-   * Rounds of questions in one call.
+   * Maximum number of rounds of questions in one call.
    * @default 16
    */
   readonly maxRounds: number;
   /**
-   * How long a question may stay unanswered.
+   * Maximum time until a question to the client is answered.
    * @default 300_000
    */
   readonly askTimeoutMs: number;
   /**
-   * How long the sealed state of a call is good for.
+   * Lifetime of the sealed state of a call.
    * @default 600_000
    */
   readonly stateTtlMs: number;
   /**
-   * Sealed states that are remembered as used.
+   * Maximum number of sealed states that are remembered as used.
    * @default 10_000
    */
   readonly maxUsedStates: number;
   /**
-   * How long the outcome of a round is kept for a client that presents the same state again.
+   * Time for which the outcome of a round is kept for a client that presents the same state again.
    * @default 60_000
    */
   readonly stateOutcomeMs: number;
   /**
-   * Characters of the outcomes of rounds that are kept, over all calls.
+   * Maximum number of characters of the outcomes that are kept, over all calls.
    * @default 67_108_864
    */
   readonly maxOutcomeChars: number;

@@ -1,6 +1,6 @@
 import type { SsePaths } from "./server-era.js";
 
-/** The two paths of the transport with a stream of its own; `messages` may have a query. */
+/** Paths of the HTTP+SSE transport. `messages` may have a query. */
 export interface ResolvedSsePaths {
   readonly stream: string;
   readonly messages: string;
@@ -11,12 +11,12 @@ export function resolveSsePaths(option: true | SsePaths): ResolvedSsePaths {
   return { stream: path, messages: messagesPath.split("#", 1)[0] as string };
 }
 
-/** The path of a URL's path and query. */
+/** Returns a URL without query and fragment. */
 export function pathOf(url: string): string {
   return url.split(/[?#]/, 1)[0] as string;
 }
 
-/** Whether one of the two is asked for, whatever stands before it. */
+/** True if the URL ends in one of the two paths, behind any prefix. */
 export function isSsePath(url: string, { stream, messages }: ResolvedSsePaths): boolean {
   const path = pathOf(url);
   return path.endsWith(stream) || path.endsWith(pathOf(messages));

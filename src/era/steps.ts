@@ -1,14 +1,14 @@
-/** Work that is done once per call, however often it is asked for, one after the other or at the same time. */
+/** Steps of a call. Each runs once, even if it is requested several times or concurrently. */
 export class Steps {
   readonly #done: Record<string, unknown>;
   readonly #running = new Map<string, Promise<unknown>>();
 
-  /** Begins with what earlier rounds have done. */
+  /** `done` contains the results of earlier rounds. */
   constructor(done: Readonly<Record<string, unknown>> = {}) {
     this.#done = { ...done };
   }
 
-  /** What every step came to. */
+  /** Results of the completed steps. */
   get done(): Readonly<Record<string, unknown>> {
     return this.#done;
   }
@@ -32,7 +32,7 @@ export class Steps {
     }
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no step is running. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#running.values());
   }

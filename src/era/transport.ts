@@ -15,120 +15,139 @@ import type {
 } from "../protocol/jsonrpc/message.js";
 import type { ClientLimits } from "./client-limits.js";
 
+/** Request of a client to a transport. */
 export interface TransportRequest {
   readonly id?: RequestId | undefined;
   readonly method: string;
   readonly params: Params | undefined;
-  /** The params as text, in their place, for a transport that does nothing but write them. */
+  /** Params as JSON text, for a transport that writes them unchanged. */
   readonly written?: JsonText | undefined;
-  /** Whether giving up is told to the server; the handshake and the probe are not. */
+  /** True if the server is notified when the call is cancelled. False for the handshake and the probe. */
   readonly cancellable: boolean;
   readonly onProgress?: ((params: Params) => void) | undefined;
-  /** Called with the id that the request goes out under, before it is written. */
+  /** Called with the id of the request before it is written. */
   readonly onId?: ((id: RequestId) => void) | undefined;
-  /** Whether it waits while too many calls are on the wire. It does unless told otherwise. */
+  /**
+   * True to wait while `maxConnections` calls are in progress.
+   * @default true
+   */
   readonly waitsTurn?: boolean | undefined;
-  /** Nothing is sent: the answer to a request that was sent earlier, under this id, is read on. */
+  /** Resumes the response to an earlier request with this id. Nothing is sent. */
   readonly resume?: { readonly id: RequestId; readonly lastEventId: string } | undefined;
-  /** Called with each place from which the answer can be read on. */
+  /** Called with each event id from which the response can be resumed. */
   readonly onEventId?: ((id: RequestId, lastEventId: string) => void) | undefined;
 }
 
+/** Options for closing a connection. */
 export interface CloseOptions {
-  /** Leaves the session open on the server, where there is one, for another client to go on with. */
+  /** Keeps the session open on the server, so that another client can continue it. */
   readonly keepSession?: boolean | undefined;
-  /** Why a channel is closed, for the calls that end with it. */
+  /** Reason for closing a channel. Calls in progress fail with it. */
   readonly reason?: Error | undefined;
 }
 
-/** Receives the messages of the server that answer no call. */
+/** Receives the server's messages other than responses. */
 export interface TransportReceiver {
-  /** `call` is the life of the request on whose stream it came, where the wire can tell. */
+  /** `call` is the lifetime of the request on whose stream the message arrived, if known. */
   onRequest(request: RpcRequest, call?: CallLifetime): void;
-  /** `call` is the id of the request on whose stream it came, where the wire can tell. */
+  /** `call` is the id of the request on whose stream the message arrived, if known. */
   onNotification(notification: RpcNotification, call?: RequestId): void;
-  /** Why an array of messages on a channel is not taken apart, undefined where it is; without this, none is. */
+  /**
+   * Returns the reason why a batch on a channel is refused, or undefined if it is accepted. Without this method, all
+   * batches are refused.
+   */
   batchProblem?(items: readonly unknown[]): string | undefined;
   onProblem(problem: Error): void;
   onClose(reason: Error | undefined): void;
 }
 
-/** Hears nothing. */
+/** Ignores all messages. */
 export const NO_RECEIVER: TransportReceiver = { onRequest() {}, onNotification() {}, onProblem() {}, onClose() {} };
 
 /**
- * Carries a client's calls. A call settles once: with the server's response, with the scope's reason in the turn in which
- * the scope ends, or with an error that says how far the request had got.
+ * Sends the calls of a client. A call settles once: with the server's response, with the reason of its lifetime in the
+ * turn in which the lifetime ends, or with an error that states the delivery.
  */
 export interface ClientTransport {
   readonly kind: "channel" | "http";
   receiver: TransportReceiver;
   request(request: TransportRequest, lifetime: CallLifetime): Promise<RpcResponse>;
-  /** Gives the value that is read of the response, in the turn in which it comes, where the transport can. */
+  /**
+   * Sends a request and resolves with the value that `read` returns for the response. A channel calls `read` in the
+   * turn in which the response arrives.
+   */
   exchange<T>(request: TransportRequest, lifetime: CallLifetime, read: ReadResponse<T>): Promise<T>;
-  /** A notification that is not accepted is reported as a problem; with `mustArrive` this rejects instead. */
+  /**
+   * Sends a notification. If the server refuses it, the problem is reported. With `mustArrive` the promise rejects
+   * instead.
+   */
   notify(method: string, params: Params | undefined, mustArrive?: boolean): void | Promise<void>;
-  /** Answers a request that came through `receiver`. Resolves when the answer is written or has failed; never rejects. */
+  /** Answers a request from `receiver`. Resolves when the response is written or has failed. Never rejects. */
   respond(id: RequestId, result: JsonText): void | Promise<void>;
   respondError(id: RequestId, error: RpcErrorObject): void | Promise<void>;
-  /** Ends every call at once and lets go of everything. Idempotent. */
+  /** Ends all calls and releases all resources. Idempotent. */
   close(options?: CloseOptions): Promise<void>;
 }
 
+/** Options for resuming a lost stream. */
 export interface ReconnectOptions {
   /**
-   * How many connections in a row may fail or bring nothing before the stream is given up.
-   * @default 3 for the stream of a call, Infinity for the server's own
+   * Maximum number of consecutive connections that fail or deliver nothing before the stream is abandoned.
+   * @default 3 for the stream of a call, Infinity for the GET stream of a session
    */
   readonly maxFruitless: number;
   /**
-   * The shortest wait, whatever the server wishes. While connections end as soon as they begin it is doubled, up to
-   * `firstDelayMs`.
+   * Minimum delay, even if the server requests a shorter one. It doubles while connections end as soon as they begin,
+   * up to `firstDelayMs`.
    * @default 100
    */
   readonly minDelayMs: number;
   /**
-   * The first wait before reconnecting where the server wishes none, half of it at random. It grows while no message comes.
+   * First delay before reconnecting if the server requests none. Up to half of it is random. It grows while no message
+   * arrives.
    * @default 1000
    */
   readonly firstDelayMs: number;
   /**
-   * The longest wait where the server wishes none.
+   * Maximum delay if the server requests none.
    * @default 30_000
    */
   readonly maxDelayMs: number;
   /**
-   * Takes the place of the timer: calls `reconnect` when it is time, and returns the way to call that off. `attempt` counts
-   * the connections in a row that failed or brought nothing.
+   * Replaces the timer. Calls `reconnect` when the delay is over, and returns a function that cancels it. `attempt` is
+   * the number of consecutive connections that failed or delivered nothing.
    */
   readonly schedule?:
     | ((reconnect: () => void, delayMs: number, attempt: number) => (() => void) | undefined)
     | undefined;
 }
 
-/** Where a client reaches a server over HTTP, and with what. */
+/** Address of a server over HTTP, with the settings of requests to it. */
 export interface HttpTarget {
   readonly url: URL;
-  /** The address that the server is known by, where that is another one. */
+  /** URL by which the server is known, if it differs from `url`. */
   readonly server?: URL | undefined;
   readonly send: Send;
-  /** Headers of the caller's own; the protocol's win. */
+  /** Headers of the author. Headers of the protocol take precedence. */
   readonly headers: HeadersInit;
   readonly clock: Clock;
-  /** Where attempts to reach the server wait. */
+  /** Delays between attempts to reach the server. */
   readonly waits: RetryWaits;
-  /** Which arguments of a tool go into headers, as its listing said. */
+  /** Returns the arguments of a tool that its listing maps to headers. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined;
-  /** Which params member names what a method of an extension is about. */
+  /** Returns the params member of an extension method that is mirrored in the Mcp-Name header. */
   nameFrom?(method: string): string | undefined;
   readonly limits: ClientLimits;
-  /** How lost streams are read on, in the era in which they can be. */
+  /** Options for resuming lost streams. Legacy only. */
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
-  /** Whether the transport of 2024-11-05 is tried when the first POST is refused, and on which refusals. */
+  /**
+   * True to try the HTTP+SSE transport of 2024-11-05 when the first POST is refused with a status that servers of that
+   * version send. `any-4xx` tries it on any 4xx status but 401 and 403.
+   */
   readonly sse?: boolean | "any-4xx" | undefined;
 }
 
-/** The open channel to a server, or its address, from which an era makes its transport. */
+/** Target of a connection: an open channel, or an HTTP address. */
 export type TransportTarget =
   | { readonly kind: "channel"; readonly transport: ClientTransport & { readonly closed: boolean } }
   | { readonly kind: "http"; readonly target: HttpTarget };

@@ -1,26 +1,23 @@
 import type { ServerLimits } from "./server-limits.js";
 
-/** The one whose client was asked to send its user to a page. */
+/** Owner of a URL elicitation, whose client was asked to open the URL. */
 export interface UrlElicitationOwner {
-  /** The user is done with the page. */
+  /** Called when the elicitation is complete. */
   onUrlElicitationDone(id: string): void;
-  /** Nobody will say any more that the user is done with it. */
+  /** Called when the elicitation is dropped, so that its completion will not be reported. */
   onUrlElicitationForgotten(id: string): void;
 }
 
-/**
- * The pages that users were sent to and that are not done yet, by the id of the question. An owner that has ended leaves
- * nothing but the id.
- */
+/** Incomplete URL elicitations by id. The value is undefined after the owner has ended. */
 export type UrlElicitations = Map<string, UrlElicitationOwner | undefined>;
 
-/** What keeps the pages. */
+/** Object that holds the elicitations. */
 interface UrlElicitationKeeper {
   readonly urlElicitations: UrlElicitations;
   readonly limits: Pick<ServerLimits, "maxUrlElicitations">;
 }
 
-/** A user is sent to a page. At the limit the oldest page is not remembered any more. */
+/** Adds an elicitation. At the limit the oldest one is dropped. */
 export function trackUrlElicitation(keeper: UrlElicitationKeeper, id: string, owner: UrlElicitationOwner): void {
   const { urlElicitations: pages, limits } = keeper;
   forget(pages, id);
@@ -29,7 +26,7 @@ export function trackUrlElicitation(keeper: UrlElicitationKeeper, id: string, ow
   pages.set(id, owner);
 }
 
-/** The owner has ended: that the page is done will be known, and told to nobody. */
+/** Removes the owner, which has ended. The id stays known, but completion is reported to no client. */
 export function releaseUrlElicitation(pages: UrlElicitations, id: string): void {
   if (pages.has(id)) pages.set(id, undefined);
 }
@@ -40,7 +37,7 @@ function forget(pages: UrlElicitations, id: string): void {
   owner?.onUrlElicitationForgotten(id);
 }
 
-/** Tells the owner, once; false for an id that nobody was asked with. */
+/** Completes an elicitation and notifies its owner once. Returns false for an unknown id. */
 export function completeUrlElicitation(pages: UrlElicitations, id: string): boolean {
   const owner = pages.get(id);
   const known = pages.delete(id);
