@@ -20,7 +20,7 @@ export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
 export { MISSING_CAPABILITY };
 export const HEADER_MISMATCH = -32020;
 
-/** The facts that each request carries about itself. */
+/** Metadata that each request carries in `_meta`. */
 export interface Envelope {
   readonly version: string;
   readonly capabilities: ClientCapabilities;
@@ -31,23 +31,24 @@ export interface Envelope {
 
 type Meta = Record<string, unknown>;
 
+/** Returns `_meta`, if it is an object. */
 export function metaOf(params: Params | undefined): Meta | undefined {
   const meta = params?._meta;
   return isObject(meta) ? meta : undefined;
 }
 
-/** Tells whether a message is of this era: by its envelope, or, without one, by the version in its header. */
+/** True if a message belongs to this era: by its envelope, or else by the version in its header. */
 export function isOfModernEra(message: RpcMessage, header?: HeaderReader): boolean {
   if ("params" in message && hasEnvelope(message.params)) return true;
   return header !== undefined && MODERN_VERSIONS.includes(header("mcp-protocol-version") ?? "");
 }
 
-/** The version key alone marks a message as belonging to this era. */
+/** True if the params have an envelope. The version key alone decides. */
 export function hasEnvelope(params: Params | undefined): boolean {
   return (params?._meta as Meta | null | undefined)?.[VERSION_KEY] !== undefined;
 }
 
-/** Reads the envelope, whatever its version, or gives a refusal that names the missing member. */
+/** Reads the envelope of any version. Returns a refusal that names the first invalid member. */
 export function readEnvelope(params: Params | undefined): Envelope | Refusal {
   const meta = metaOf(params);
   if (meta === undefined) return malformed("_meta", "an object");
@@ -64,12 +65,13 @@ export function readEnvelope(params: Params | undefined): Envelope | Refusal {
   return { version, capabilities, info: readImplementation(meta[CLIENT_INFO_KEY]), logLevel, progressToken };
 }
 
-/** An identity that is malformed counts as unknown: it is for display only. */
+/** Reads an `Implementation`. Returns undefined if it is malformed, since it is for display only. */
 export function readImplementation(value: unknown): Implementation | undefined {
   const info = value as Partial<Implementation> | null | undefined;
   return typeof info?.name === "string" && typeof info.version === "string" ? (info as Implementation) : undefined;
 }
 
+/** Creates the refusal of a version that the server does not support. */
 export function unsupportedVersion(requested: string | undefined, supported: readonly string[]): Refusal {
   const message = `Unsupported protocol version; this server speaks ${supported.join(", ")}`;
   return new Refusal(

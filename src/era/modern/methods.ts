@@ -5,9 +5,9 @@ import * as features from "../request-shapes.js";
 import { notifications } from "../request-shapes.js";
 import type { MethodShape, MethodTable, NotificationTable } from "../server-era.js";
 
-/** The methods and notifications of 2026-07-28. What only takes requests needs no more than `request-shapes.ts`. */
+/** Methods and notifications of 2026-07-28. */
 
-/** What older versions have and this one does not: dropped on arrival, whoever would take it. */
+/** Notifications of older versions that this version does not have. They are ignored on arrival. */
 export const REMOVED_NOTIFICATIONS: ReadonlySet<string> = new Set([
   "notifications/initialized",
   "notifications/roots/list_changed",
@@ -20,13 +20,12 @@ export const modernNotifications: NotificationTable = new Map([
   ["notifications/subscriptions/acknowledged", params({ notifications: subscriptionFilter })],
 ]);
 
-/** The methods of 2026-07-28. The envelope in `_meta` is checked before these are asked. */
-
-/** A method that may be answered by a question for input. */
+/** Returns the shape of a method whose result may be `input_required`. */
 function asking(nameFrom: "name" | "uri", params: Check): MethodShape {
   return { from: "client", nameFrom, asks: true, params };
 }
 
+/** Methods of 2026-07-28. The envelope in `_meta` is checked before these shapes. */
 export const modernMethods: MethodTable = new Map<string, MethodShape>([
   ["server/discover", { from: "client", cacheable: true, params: features.noParams }],
   ...[...features.lists].map(([method, shape]) => [method, { ...shape, cacheable: true }] as const),

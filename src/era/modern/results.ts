@@ -1,4 +1,4 @@
-/** The results of 2026-07-28. A question in the place of a result is `inputRequiredResult`. */
+/** Results of 2026-07-28. The shape of an `input_required` result is `inputRequiredResult`. */
 
 import { result, serverCapabilities } from "../../protocol/shapes/common.js";
 import { getPromptResult, readResourceResult } from "../../protocol/shapes/content.js";

@@ -54,6 +54,7 @@ import { modernMethods, modernNotifications, REMOVED_NOTIFICATIONS } from "../me
 import { modernResults } from "../results.js";
 import { ListenSubscriptions } from "./subscription.js";
 
+/** Envelope of the last call, with the values from which it was made. */
 interface LastEnvelope {
   readonly version: string;
   readonly capabilities: ClientCapabilities;
@@ -62,7 +63,7 @@ interface LastEnvelope {
   readonly text: JsonText;
 }
 
-/** A way to a server that keeps nothing: each call carries all that is to be known about it. */
+/** Connection without state on the server: each call carries its version, capabilities and identity. */
 export class ModernConnection implements Connection {
   readonly era: ClientEra;
   readonly mirrorsHeaders: boolean;
@@ -129,13 +130,13 @@ export class ModernConnection implements Connection {
     return { era: this.era.name, discovered: this.#discovered as ClientResult | undefined };
   }
 
-  /** Takes what discovery told, whoever asked. */
+  /** Uses the result of `server/discover`, from this connection or an earlier one. */
   adopt(discovered: DiscoverResult): void {
     this.#discovered = discovered;
     this.version = this.#versions.find((version) => discovered.supportedVersions.includes(version)) ?? this.#version;
   }
 
-  /** `onAnswer` is called in the turn in which the server answers. */
+  /** Sends `server/discover`. Calls `onAnswer` in the turn in which the server answers. */
   probe(lifetime: CallLifetime, onAnswer?: () => void): Promise<RpcResponse> {
     const request = { method: "server/discover", params: this.#wrap(undefined), cancellable: false };
     return this.#transport.exchange(request, lifetime, (response) => {
@@ -153,7 +154,7 @@ export class ModernConnection implements Connection {
     );
   }
 
-  /** Sends a refused call once more where that mends it; throws the refusal otherwise. */
+  /** Sends a refused call once more if another version or new headers can help. Otherwise throws the refusal. */
   async #sendAgain(call: ConnectionCall, lifetime: CallLifetime, refusal: RpcFailure): Promise<ClientResult> {
     let response: RpcResponse = refusal;
     const again = { ...call, id: undefined };
@@ -174,7 +175,7 @@ export class ModernConnection implements Connection {
     return this.#transport.notify(method, params);
   }
 
-  /** Each later call asks for messages of this level itself. */
+  /** Sets the log level that each later call requests. */
   async setLogLevel(level: LoggingLevel): Promise<void> {
     this.#logLevel = level;
   }
@@ -194,7 +195,7 @@ export class ModernConnection implements Connection {
     return { id, method, params, written, cancellable: method !== "server/discover", onProgress };
   }
 
-  /** The params with their envelope as text, where nothing has to be known of them but that. */
+  /** Serializes params with their envelope, if the transport needs no access to them. Returns undefined otherwise. */
   #write(call: ConnectionCall): JsonText | undefined {
     const { params, onProgress, capabilities } = call;
     if (this.#transport.kind !== "channel" || params === undefined) return undefined;
@@ -203,14 +204,14 @@ export class ModernConnection implements Connection {
     return text.startsWith('{"') ? `${text.slice(0, -1)},"_meta":${this.#envelopeOf(call).text}}` : undefined;
   }
 
-  /** Puts the envelope around params. Keys of the caller's own stay; the protocol's win. */
+  /** Adds the envelope to params. Keys of the caller stay. Keys of the protocol take precedence. */
   #wrap(params: Params | undefined, call?: ConnectionCall): Params {
     const { envelope } = this.#envelopeOf(call);
     const own = params?._meta as object | undefined;
     return { ...params, _meta: own === undefined ? envelope : { ...own, ...envelope } };
   }
 
-  /** One call's envelope is mostly the next one's too. */
+  /** Returns the envelope of a call. The last one is kept, since most calls have equal envelopes. */
   #envelopeOf(call: ConnectionCall | undefined): LastEnvelope {
     const { capabilities = this.#runtime.capabilities, logLevel = this.#logLevel } = call ?? {};
     const last = this.#lastEnvelope;
@@ -227,14 +228,14 @@ export class ModernConnection implements Connection {
     return this.#lastEnvelope;
   }
 
-  /** The headers of a tool's call did not fit: the listing that they were made from may be out of date. */
+  /** True if the server refused the headers of a tool call. The listing from which they were made may be outdated. */
   #isMismatch(method: string, response: RpcResponse): boolean {
     return (
       method === "tools/call" && this.mirrorsHeaders && "error" in response && response.error.code === HEADER_MISMATCH
     );
   }
 
-  /** The version to go on with after a refusal of the present one. */
+  /** Returns the version to use after the server refused the present one, if there is a common version. */
   #otherVersion(response: RpcResponse): string | undefined {
     const supported = "error" in response ? supportedIn(response.error) : undefined;
     return supported && this.#versions.find((version) => supported.includes(version));
@@ -261,6 +262,7 @@ export class ModernConnection implements Connection {
   }
 }
 
+/** Returns the result if it has the right shape, otherwise throws. */
 function fitting(method: string, result: ClientResult, check: Check | undefined): ClientResult {
   const problem = check?.(result);
   if (problem === undefined) return result;
@@ -269,12 +271,12 @@ function fitting(method: string, result: ClientResult, check: Check | undefined)
   });
 }
 
-/** Changes of roots are not told in this era, so nobody is promised them. */
+/** This version has no `notifications/roots/list_changed`, so `roots.listChanged` is never declared. */
 function withoutRootChanges(capabilities: ClientCapabilities): ClientCapabilities {
   return capabilities.roots?.listChanged === undefined ? capabilities : { ...capabilities, roots: {} };
 }
 
-/** An error answer as the class that its code stands for, if its data is what the code promises; else as it is. */
+/** Converts an error response to the class of its code, if its data is valid, otherwise to an `RpcError`. */
 export function toTypedError(error: RpcErrorObject, method: string): RpcError {
   const http = error[HTTP_ANSWER];
   const data = error.data as { supported?: unknown; requested?: unknown; requiredCapabilities?: unknown } | null;

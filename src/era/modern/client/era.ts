@@ -19,7 +19,7 @@ import { modernResults } from "../results.js";
 import { ModernConnection, toTypedError } from "./connection.js";
 import { ModernHttpTransport } from "./http.js";
 
-/** What earlier versions had, and what to use now. */
+/** Methods and notifications of earlier versions, with their replacement. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
   ["initialize", "there is no handshake"],
   ["ping", "call any method, such as server/discover"],
@@ -30,7 +30,7 @@ const REMOVED: ReadonlyMap<string, string> = new Map([
   ["notifications/roots/list_changed", "the server asks for roots when it needs them"],
 ]);
 
-/** The era in which each request stands for itself, as a client speaks it. */
+/** Modern era on the client: each request is self-contained. */
 export const modernClient: ClientEra = {
   name: "modern",
   versions: STATELESS_VERSIONS,
@@ -64,7 +64,10 @@ async function open(
   return connection;
 }
 
-/** Asks the server what it speaks. An unsupported version is corrected once. */
+/**
+ * Asks the server for its versions. If the server refuses the version of the request, asks once more with a common
+ * version.
+ */
 async function probe(
   connection: ModernConnection,
   { versions, last, onAnswer }: OpenOptions,
@@ -80,7 +83,10 @@ async function probe(
   return asDiscovered(answer.result, versions);
 }
 
-/** Silence on a pipe, and a refusal without words over HTTP, speak for another era; a broken connection does not. */
+/**
+ * Sends `server/discover`. A timeout on a channel and a status from 400 to 499 over HTTP suggest another era. A lost
+ * connection does not.
+ */
 async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswer?: () => void): Promise<RpcResponse> {
   try {
     return await connection.probe(lifetime, onAnswer);
@@ -97,13 +103,13 @@ async function ask(connection: ModernConnection, lifetime: CallLifetime, onAnswe
   }
 }
 
-/** What programs say that leave because of a message which they do not know. */
+/** Typical output of programs that exit because of an unknown message. */
 const ABOUT_THE_PROBE =
   /server\/discover|method not found|json-?rpc|(initialized?|unexpected|unknown|unsupported|invalid) (first )?(request|message|method)/i;
 
 /**
- * A program may have left because of the probe, or because it cannot run at all, which starting it once more would not
- * mend: its last words tell.
+ * Interprets the exit of a server process during the probe. It exited because of the probe, or because it cannot run,
+ * in which case another start would not help. Its last output decides.
  */
 function leftAtProbe(error: ConnectionError): Error {
   if (error.stderr.some((line) => ABOUT_THE_PROBE.test(line))) return older("left at server/discover", error);
@@ -113,7 +119,7 @@ function leftAtProbe(error: ConnectionError): Error {
   return new ConnectionError(`${error.message}; ${advice}`, { ...endOf(error), delivery: "sent", cause: error });
 }
 
-/** Evidence of an older server, with advice for whoever excluded those. */
+/** Creates the error for a server that seems to be older, with advice for a caller that excluded legacy versions. */
 function older(what: string, cause?: unknown): WrongEraError {
   const advice = 'it seems to be a legacy server: allow its versions with era "auto" or in `versions`';
   return new WrongEraError(`the server ${what}; ${advice}`, undefined, { cause });
@@ -133,7 +139,7 @@ function mutual(versions: readonly string[], offered: readonly string[], evidenc
   );
 }
 
-/** What an error answer to the probe says about the server. A refusal of the caller says nothing about its era. */
+/** Interprets an error response to the probe. A refusal of the caller (401, 403) says nothing about the era. */
 function verdict(error: RpcErrorObject, last: boolean): Error {
   const cause = toTypedError(error, "server/discover");
   const data = error.data as { requiredCapabilities?: unknown } | undefined | null;

@@ -15,11 +15,11 @@ import { VERSION_KEY } from "../envelope.js";
 import { modernMethods } from "../methods.js";
 
 /**
- * Carries calls over HTTP, each by a POST of its own that stands for itself: nothing is remembered between them. To give
- * up on a call is to abort its POST.
+ * Client transport over HTTP. Each call is a self-contained POST, and nothing is kept between calls. Aborting the POST
+ * cancels the call.
  */
 export class ModernHttpTransport extends HttpTransport implements ClientTransport {
-  /** The version for messages that do not name one themselves. */
+  /** Version of messages that do not name one. */
   version: string;
 
   constructor(target: HttpTarget, version: string) {
@@ -37,7 +37,7 @@ export class ModernHttpTransport extends HttpTransport implements ClientTranspor
 
   notify(method: string, params: Params | undefined): void | Promise<void> {
     if (this.closed) return;
-    // A cancellation is never posted.
+    // `notifications/cancelled` is never posted. Aborting the POST cancels the call.
     if (method === "notifications/cancelled") this.cancel(params);
     else return this.#notify(method, params);
   }
@@ -56,7 +56,7 @@ export class ModernHttpTransport extends HttpTransport implements ClientTranspor
     this.wire.guard(() => this.receiver.onClose(undefined));
   }
 
-  /** Never rejects. */
+  /** Sends a call and reads its response. Never rejects. */
   async #run(call: HttpCall, headers: HeaderRecord, body: string): Promise<void> {
     await nextMicrotask;
     if (!call.begin()) return;
@@ -123,8 +123,8 @@ function nameWrong(parsed: Exclude<Parsed, { kind: "notification" }>): string {
 }
 
 /**
- * The headers that repeat a body for those who do not read bodies; `version` is that of a body which names none. Throws for
- * an argument that no header can carry.
+ * Returns headers that repeat parts of the body for intermediaries. `version` applies if the body names none.
+ * @throws if an argument cannot be encoded in a header
  */
 function requestHeaders(
   base: Readonly<HeaderRecord>,
@@ -135,7 +135,7 @@ function requestHeaders(
 ): HeaderRecord {
   const meta = params?._meta;
   const named = isObject(meta) ? meta[VERSION_KEY] : undefined;
-  // Not by spreading: before Node 22 an object that is spread and added to takes half a microsecond a time.
+  // `Object.assign` instead of a spread: before Node 22, adding to a spread object takes half a microsecond.
   const headers: HeaderRecord = Object.assign({}, base);
   headers["mcp-protocol-version"] = typeof named === "string" ? named : version;
   headers["mcp-method"] = encodeHeaderValue(method);

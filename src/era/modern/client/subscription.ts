@@ -11,7 +11,7 @@ import type { Subscription, WatchEvents } from "../../client-era.js";
 import type { ClientTransport } from "../../transport.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
 
-/** The subscriptions of a connection, each by the id of its listen request. */
+/** Subscriptions of a connection, by the id of their `subscriptions/listen` request. */
 export class ListenSubscriptions {
   readonly #transport: ClientTransport;
   readonly #clock: Clock;
@@ -22,7 +22,7 @@ export class ListenSubscriptions {
     this.#clock = clock;
   }
 
-  /** Sends a listen request with these params. Resolves when the server has acknowledged it. */
+  /** Sends a `subscriptions/listen` request. Resolves when the server has acknowledged it. */
   async listen(params: Params, events: WatchEvents, opening: CallLifetime): Promise<Subscription> {
     opening.throwIfAborted();
     const life = new CallLifetime("subscriptions/listen", {}, this.#clock);
@@ -52,22 +52,22 @@ export class ListenSubscriptions {
     return subscription;
   }
 
-  /** Hands a notification to the subscription that it names, if it names one. */
+  /** Passes a notification to the subscription that it names, if any. */
   receive(notification: RpcNotification): void {
     const id = (notification.params?._meta as Params | undefined)?.[SUBSCRIPTION_KEY];
     if (isRequestId(id)) this.#open.get(idKey(id))?.receive(notification);
   }
 
-  /** The server cancels a listen request. */
+  /** Ends the subscription whose request the server cancels. */
   cancel(id: unknown): void {
     if (isRequestId(id)) this.#open.get(idKey(id))?.cancelledByServer();
   }
 }
 
-/** One listen request of this client, from its acknowledgment to its end. */
+/** Subscription of this client, from its request to its end. */
 class ListenSubscription implements Subscription {
   readonly acknowledged: Promise<void>;
-  /** Nothing else is heard of, whatever the server acknowledges. */
+  /** Requested filter. Changes of other resources are ignored, even if the server acknowledges them. */
   readonly #wanted: SubscriptionFilter;
   readonly #events: WatchEvents;
   readonly #life: CallLifetime;
@@ -86,7 +86,7 @@ class ListenSubscription implements Subscription {
     });
   }
 
-  /** What was acknowledged, also when it is over. */
+  /** Acknowledged filter. It stays readable after the end. */
   get honoured(): SubscriptionFilter {
     return this.#honoured;
   }
@@ -99,7 +99,7 @@ class ListenSubscription implements Subscription {
     }
   }
 
-  /** The server's last word. */
+  /** Ends with the response of the server. */
   answered(response: RpcResponse): void {
     if ("error" in response) this.#end("lost", fromErrorObject(response.error));
     else this.#end("graceful", undefined);
@@ -109,7 +109,7 @@ class ListenSubscription implements Subscription {
     this.#end("lost", toError(reason));
   }
 
-  /** The server dropped the subscription without a result. */
+  /** Ends because the server cancelled the request without a result. */
   cancelledByServer(): void {
     this.#end("graceful", undefined);
     this.#life.abort(new ConnectionError("The server ended the subscription"));

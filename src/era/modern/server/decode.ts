@@ -1,4 +1,4 @@
-// Legacy has no twin: a legacy session decodes its requests itself, since it supplies their facts.
+// The legacy era has no such file: a legacy session decodes its requests itself, since it supplies their metadata.
 
 import type { HttpExchange } from "../../../http/exchange.js";
 import { Refusal } from "../../../protocol/jsonrpc/errors.js";
@@ -9,7 +9,7 @@ import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire
 import { type Envelope, hasEnvelope, readEnvelope, unsupportedVersion } from "../envelope.js";
 import { headerRefusal, versionHeaderRefusal } from "./headers.js";
 
-/** The server that calls are decoded for, and the channel they come through, if it is one. */
+/** Server for which calls are decoded. `session` is set if they arrive on a channel. */
 export interface Serving {
   readonly era: ServerEra;
   readonly runtime: ServerRuntime;
@@ -17,8 +17,8 @@ export interface Serving {
 }
 
 /**
- * Makes a call of a request, or tells why the request is refused. Metadata comes first, then headers, where the request came
- * over HTTP, then the version: the first fault is the one that is told.
+ * Decodes a request to a call or to a refusal. Checks metadata first, then the headers of an HTTP request, then the
+ * version. The first fault is reported.
  */
 export function decode(
   serving: Serving,
@@ -40,13 +40,16 @@ export function decode(
   );
 }
 
-/** Refuses a version that this server does not speak, with the list of those that it does. */
+/** Refuses a version that this server does not support. The refusal lists the supported versions. */
 export function versionRefusal({ era, runtime: { versions } }: Serving, version: string): Refusal | undefined {
   const isServed = era.versions.includes(version) && versions.includes(version);
   return isServed ? undefined : unsupportedVersion(version, versions);
 }
 
-/** A handshake belongs to older versions: a client that opens with one learns which versions there are. */
+/**
+ * Refuses a handshake, which belongs to older versions. The client learns from the refusal which versions the server
+ * supports.
+ */
 function handshakeRefusal({ era, runtime }: Serving, params: Params, exchange: HttpExchange | undefined): Refusal {
   const requested = typeof params.protocolVersion === "string" ? params.protocolVersion : undefined;
   const header = exchange?.header("mcp-protocol-version");
@@ -73,7 +76,7 @@ function toCall(
     wire,
     origin,
     progressToken,
-    // A server that does not advertise log messages sends none, whoever asks.
+    // A server without the logging capability sends no log messages, even if the client requests them.
     logLevel: () => (logLevel === undefined || runtime.capabilities.logging === undefined ? undefined : logLevel),
   });
 }

@@ -1,4 +1,4 @@
-// The twin of `initialize.ts` of the legacy era: each tells a client what the server can do.
+// Counterpart of `initialize.ts` in the legacy era: both describe the server to a client.
 
 import type { Call, Result, ServerRuntime } from "../../server-era.js";
 

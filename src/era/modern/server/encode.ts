@@ -8,13 +8,15 @@ import { UNSUPPORTED_VERSION } from "../../versions.js";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, SERVER_INFO_KEY } from "../envelope.js";
 import { modernMethods } from "../methods.js";
 
-/** What earlier versions said. */
+/** Error codes of earlier versions. */
 const RESOURCE_NOT_FOUND_BEFORE = -32002;
 const URL_ELICITATION_BEFORE = -32042;
 
 const DEFINED: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION]);
 
-/** Stamps what every result of this era carries: its type, who sent it, and how long it stays fresh. */
+/**
+ * Serializes a result with the members that this era requires: `resultType`, the server's identity, and cache hints.
+ */
 export function encodeResult(call: Call, result: HandlerResult, runtime: ServerRuntime): JsonText {
   if (result instanceof PreparedResult) {
     return result.textFor("stateless", (plain) => JSON.stringify(stamp(call.method, plain, runtime)));
@@ -23,15 +25,15 @@ export function encodeResult(call: Call, result: HandlerResult, runtime: ServerR
 }
 
 /**
- * Writes a result that says nothing of what is stamped, and that nobody may keep, without copying it: most are such.
- * Undefined where more is to be done.
+ * Serializes a plain result without copying it. Plain means that it sets no stamped member and is not cacheable, as
+ * most results. Returns undefined for other results.
  */
 function stampText(method: string, result: Result, runtime: ServerRuntime): JsonText | undefined {
   if (result.resultType !== undefined || result._meta !== undefined) return undefined;
   if (modernMethods.get(method)?.cacheable === true) return undefined;
   const text = writeResult(result);
   if (text?.startsWith('{"') !== true) return undefined;
-  // The stamp is the same for all such results of a server.
+  // These members are the same for all plain results of a server.
   runtime.plainStamp ??= `,${JSON.stringify(stamp(method, {}, runtime)).slice(1)}`;
   return text.slice(0, -1) + runtime.plainStamp;
 }
@@ -52,7 +54,7 @@ function stamp(method: string, result: Result, runtime: ServerRuntime): Result {
   return stamped;
 }
 
-/** Fills in what the result does not say about keeping it, and puts right what may not be said. */
+/** Adds the cache hints that the result lacks, and replaces invalid ones. */
 function hint(method: string, stamped: Record<string, unknown>, runtime: ServerRuntime): void {
   const { ttlMs, cacheScope } = stamped;
   const ttlFits = Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0;
@@ -67,20 +69,21 @@ function hint(method: string, stamped: Record<string, unknown>, runtime: ServerR
   if (!scopeFits && cacheScope !== undefined) refused("cacheScope", '"public" or "private"');
 }
 
-/** How a tool stands to tasks is another version's word. */
+/** Removes `execution` from a tool, since this version does not define it. */
 function withoutExecution(tool: unknown): unknown {
   if (!isObject(tool) || !("execution" in tool)) return tool;
   const { execution: _, ...rest } = tool;
   return rest;
 }
 
-/** Codes that this era reserves may only be sent with their own meaning. */
+/** Serializes an error. A code that this era reserves without a meaning becomes an internal error. */
 export function encodeError(error: RpcError): RpcErrorObject {
   const { rpcCode } = error;
   if (rpcCode === RESOURCE_NOT_FOUND_BEFORE) return { ...toErrorObject(error), code: INVALID_PARAMS };
   return isForeign(rpcCode) ? { code: INTERNAL_ERROR, message: "Internal error" } : toErrorObject(error);
 }
 
+/** Returns why a handler's error code cannot be sent, and the remedy. Returns undefined if it can. */
 export function codeMisuse(rpcCode: number): string | undefined {
   if (!isForeign(rpcCode)) return undefined;
   const instead =
@@ -90,7 +93,7 @@ export function codeMisuse(rpcCode: number): string | undefined {
   return `Error code ${rpcCode} may not be sent in this protocol version: ${instead}`;
 }
 
-/** Whether a code belongs to the protocol and means nothing yet. */
+/** True if the protocol reserves the code but this version does not define it. */
 function isForeign(rpcCode: number): boolean {
   return rpcCode <= -32020 && rpcCode >= -32099 && !DEFINED.has(rpcCode);
 }

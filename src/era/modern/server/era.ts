@@ -16,7 +16,7 @@ const builtins: ReadonlyMap<string, BuiltinHandler> = new Map<string, BuiltinHan
   ["subscriptions/listen", listen],
 ]);
 
-/** The era in which each request stands for itself. */
+/** Modern era on the server: each request is self-contained. */
 export const modernServer: ServerEra = {
   name: "modern",
   versions,

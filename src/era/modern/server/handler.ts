@@ -5,8 +5,8 @@ import { modernMethods } from "../methods.js";
 import type { Replay } from "./replay.js";
 
 /**
- * Runs a handler whose questions are answered in later requests. What that takes is loaded when a handler asks, or when a
- * client brings answers: most calls never do either.
+ * Runs a handler whose questions are answered in later requests. The code for that is loaded when a handler asks, or
+ * when a request brings answers, since most calls do neither.
  */
 export function runWithReplay(call: Call, runtime: ServerRuntime, run: RunHandler): MaybePromise<HandlerResult> {
   if (modernMethods.get(call.method)?.asks !== true) return run(questionless(call.method, runtime));
@@ -32,6 +32,7 @@ function settle(round: Round, run: RunHandler): MaybePromise<HandlerResult> {
 
 const loadRounds = () => import("./replay.js");
 
+/** Round of a call. Loads the replay when it is needed. */
 class Round implements ClientRequestsOpener {
   readonly #call: Call;
   readonly #runtime: ServerRuntime;
@@ -49,20 +50,20 @@ class Round implements ClientRequestsOpener {
     return this.#questions;
   }
 
-  /** Runs a round that continues an earlier one, once however often the client sends it. */
+  /** Runs a round that continues an earlier one. It runs once, even if the client repeats the request. */
   async once(run: () => MaybePromise<HandlerResult>): Promise<HandlerResult> {
     await this.open();
     return ((await this.#replay) as Replay).once(run);
   }
 
-  /** The handler returned. */
+  /** Ends the round of a handler that has returned. */
   finish(result: HandlerResult): MaybePromise<HandlerResult> {
     return this.#replay === undefined && result.resultType !== "input_required"
       ? result
       : this.#close(result, undefined);
   }
 
-  /** The handler threw. */
+  /** Ends the round of a handler that has thrown. */
   fail(error: unknown): Promise<HandlerResult> {
     if (this.#replay === undefined && !isUrlElicitationRequired(error)) throw error;
     return this.#close(undefined, error);
@@ -75,7 +76,7 @@ class Round implements ClientRequestsOpener {
   }
 }
 
-/** For methods that this era does not let ask. */
+/** Creates the requests to the client for a method whose result cannot be `input_required`. */
 function questionless(method: string, runtime: ServerRuntime): ClientRequestsOpener {
   let questions: Promise<ClientRequests> | undefined;
   return {

@@ -1,4 +1,4 @@
-// Legacy has no twin: only this era mirrors parts of the body in headers.
+// The legacy era has no such file: only this era mirrors parts of the body in headers.
 
 import type { HttpExchange } from "../../../http/exchange.js";
 import { decodeHeaderValue, trimHeader } from "../../../http/header-value.js";
@@ -8,12 +8,12 @@ import type { Params } from "../../../protocol/jsonrpc/message.js";
 import type { ServerEra, ServerRuntime } from "../../server-era.js";
 import { HEADER_MISMATCH } from "../envelope.js";
 
-/** A name that is its own header; only the base64 form begins with "=". */
+/** Name that is sent unencoded. Only the base64 form begins with "=". */
 const PLAIN = /^[\x21-\x3c\x3e-\x7e][\x21-\x7e]*$/;
 
 /**
- * Refuses a request whose headers do not say what its body says: whoever routed the request by its headers must have seen the
- * request that is served. A header that came twice reads as its values joined, which is no value of the body.
+ * Refuses a request whose headers differ from its body. An intermediary that routes by headers must have seen the
+ * request that is served. A repeated header is read as its joined values, which match no value in the body.
  */
 export function headerRefusal(
   exchange: HttpExchange,
@@ -24,7 +24,7 @@ export function headerRefusal(
 ): Refusal | undefined {
   const nameFrom = era.methods.get(method)?.nameFrom ?? runtime.nameFrom?.(method);
   const named = nameFrom === undefined ? undefined : params[nameFrom];
-  // A name that is no text is a fault of the body, which is refused later.
+  // A name that is not a string is an error of the body, which is refused later.
   const name = typeof named === "string" ? named : undefined;
   const mirrors = runtime.mirrorsArguments && method === "tools/call" && name !== undefined;
   const mirrored = mirrors ? runtime.paramHeaders(name) : undefined;
@@ -62,7 +62,7 @@ function nameHeaderRefusal(header: string | undefined, name: string, member: str
   return decoded === name ? undefined : mismatch(`Mcp-Name header does not match params.${member} in the body`);
 }
 
-/** Method and version have no encoded form. */
+/** True if the header contains the value unencoded. Method and version have no encoded form. */
 function isPlainly(header: string, value: string): boolean {
   return header === value || trimHeader(header) === value;
 }

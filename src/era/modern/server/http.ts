@@ -11,10 +11,12 @@ import { type Endpoint, ModernReply, type ReplyForm } from "./reply.js";
 import { ModernSession } from "./session.js";
 
 const LISTEN = "subscriptions/listen";
-/** Subscriptions end by themselves when the server begins to close; those that do not are ended after this long. */
+/**
+ * Milliseconds that subscriptions have to end by themselves when the server begins to close. The rest is ended then.
+ */
 const LISTEN_GRACE_MS = 1_000;
 
-/** One POST, one request, one answer: nothing outlives its exchange. */
+/** HTTP side of the modern era. Each POST has one request and one response, and nothing outlives its exchange. */
 export class ModernBinding implements HttpBinding {
   readonly #serving: Serving;
   readonly #endpoint: Endpoint;
@@ -45,7 +47,7 @@ export class ModernBinding implements HttpBinding {
     return this.#endpoint.open.whenEmpty();
   }
 
-  /** Running calls are told at once. Subscriptions may send their last word first. */
+  /** Ends running calls at once. Subscriptions may send their result first. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -73,8 +75,8 @@ export class ModernBinding implements HttpBinding {
   #receive(exchange: HttpExchange, body: Parsed & { readonly kind: "notification" }): void {
     const refusal = notificationRefusal(exchange, body.message, this.#serving);
     if (refusal !== undefined) return this.#refuse(exchange, body, refusal);
-    // On this wire a request is cancelled by closing its own exchange; an id could be anybody's.
-    // Each POST stands alone, so that no client waits for the notifications of another.
+    // Over HTTP a request is cancelled by closing its own exchange. An id could belong to any client.
+    // Each POST is independent, so that no client waits for the notifications of another.
     const { era, runtime } = this.#serving;
     if (body.message.method !== "notifications/cancelled")
       new ModernSession(era, runtime, NO_WIRE).receive(body.message);
@@ -86,7 +88,7 @@ export class ModernBinding implements HttpBinding {
   }
 }
 
-/** A notification has no way back to its client. */
+/** Wire of a notification, which has no connection back to its client. */
 const NO_WIRE: ServerWire = {
   shared: false,
   notify: () => {},

@@ -1,4 +1,4 @@
-// Legacy has no twin of this name: there `subscribe.ts` serves subscriptions, and the session sends changes.
+// The legacy era has no file of this name: `subscribe.ts` serves subscriptions there, and the session sends changes.
 
 import { timeLeft } from "../../../call/clock.js";
 import { ConnectionError } from "../../../protocol/errors.js";
@@ -20,8 +20,8 @@ import type { Call, Result, ServerRuntime } from "../../server-era.js";
 import { SUBSCRIPTION_KEY } from "../envelope.js";
 
 /**
- * Serves one subscription: acknowledges what it will honour, passes on matching changes, and ends when the client cancels
- * or the server closes. The order is the contract: nothing is sent before the acknowledgment.
+ * Serves a subscription. Acknowledges the honoured filter, sends matching changes, and ends when the client cancels or
+ * the server closes. No change is sent before the acknowledgment.
  */
 export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   const { maxWaitingChanges, maxSubscriptionMs } = runtime.limits;
@@ -29,7 +29,7 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   const owner = ownerOf(call.origin, call.session ?? call);
   const count = Math.max(1, asked.resourceSubscriptions?.length ?? 0);
   assertMayOpen(runtime, owner, count, asked.resourceSubscriptions ?? []);
-  // The request is held as long as its subscription, so it may bring little beside its URIs.
+  // The request is kept as long as its subscription, so its size without the URIs is limited.
   const rest = JSON.stringify({ ...call.params, notifications: { ...asked, resourceSubscriptions: undefined } });
   assertWithin(runtime.limits, "maxClientChars", rest.length, INVALID_PARAMS, "characters beside URIs");
   const filter: SubscriptionFilter = { ...honouredFilter(asked, runtime.capabilities), ...call.topics?.honoured };
@@ -62,7 +62,7 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
     const write = (method: string, params: Params) => call.notify(method, { ...params, _meta: tag });
     const outbox = new ChangeOutbox(write, runtime.clock, maxWaitingChanges, () => giveUp(call));
     outbox.send("notifications/subscriptions/acknowledged", { notifications: filter });
-    // The only one here that may throw: nothing is held yet.
+    // Only this call may throw. No resource is held yet.
     const stopTopics = call.topics?.start((method, params) => outbox.send(method, params as Params));
     countOpen(runtime, owner, count);
     const onChange = (change: Change) => {
@@ -79,7 +79,9 @@ export function listen(call: Call, runtime: ServerRuntime): Promise<Result> {
   });
 }
 
-/** The client is too far behind to be waited for: it learns that changes were lost by the missing result. */
+/**
+ * Drops a subscription whose client does not read. The client learns from the missing result that changes were lost.
+ */
 function giveUp(call: Call): void {
   call.end.abort(new ConnectionError("the client does not read its subscription"));
   if (call.wire.shared) call.wire.notify(undefined, "notifications/cancelled", { requestId: call.id });

@@ -8,7 +8,7 @@ import { metaOf, VERSION_KEY } from "../envelope.js";
 import { type Serving, versionRefusal } from "./decode.js";
 import { methodHeaderRefusal, versionHeaderRefusal } from "./headers.js";
 
-/** A refusal by the transport itself. */
+/** Refusal by the transport, with its own HTTP status. */
 class TransportRefusal extends Refusal {
   constructor(
     override readonly status: number,
@@ -32,13 +32,13 @@ export function bodyRefusal(exchange: HttpExchange, body: Parsed | undefined): R
   return new TransportRefusal(400, INVALID_REQUEST, `Invalid request: ${problem}`);
 }
 
-/** Refuses a client that takes no form in which this method could be answered. */
+/** Refuses a client that accepts no media type in which this method can be answered. */
 export function notAcceptable(method: string): Refusal {
   const forms = `${method === "subscriptions/listen" ? "" : "application/json or "}text/event-stream`;
   return new TransportRefusal(406, INVALID_REQUEST, `Not acceptable: ${oneLine(method)} is answered as ${forms}`);
 }
 
-/** A notification may leave its headers out; those that are there must be true. */
+/** Refuses a notification whose headers differ from its body. Unlike a request, it may omit them. */
 export function notificationRefusal(
   exchange: HttpExchange,
   { method, params }: RpcNotification,
@@ -55,7 +55,7 @@ export function notificationRefusal(
   );
 }
 
-/** Answers with a refusal and tells the server's log. */
+/** Responds with a refusal and reports it to the server's log. */
 export function refuse(exchange: HttpExchange, body: Parsed | undefined, refusal: Refusal, serving: Serving): void {
   const { era, runtime } = serving;
   const id = body === undefined ? undefined : answerableId(body);

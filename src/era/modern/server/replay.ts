@@ -1,4 +1,4 @@
-// The twin of `push.ts` of the legacy era: each is the way in which a handler asks the client.
+// Counterpart of `push.ts` in the legacy era: both send a handler's questions to the client.
 
 import type { MaybePromise } from "../../../call/maybe-promise.js";
 import { HandlerSuspended, McpError, type UrlElicitationRequiredError } from "../../../protocol/errors.js";
@@ -25,20 +25,20 @@ import {
 import { Steps } from "../../steps.js";
 import { trackUrlElicitation, type UrlElicitationOwner } from "../../url-elicitations.js";
 
-/** What rides in the sealed state from one round to the next. */
+/** Content of the sealed state, which connects the rounds of a call. */
 interface Progress {
   readonly answers: Record<string, unknown>;
   readonly steps: Record<string, unknown>;
-  /** What each question was, to notice when the handler asks another under the same key. */
+  /** Text of each question by key, to notice if the handler asks another question with the same key. */
   readonly asked: Record<string, string>;
   readonly round: number;
-  /** The state of an author who speaks the wire. */
+  /** State of an author who returns `inputRequired`. */
   readonly authored?: unknown;
 }
 
 const FRESH: Progress = { answers: {}, steps: {}, asked: {}, round: 0 };
 
-/** Thrown into a handler at a question that has no answer yet: the handler stops and will be run again. */
+/** Thrown into a handler at a question without an answer. The handler stops and runs again in the next round. */
 export class Suspended extends HandlerSuspended {
   override readonly name = "Suspended";
   constructor(key: string) {
@@ -47,15 +47,15 @@ export class Suspended extends HandlerSuspended {
 }
 
 /**
- * The round of questions that a request belongs to. The handler starts anew in every round; recorded answers and steps
- * come back at once, and the first questions without an answer become the round's result.
+ * Opens the round to which a request belongs. The handler starts again in each round. Recorded answers and steps
+ * resolve at once. The first questions without an answer become the result of the round.
  */
 export async function openRound(call: Call, runtime: ServerRuntime): Promise<Replay> {
   const { progress, use } = await restore(call, runtime);
   return new Replay(call, runtime, progress, use);
 }
 
-/** What the request is answered with, from what its handler came to. */
+/** Returns the result of a round from the outcome of its handler. */
 export async function closeRound(
   call: Call,
   replay: Replay,
@@ -69,7 +69,10 @@ export async function closeRound(
   return sealAuthored(call, replay, result as HandlerResult);
 }
 
-/** What is an error in other versions is a question here; the handler looks again when the client comes back. */
+/**
+ * Converts the error, which other versions send as such, to a result with questions. The handler runs again when the
+ * client returns.
+ */
 function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
   const requests = elicitations.map(({ elicitationId, message, url }) => {
     return [elicitationId, { method: "elicitation/create", params: { mode: "url", message, url } }] as const;
@@ -77,7 +80,9 @@ function toPages({ elicitations }: UrlElicitationRequiredError): HandlerResult {
   return { resultType: "input_required", inputRequests: Object.fromEntries(requests) };
 }
 
-/** A handler that speaks the wire itself gets its state sealed all the same, with what else the call has come to. */
+/**
+ * Seals the state in an `input_required` result that the handler wrote itself, together with the progress of the call.
+ */
 async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): Promise<HandlerResult> {
   if (given instanceof PreparedResult || given.resultType !== "input_required") return given;
   const inputRequests = assertAskable(call.method, given);
@@ -95,7 +100,10 @@ async function sealAuthored(call: Call, replay: Replay, given: HandlerResult): P
   return { ...result, requestState: await replay.seal(result.requestState) };
 }
 
-/** What an author made is held to the same rules as what the SDK makes; a breach is the author's error, not the client's. */
+/**
+ * Checks the questions in a result of the author by the same rules as those of the SDK. Throws an error of the author,
+ * not of the client.
+ */
 function assertAskable(method: string, result: Result): Record<string, InputRequest> {
   const problem = inputRequiredResult({ ...result, requestState: result.requestState === undefined ? undefined : "" });
   const requests = (result.inputRequests ?? {}) as Record<string, InputRequest>;
@@ -124,7 +132,7 @@ async function restore(
 ): Promise<{ progress: Progress; use?: StateUse | undefined }> {
   const { requestState } = call.params;
   const given = (call.params.inputResponses ?? {}) as Record<string, unknown>;
-  // Nothing has been done on any answer yet, so a client may give them before it is asked.
+  // No answer has had an effect yet, so a client may answer before it is asked.
   const fresh = { progress: { ...FRESH, answers: given } };
   if (typeof requestState !== "string") return fresh;
   const binding = bindingOf(call);
@@ -141,20 +149,20 @@ async function restore(
 }
 
 /**
- * The answers to what earlier rounds asked. What is sealed goes before them: an answer that the handler may have acted on
- * cannot be changed afterwards.
+ * Returns the answers to questions of earlier rounds. Answers in the sealed state take precedence, since the handler
+ * may have acted on them.
  */
 function askedFor({ asked }: Progress, given: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([key]) => Object.hasOwn(asked, key)));
 }
 
-/** State is good only for the request that it was made for. */
+/** Returns the request's identity. Sealed state is valid for this request only. */
 function bindingOf(call: Call): string {
   const { name, uri, arguments: args } = call.params;
   return canonical([call.method, name ?? uri ?? null, args ?? null, call.origin.principal ?? null]);
 }
 
-/** JSON text that is the same for equal values, in whatever order their members came. */
+/** Returns JSON text that is equal for equal values, independent of the order of members. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)
@@ -163,6 +171,7 @@ function canonical(value: unknown): string {
   );
 }
 
+/** Round of a call. Answers the handler's questions from recorded answers and collects the open ones. */
 export class Replay implements RequestStrategy {
   readonly questions: ClientRequests;
   readonly #call: Call;
@@ -174,7 +183,7 @@ export class Replay implements RequestStrategy {
   readonly #asked: Record<string, string>;
   readonly #used = new Set<string>();
   #count = 0;
-  /** A mistake of the handler that must not be lost behind a question. */
+  /** Mistake of the handler. It takes precedence over open questions. */
   broken: Error | undefined;
 
   constructor(call: Call, runtime: ServerRuntime, progress: Progress, use?: StateUse) {
@@ -187,7 +196,7 @@ export class Replay implements RequestStrategy {
     this.questions = new CheckedClientRequests(this, runtime);
   }
 
-  /** Runs the round, unless it is one that runs or ran already. */
+  /** Runs the round, joins it, or returns its outcome if it has run. */
   async once(run: () => MaybePromise<HandlerResult>): Promise<HandlerResult> {
     return this.#use === undefined ? run() : this.#use.once(this.#call, run);
   }
@@ -210,7 +219,7 @@ export class Replay implements RequestStrategy {
     const isSame = this.#noteQuestion(key, request);
     const answer = isSame && Object.hasOwn(this.#progress.answers, key) ? this.#progress.answers[key] : undefined;
     if (answer !== undefined && this.#fits(request, key, answer)) {
-      // Awaited only where it must be: questions that are asked together go out together.
+      // Awaited only if necessary, so that questions that are asked together are sent together.
       const problem = options.check?.(answer);
       if ((problem instanceof Promise ? await problem : problem) === undefined) return answer;
     }
@@ -227,7 +236,7 @@ export class Replay implements RequestStrategy {
     return this.#steps.run(name, work);
   }
 
-  /** Whether there is anything that the next round must know. */
+  /** True if the next round needs state. */
   get hasProgress(): boolean {
     return Object.keys(this.#asked).length > 0 || Object.keys(this.#steps.done).length > 0;
   }
@@ -240,7 +249,7 @@ export class Replay implements RequestStrategy {
     };
   }
 
-  /** What the next round must know, for this request of this caller alone. */
+  /** Seals the state of the next round. It is valid for this request of this caller only. */
   async seal(authored: unknown): Promise<string> {
     await this.#steps.settled();
     const round = this.#progress.round + 1;
@@ -257,7 +266,10 @@ export class Replay implements RequestStrategy {
     return (await this.#runtime.seal()).seal(state, bindingOf(this.#call));
   }
 
-  /** An answer of the wrong shape is a broken client; an answer to a question that does not exist is not looked at. */
+  /**
+   * True if the answer has the right shape. Otherwise the client is at fault, and the request is refused. Answers to
+   * unknown questions are ignored.
+   */
   #fits(request: InputRequest, key: string, answer: unknown): boolean {
     const problem = inputShapes.get(request.method)?.result(answer);
     if (problem === undefined) return true;
@@ -265,7 +277,10 @@ export class Replay implements RequestStrategy {
     throw new Refusal(INVALID_PARAMS, `Invalid params for ${this.#call.method}: ${place} must be ${problem.expected}`);
   }
 
-  /** Whether what is asked under this key is what was asked before: an answer is good for its own question alone. */
+  /**
+   * Records a question. Returns false if another question was asked with this key before, since its answer is not valid
+   * here.
+   */
   #noteQuestion(key: string, request: InputRequest): boolean {
     const identity = JSON.stringify(request);
     const before = Object.hasOwn(this.#asked, key) ? this.#asked[key] : undefined;
@@ -281,7 +296,7 @@ export class Replay implements RequestStrategy {
   }
 }
 
-/** For methods that this era does not let ask. Steps still run once. */
+/** Creates the requests to the client for a method whose result cannot be `input_required`. Steps still run once. */
 export function createQuestionless(method: string, runtime: ServerRuntime): ClientRequests {
   return new CheckedClientRequests(new NoQuestions(method), runtime);
 }
@@ -314,7 +329,7 @@ function noRequests(method: string): McpError {
   );
 }
 
-/** Made apart from the call, which a page may outlive. */
+/** Creates the owner of a URL elicitation. It holds no reference to the call, which the elicitation may outlive. */
 function warningOwner(runtime: ServerRuntime): UrlElicitationOwner {
   return {
     onUrlElicitationDone: (elicitationId) =>

@@ -9,31 +9,31 @@ import type { Params, RpcErrorObject } from "../../../protocol/jsonrpc/message.j
 import type { Call, Outcome, ServerRuntime, ServerWire } from "../../server-era.js";
 import { MISSING_CAPABILITY } from "../envelope.js";
 
-/** What the client takes, and what the endpoint prefers. */
+/** Forms of response that the client accepts and the endpoint prefers. */
 export interface ReplyForm {
   readonly json: boolean;
   readonly stream: boolean;
-  /** The client takes a stream, so that it may subscribe. */
+  /** True if the client accepts a stream, so that it may subscribe. */
   readonly listen: boolean;
-  /** Answer with a stream even if there is nothing to say before the answer. */
+  /** True to respond with a stream even if nothing precedes the result. */
   readonly streamAlways: boolean;
-  /** Begin a stream when the call stays silent for long. */
+  /** True to open a stream when the call is silent for long. */
   readonly streamWhenQuiet: boolean;
 }
 
-/** What all exchanges of one endpoint share. */
+/** State that all exchanges of one endpoint share. */
 export interface Endpoint {
   readonly runtime: ServerRuntime;
   readonly open: KeepAlive<ModernReply>;
 }
 
 /**
- * One request and its answer. The answer is one JSON document, unless the call says something before it is done: then it
- * becomes a stream whose last event is the answer. It ends once: answered, abandoned by the client, or by shutdown.
+ * Response to one request. It is a JSON document, unless the call sends a notification first: then it is a stream whose
+ * last event is the response. It ends once: answered, closed by the client, or by shutdown.
  */
 export class ModernReply implements ServerWire, Quiet {
   readonly shared = false;
-  /** Set when the call begins to take time: before that no timer can look at it. */
+  /** Time of the last output. Set when the call turns out to be asynchronous, since no timer reads it before. */
   spokeAt = 0;
   call!: Call;
   readonly #endpoint: Endpoint;
@@ -48,7 +48,7 @@ export class ModernReply implements ServerWire, Quiet {
     this.#form = form;
   }
 
-  /** Serves the call. Nothing is thrown: every way it can go ends in an answer or in silence. */
+  /** Serves the call. Never throws. */
   serve(call: Call): void {
     this.call = call;
     this.#endpoint.open.add(this);
@@ -60,7 +60,7 @@ export class ModernReply implements ServerWire, Quiet {
   }
 
   notify(call: Call | undefined, method: string, params: Params | undefined): void | Promise<void> {
-    // Only what belongs to this request may travel on its stream.
+    // Only messages of this request may be sent on its stream.
     if (call !== this.call || !this.#form.stream || this.#ended) return;
     return this.#openStream().write(formatSseEvent({ data: formatNotification(method, params) }));
   }
@@ -74,12 +74,12 @@ export class ModernReply implements ServerWire, Quiet {
     if (this.#stream !== undefined || this.#form.streamWhenQuiet) this.#openStream().comment();
   }
 
-  /** The server closes: the call is told, and the client is not left waiting for it. */
+  /** Ends the call because the server closes, and completes the response. */
   shutDown(): void {
     if (this.#abort("the server is shutting down")) this.#drop();
   }
 
-  /** Ends the call without an answer; false if it had ended. */
+  /** Ends the call without a response. Returns false if it has ended. */
   #abort(reason: string): boolean {
     if (this.#ended) return false;
     this.#finish();
@@ -109,7 +109,10 @@ export class ModernReply implements ServerWire, Quiet {
     else this.#exchange.reply(status, headers, text);
   }
 
-  /** A stream ends without an answer; without one yet, the client learns why. `Retry-After` is for calls that never ran. */
+  /**
+   * Ends an open stream without a response, or else responds with 503. No `Retry-After` is sent, since the call may
+   * have run.
+   */
   #drop(): void {
     if (this.#stream !== undefined) return this.#stream.end();
     const error = { code: INTERNAL_ERROR, message: "The server is shutting down" };
@@ -130,7 +133,10 @@ export class ModernReply implements ServerWire, Quiet {
   }
 }
 
-/** A refusal has a status of its own; a handler's error travels in band, but for the condition whose status is fixed. */
+/**
+ * Returns the HTTP status of an error. A refusal has its own status. A handler's error is sent with 200, except for the
+ * code whose status the protocol fixes.
+ */
 function toStatus(error: RpcErrorObject, refused: boolean): number {
   if (error.code === MISSING_CAPABILITY) return 400;
   if (!refused) return 200;

@@ -7,7 +7,7 @@ import type { Call, CallOrigin, EraSession, ServerEra, ServerRuntime, ServerWire
 import { modernNotifications, REMOVED_NOTIFICATIONS } from "../methods.js";
 import { decode, type Serving } from "./decode.js";
 
-/** Decodes what comes through one channel. Nothing is kept between requests. */
+/** Decodes the messages of one channel. Nothing is kept between requests. */
 export class ModernSession implements EraSession {
   running = 0;
   readonly #serving: Serving;
@@ -32,7 +32,7 @@ export class ModernSession implements EraSession {
     this.#receive(notification);
   }
 
-  /** Nothing can be sent but in answer to a request. */
+  /** Creates a call for a notification. It cannot send anything, since this era sends messages only for requests. */
   #notificationCall(method: string): Call {
     const { era } = this.#serving;
     return new ServedCall({
